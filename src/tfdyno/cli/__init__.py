@@ -1,0 +1,1 @@
+"""Arguments to jobs to views: one file per command, no arithmetic."""

@@ -1,0 +1,69 @@
+"""A click group that knows its commands by a table and imports one only to run it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A command as ``--help`` lists it, and where it is when it is called."""
+
+    module: str
+    """Holds a ``click.Command`` named like the command."""
+    summary: str
+    section: str
+
+
+class LazyGroup(click.Group):
+    """Lists commands by section from a table; the module of a command is imported to run it."""
+
+    def __init__(
+        self, name: str | None = None, *, entries: dict[str, Entry], **settings: Any
+    ) -> None:
+        super().__init__(name, **settings)
+        self.entries = entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the table."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one command; None for an unknown name."""
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(entry.module), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` begin with; an unknown one is told with the nearest names.
+
+        Raises:
+            click.UsageError: There is no such command.
+        """
+        name = args[0]
+        if name in self.entries or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, self.entries, n=2, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {_words(self.entries)}"
+        raise click.UsageError(f"no command '{name}'; {hint}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one block per section, without importing any command."""
+        for section in dict.fromkeys(entry.section for entry in self.entries.values()):
+            rows = [(n, e.summary) for n, e in self.entries.items() if e.section == section]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def _words(names: dict[str, Entry]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}"

@@ -1,0 +1,124 @@
+"""The command line: the table of commands, and one sentence and an exit code for what fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import click
+
+from tfdyno import __version__
+from tfdyno.cli.lazy import Entry, LazyGroup
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED = 130
+"""What shells report for a program that Ctrl-C ended (128 + SIGINT)."""
+PIPE_CLOSED = 141
+"""What shells report for a program whose reader went away (128 + SIGPIPE)."""
+COMMANDS = {
+    "advise": Entry(
+        module="tfdyno.cli.advise",
+        summary="Rank GPUs and cloud offers for a training run, with the cost.",
+        section="Choose",
+    ),
+    "estimate": Entry(
+        module="tfdyno.cli.estimate",
+        summary="Predict time and memory of a step on one GPU or many.",
+        section="Choose",
+    ),
+    "gpus": Entry(
+        module="tfdyno.cli.gpus",
+        summary="Show, filter and compare the GPUs of the catalogue.",
+        section="Look up",
+    ),
+    "offers": Entry(
+        module="tfdyno.cli.offers",
+        summary="List cloud offers with price, date and age.",
+        section="Look up",
+    ),
+    "data": Entry(
+        module="tfdyno.cli.data",
+        summary="Refresh prices and check the catalogue.",
+        section="Look up",
+    ),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    entries=COMMANDS,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 good, 1 a finding of severity error, 2 wrong use, 3 tool failure.",
+)
+@click.version_option(__version__, prog_name="tfdyno", message="%(prog)s %(version)s")
+def tfdyno() -> None:
+    """Which GPU for your Keras model, without a GPU in the room."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; no exception escapes.
+
+    Args:
+        arguments: Words after the program's name; None takes them from ``sys.argv``.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _invoke(words)
+        sys.stdout.flush()  # here, where a closed pipe can still be told apart
+    except BrokenPipeError:
+        # The interpreter flushes once more at exit: give it somewhere to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code
+
+
+def _invoke(words: list[str]) -> int:
+    """Run one command; turn what it raises into a sentence on stderr and an exit code."""
+    try:
+        with tfdyno.make_context("tfdyno", words) as context:
+            result = tfdyno.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        return _tell(_usage_sentence(error), error, UsageError.exit_code)
+    except click.ClickException as error:
+        return _tell(error.format_message(), error, UsageError.exit_code)
+    except TfdynoError as error:
+        return _tell(str(error), error, error.exit_code)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _tell("stopped by Ctrl-C; nothing was written.", error, INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the last resort: a sentence instead of a traceback
+        return _tell(_defect_sentence(error), error, ToolError.exit_code)
+    return result if isinstance(result, int) else 0
+
+
+def _tell(sentence: str, error: BaseException, exit_code: int) -> int:
+    if os.environ.get("TFDYNO_DEBUG") == "1":
+        traceback.print_exception(error)
+    click.echo(f"tfdyno: {sentence}", err=True)
+    return exit_code
+
+
+def _usage_sentence(error: click.UsageError) -> str:
+    command = error.ctx.command_path if error.ctx else "tfdyno"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
+
+
+def _defect_sentence(error: Exception) -> str:
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"defect in tfdyno ({what}); please report it with what TFDYNO_DEBUG=1 prints in front "
+        "of the same command."
+    )

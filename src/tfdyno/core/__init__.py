@@ -1,0 +1,1 @@
+"""Nouns, units, errors and the one codec. Imports nothing of tfdyno."""

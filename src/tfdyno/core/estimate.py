@@ -1,0 +1,82 @@
+"""What the tool answers: predicted time and memory with their intervals, causes and sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tfdyno.core.interval import Interval
+
+Route = Literal["quick", "exact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerTime:
+    """Seconds of a step spent in one layer, by phase and by class of kernel."""
+
+    layer: str
+    step_s: float
+    by_phase_s: dict[str, float]
+    by_class_s: dict[str, float]
+    flops: float
+    traffic_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePoint:
+    """A group of like kernels on the roofline: rate against intensity, area = time."""
+
+    label: str
+    kind: str
+    intensity_flops_per_byte: float
+    rate_flops_per_s: float
+    time_s: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Predicted time and memory of one step on one kind of GPU."""
+
+    gpu: str
+    replicas: int
+    link: str
+    """Slug of the interconnect that was assumed; empty for one GPU."""
+    batch_size: int
+    """Per replica."""
+    global_batch_size: int
+    mode: str
+    precision: str
+    execution: str
+    step_s: Interval
+    samples_per_s: Interval
+    """Of all replicas together."""
+    peak_memory_bytes: Interval
+    """Buffers of the program and library workspaces."""
+    memory_parts_bytes: dict[str, float]
+    """weights, gradients, optimizer, activations, inputs, workspace, context, allocator."""
+    context_bytes: float
+    device_memory_bytes: Interval
+    """All of it with context and allocator slack: what decides ``fits``."""
+    usable_memory_bytes: float
+    fits: Literal["yes", "no", "unverified", "may not"]
+    max_batch_size: int
+    """0: not even one sample fits."""
+    max_batch_verified: bool
+    bound_by: str
+    terms_s: dict[str, float]
+    """compute, memory, launch, communication, input: seconds per cause before overlap."""
+    flops_per_step: float
+    mfu_ratio: float
+    """Share of the dense peak of the unit that the precision uses."""
+    energy_j_per_step: Interval
+    compile_s: Interval
+    """First step: what XLA needs to compile it."""
+    made_by: dict[str, Route]
+    """``time`` and ``memory``: the route that made each."""
+    warnings: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    layers: tuple[LayerTime, ...] = ()
+    roofline: tuple[RooflinePoint, ...] = ()
+    class_s: dict[str, float] = field(default_factory=dict)
+    """Seconds by class of kernel (convolution, gemm, loop, reduce, ...)."""

@@ -1,0 +1,114 @@
+"""Hardware as data: capacities and rates, never live state or a method that computes time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmRates:
+    """Operations per clock of one streaming multiprocessor, dense; 0 where the unit is absent.
+
+    Tensor-core rates are those with float32 accumulation, which training uses.
+    """
+
+    compute_capability: str
+    variant: str
+    fp32_per_clock: float
+    fp16_vector_per_clock: float
+    tf32_tensor_per_clock: float
+    fp16_tensor_per_clock: float
+    bf16_tensor_per_clock: float
+    fp8_tensor_per_clock: float
+    int8_tensor_per_clock: float
+    fp64_per_clock: float
+    cuda_cores: int
+    tensor_cores: int
+    max_threads: int
+    max_blocks: int
+    shared_memory_bytes: int
+    shared_memory_per_block_bytes: int
+    registers: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU, or one MIG slice of it (``slug`` then reads ``a100-sxm4-80gb:3g.40gb``)."""
+
+    slug: str
+    name: str
+    vendor: str
+    market: str
+    """consumer, workstation, datacenter, laptop, edge."""
+    architecture: str
+    compute_capability: str
+    rates: SmRates
+    sm_count: int
+    boost_hz: float
+    tensor_clock_hz: float
+    """Clock of the tensor cores; equals ``boost_hz`` where the vendor gives no other."""
+    memory_bytes: int
+    """The label on the box."""
+    usable_memory_bytes: int
+    """What the CUDA driver reports as total: measured where known, else the catalogue's rule."""
+    usable_memory_source: str
+    memory_type: str
+    memory_bytes_per_s: float
+    l2_bytes: float
+    ecc: bool
+    tdp_w: float
+    pcie_generation: str
+    nvlink_bytes_per_s: float
+    """Total of both directions; 0 without NVLink."""
+    mig_max_instances: int
+    first_cuda: str
+    release_year: int
+    launch_price_usd: float
+    """0 where unknown."""
+    form_factor: str
+    cooling: str
+    power_connector: str
+    recommended_power_supply_w: float
+    continuous_duty: str
+    """yes, no or unknown: whether the vendor sells it for operation around the clock."""
+    source: str
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An interconnect between GPUs, as ``catalog/data/links.csv`` has it."""
+
+    slug: str
+    kind: str
+    scope: str
+    bus_bytes_per_s: float
+    """All-reduce bus bandwidth that the model uses (measured where known)."""
+    latency_s: float
+    """Of one hop of a ring: a small message from one GPU to the next."""
+    source: str
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A machine with GPUs that somebody rents out, or a card that the user owns."""
+
+    slug: str
+    """``provider/instance/region/on_demand`` or ``.../spot``; ``owned/GPU`` for a card at hand."""
+    provider: str
+    instance: str
+    region: str
+    gpu_slug: str
+    gpu_count: int
+    gpu_fraction: float
+    """1.0, or the share of a card that a virtual GPU gets."""
+    vcpus: int
+    ram_bytes: float
+    usd_per_h: float
+    spot: bool
+    priced_on: str
+    """ISO date or month of the price; a lower bound where ``date_precision`` says so."""
+    date_precision: str
+    source: str

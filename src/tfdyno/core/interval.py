@@ -1,0 +1,43 @@
+"""Numbers that know their range, and numbers that know how they grow with the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Low, best and high of one quantity; true nine times in ten. The holder's field names the unit."""
+
+    low: float
+    best: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Refuse an interval that is not ordered."""
+        if not self.low <= self.best <= self.high:
+            raise ValueError(f"need low <= best <= high, got {self.low}, {self.best}, {self.high}")
+
+    def times(self, factor: float) -> Interval:
+        """The interval of the quantity multiplied by ``factor`` (at least 0)."""
+        return Interval(low=self.low * factor, best=self.best * factor, high=self.high * factor)
+
+    def plus(self, amount: float) -> Interval:
+        """The interval of the quantity with a certain ``amount`` added."""
+        return Interval(low=self.low + amount, best=self.best + amount, high=self.high + amount)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """A quantity that is affine in the batch: ``fixed + per_sample * batch_size``."""
+
+    fixed: float = 0.0
+    per_sample: float = 0.0
+
+    def at(self, batch_size: float) -> float:
+        """The quantity at a batch of ``batch_size`` samples."""
+        return self.fixed + self.per_sample * batch_size
+
+    def __add__(self, other: Scaled) -> Scaled:
+        """The sum of two affine quantities."""
+        return Scaled(fixed=self.fixed + other.fixed, per_sample=self.per_sample + other.per_sample)

@@ -1,0 +1,126 @@
+"""The step as a GPU will run it: kernels and the buffer plan, whichever route made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tfdyno.core.interval import Scaled
+
+KernelKind = Literal[
+    "convolution",  # library convolution; dims n, cin, cout, groups, window, stride, in, out
+    "gemm",  # library matrix product; dims m, n, k, batch
+    "loop",  # fused elementwise
+    "reduce",  # fused reduction, normalisation statistics, softmax
+    "transpose",
+    "window",  # pooling (reduce_window) and its backward pass (select_and_scatter)
+    "gather",
+    "scatter",
+    "copy",
+    "sort",
+    "scan",  # cumulative sums and other sequential windows
+    "random",
+    "collective",
+    "other",
+]
+Direction = Literal["", "forward", "input_gradient", "weight_gradient"]
+Phase = Literal["forward", "backward", "update"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One launch (``count`` launches when identical ones were merged)."""
+
+    kind: KernelKind
+    dtype: str
+    """Element type that decides the arithmetic unit, in HLO spelling: f32, f16, bf16, f64, ..."""
+    flops: Scaled = field(default_factory=Scaled)
+    read_bytes: Scaled = field(default_factory=Scaled)
+    write_bytes: Scaled = field(default_factory=Scaled)
+    direction: Direction = ""
+    phase: Phase = "forward"
+    layer: str = ""
+    """Layer of the user's model, as the trace names it (``conv2_block1_1_conv``)."""
+    name: str = ""
+    dims: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Tile-relevant sizes at the program's batch.
+
+    convolution: ``n cin cout groups`` (1-tuples), ``window stride input output`` (spatial; forward
+    geometry whatever the direction). gemm: ``m n k batch``. window: ``window stride``.
+    """
+    dims_scaled: tuple[str, ...] = ()
+    """Names in ``dims`` that grow with the batch."""
+    repeats: int = 1
+    """Trip count of the loop it stands in (already multiplied into FLOPs, bytes and ``count``)."""
+    count: int = 1
+    workspace_bytes: Scaled = field(default_factory=Scaled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """One of the largest buffers alive at the peak."""
+
+    name: str
+    layer: str
+    part: str
+    """weights, gradients, optimizer, activations, inputs, workspace."""
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: Scaled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferPlan:
+    """What the step holds in memory, affine in the batch."""
+
+    argument_bytes: Scaled
+    output_bytes: Scaled
+    aliased_bytes: Scaled
+    temporary_bytes: Scaled
+    peak_bytes: Scaled
+    """Arguments + outputs - aliased + temporaries."""
+    parts_bytes: dict[str, Scaled]
+    """The peak split into weights, gradients, optimizer, activations, inputs, workspace."""
+    largest: tuple[Buffer, ...]
+    """Ten at most, largest first."""
+    live_curve: tuple[tuple[float, float], ...]
+    """(share of the schedule 0-1, live bytes at the program's batch), at most 200 points."""
+    envelope: tuple[Scaled, ...] = ()
+    """Peaks of the moments that are the highest at some batch; empty: ``peak_bytes`` serves all.
+
+    At a small batch another moment (all gradients alive) can be the peak than at a large one.
+    """
+
+    def peak_at(self, batch_size: float) -> float:
+        """Bytes held at the worst moment of a step with this batch."""
+        return max(moment.at(batch_size) for moment in (self.envelope or (self.peak_bytes,)))
+
+    def parts_at(self, batch_size: float) -> dict[str, float]:
+        """``peak_at`` split into parts, in bytes.
+
+        What another moment holds more than the one of ``parts_bytes`` counts as gradients: at a
+        small batch they make the peak.
+        """
+        parts = {part: amount.at(batch_size) for part, amount in self.parts_bytes.items()}
+        more = self.peak_at(batch_size) - self.peak_bytes.at(batch_size)
+        if more > 0.0:
+            parts["gradients"] = parts.get("gradients", 0.0) + more
+        return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The kernels in order and the buffer plan, with how they were made."""
+
+    trace_sha256: str
+    route: Literal["quick", "exact"]
+    family: str
+    """GPU family it was compiled for (``8.x``); empty for the quick route, which serves all."""
+    batch_size: int
+    marker: int
+    """0: the numbers hold at ``batch_size`` only."""
+    kernels: tuple[Kernel, ...]
+    buffers: BufferPlan
+    seconds_s: float
+    versions: dict[str, str]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,88 @@
+"""What the user trains or serves, and what tracing it found."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["train", "infer"]
+WorkloadKind = Literal["script", "function", "keras_file", "application", "step_function"]
+TensorRole = Literal[
+    "weight", "state", "optimizer", "input", "target", "sample_weight", "constant", "other"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A reference to a model and how it is run; the batch size is not part of it."""
+
+    reference: str
+    """As typed: ``train.py``, ``file.py:function``, ``model.keras``, ``keras:ResNet50``."""
+    kind: WorkloadKind
+    mode: Mode = "train"
+    precision: str = ""
+    """Keras dtype policy to force (float32, mixed_float16, ...); empty: the script's own."""
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    """Shapes without the batch for inputs with unknown dimensions, in order."""
+    input_spec: tuple[str, ...] = ()
+    """For a step function: its arguments as ``dtype[batch,224,224,3]``, in order."""
+    script_arguments: tuple[str, ...] = ()
+    fit_number: int = 1
+    """Which call of ``fit`` in a script is meant."""
+    python: str = ""
+    """Interpreter that runs the user's code; empty: the one that runs tfdyno."""
+    allow_unsafe: bool = False
+    """Whether a ``.keras`` file with a lambda may be loaded."""
+
+    @property
+    def id(self) -> str:
+        """Twelve hexadecimal digits that change when any field changes."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorSpec:
+    """An argument of the step: shape as traced (batch included), Keras dtype name."""
+
+    name: str
+    role: TensorRole
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One real step of a workload as StableHLO, without weights, at the traced batch."""
+
+    workload: Workload
+    title: str
+    """The model's own name: ``resnet50``."""
+    batch_size: int
+    """The batch the step was traced at."""
+    marker: int
+    """The prime in ``batch_size`` that marks what grows with the batch; 0: no scaling possible."""
+    script_batch_size: int
+    """The batch that the script itself uses; 0 when it names none."""
+    policy: str
+    """Keras dtype policy of the traced model."""
+    path: Literal["jax", "tensorflow"]
+    path_reason: str
+    loss: str
+    optimizer: str
+    execution: Literal["xla", "graph"]
+    """What Keras itself would do with this model: jit or not."""
+    parameter_count: int
+    trainable_parameter_count: int
+    tensors: tuple[TensorSpec, ...]
+    stablehlo_sha256: str
+    seconds_s: float
+    script_seconds_s: float
+    """Time the user's own code took before the model was ready."""
+    versions: dict[str, str]
+    """keras, jax, tensorflow, python."""
+    samples_per_epoch: int = 0
+    """Length of the dataset that ``fit`` was given; 0 when unknown."""
+    epochs: int = 0
+    warnings: tuple[str, ...] = ()

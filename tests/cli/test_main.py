@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import click
+import pytest
+
+from tfdyno.cli import main as cli
+from tfdyno.cli.lazy import Entry
+from tfdyno.core.errors import ToolError, UsageError
+
+
+def install(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException | None, *, result: int = 0
+) -> None:
+    """Add a command ``boom`` that raises ``error`` or returns ``result``."""
+
+    @click.command()
+    def boom() -> int:
+        """Fail as told."""
+        if error is not None:
+            raise error
+        return result
+
+    module = types.ModuleType("boom_command")
+    module.boom = boom  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "boom_command", module)
+    entry = Entry(module="boom_command", summary="Fail as told.", section="Test")
+    monkeypatch.setitem(cli.COMMANDS, "boom", entry)
+
+
+def test_help_lists_every_command_under_its_section(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, entry in cli.COMMANDS.items():
+        row = next(line for line in lines if line.startswith(f"  {name} "))
+        assert row.endswith(entry.summary)
+        assert f"{entry.section}:" in lines
+
+
+def test_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == "tfdyno 0.1.0\n"
+
+
+def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "Usage: tfdyno" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gpsu"], "no command 'gpsu'; did you mean gpus?"),
+        (["estimat"], "no command 'estimat'; did you mean estimate?"),
+        (["xyzzy"], "no command 'xyzzy'; there are advise, estimate, gpus, offers and data"),
+        (["--jsom"], "no such option"),
+        (["boom", "extra"], "(see tfdyno boom --help)"),
+    ],
+)
+def test_wrong_words_end_in_one_sentence_and_exit_2(
+    words: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if words[0] == "boom":
+        install(monkeypatch, None)
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.startswith("tfdyno: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("no GPU 'x'", why="not in the catalogue", remedy="see tfdyno gpus"), 2,
+         "tfdyno: no GPU 'x': not in the catalogue; see tfdyno gpus.\n"),
+        (ToolError("the compile child was killed"), 3, "tfdyno: the compile child was killed.\n"),
+        (click.ClickException("no such file"), 2, "tfdyno: no such file\n"),
+        (KeyboardInterrupt(), 130, "tfdyno: stopped by Ctrl-C; nothing was written.\n"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_one_sentence_and_its_exit_code(
+    error: BaseException,
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(monkeypatch, error)
+    assert cli.main(["boom"]) == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_defect_asks_for_a_report_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, KeyError("weights"))
+    assert cli.main(["boom"]) == 3
+    err = capsys.readouterr().err
+    assert "defect in tfdyno (KeyError: 'weights'); please report it" in err
+    assert "Traceback" not in err
+
+
+def test_debug_shows_the_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, KeyError("weights"))
+    monkeypatch.setenv("TFDYNO_DEBUG", "1")
+    assert cli.main(["boom"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_command_returns_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, None, result=1)
+    assert cli.main(["boom"]) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes close with a signal only on POSIX")
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "tfdyno", "--help"]
+    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+def test_python_m_and_the_script_are_the_same_program() -> None:
+    script = Path(sys.executable).parent / "tfdyno"
+    command = [str(script)] if script.exists() else [sys.executable, "-m", "tfdyno"]
+    for words in (command, [sys.executable, "-m", "tfdyno"]):
+        done = subprocess.run([*words, "nope"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "no command 'nope'" in done.stderr

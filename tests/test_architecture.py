@@ -1,0 +1,177 @@
+"""Import order, start-up cost, public names, units: what keeps the tool light and legible."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import tfdyno
+import tfdyno.core
+from tfdyno.core.interval import Interval, Scaled
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {
+    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "scipy", "tensorflow", "vl_convert",
+}  # fmt: skip
+LIGHT_COMMANDS = [["--help"], ["--version"], ["gpus"], ["gpus", "a100-sxm4-80gb"], ["offers"]]
+START_UP_BUDGET_S = 0.150
+IMPORTED = """
+import json, sys
+from tfdyno.cli.main import main
+code = main({words!r})
+sys.stderr.write(json.dumps({{"code": code, "modules": sorted(sys.modules)}}))
+"""
+UNIT_SUFFIXES = (
+    "_s", "_h", "_hours", "_hz", "_w", "_kwh", "_j_per_step",
+    "_bytes", "_bytes_per_s", "_flops", "_flops_per_s", "_flops_per_byte",
+    "_usd", "_usd_per_h", "_usd_per_epoch", "_ratio", "_per_clock", "_per_s", "_per_step",
+)  # fmt: skip
+UNIT_FREE_FIELDS = {
+    # The holder's field names the unit of an interval and of a quantity affine in the batch.
+    "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
+    "Offer.gpu_fraction",  # a share of one card
+    "Parameter.value", "Parameter.low", "Parameter.high",  # ``Parameter.unit`` says it
+    "TimeModel.values", "TimeModel.interval_log_half_width",  # each parameter has its own unit
+}  # fmt: skip
+
+
+def run_child(source: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV_")}
+    return subprocess.run(
+        [sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=ROOT,
+    )
+
+
+@pytest.mark.parametrize("words", LIGHT_COMMANDS, ids=" ".join)
+def test_light_commands_load_no_heavy_package(words: list[str]) -> None:
+    done = run_child(IMPORTED.format(words=words))
+    report = json.loads(done.stderr.splitlines()[-1])
+    assert report["code"] == 0
+    assert HEAVY & set(report["modules"]) == set()
+
+
+def test_help_imports_no_command() -> None:
+    report = json.loads(run_child(IMPORTED.format(words=["--help"])).stderr.splitlines()[-1])
+    cli = {name for name in report["modules"] if name.startswith("tfdyno.cli.")}
+    assert cli == {"tfdyno.cli.lazy", "tfdyno.cli.main"}
+
+
+def test_the_check_above_sees_a_heavy_package() -> None:
+    done = run_child("import numpy" + IMPORTED.format(words=["--help"]))
+    report = json.loads(done.stderr.splitlines()[-1])
+    assert "numpy" in HEAVY & set(report["modules"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="CPU time of a child is read with wait4")
+@pytest.mark.parametrize("words", [["--help"], ["gpus"]], ids=" ".join)
+def test_light_commands_start_within_the_budget(words: list[str]) -> None:
+    # CPU time, best of six: what the machine does besides must not decide.
+    assert min(cpu_time_s(words) for _ in range(6)) < START_UP_BUDGET_S
+
+
+def cpu_time_s(words: list[str]) -> float:
+    """User and system seconds of one run of the command."""
+    command = [sys.executable, "-m", "tfdyno", *words]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_import_contracts_are_kept() -> None:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
+
+
+def test_every_package_is_under_a_contract() -> None:
+    named = (ROOT / "pyproject.toml").read_text()
+    packages = {m.name for m in pkgutil.iter_modules(tfdyno.__path__) if m.ispkg}
+    assert {name for name in packages if f'"tfdyno.{name}"' not in named} <= {
+        "view", "store", "model", "catalog", "engines", "rules", "probe",
+    }  # fmt: skip
+    assert all(f"tfdyno.{name}" in named for name in packages)
+
+
+def nouns() -> list[type]:
+    """All dataclasses of core."""
+    found = []
+    for info in pkgutil.iter_modules(tfdyno.core.__path__, "tfdyno.core."):
+        module = importlib.import_module(info.name)
+        found += [
+            value
+            for value in vars(module).values()
+            if dataclasses.is_dataclass(value)
+            and isinstance(value, type)
+            and value.__module__ == info.name
+        ]
+    return found
+
+
+def holds_float(kind: object) -> bool:
+    """Whether a field's type is a number, or holds numbers, that the name must give a unit."""
+    if kind in {float, Interval, Scaled}:
+        return True
+    if typing.get_origin(kind) in {dict, Mapping, types.UnionType, typing.Union}:
+        return any(holds_float(part) for part in typing.get_args(kind))
+    return False
+
+
+def unitless_fields(noun: type) -> list[str]:
+    hints = typing.get_type_hints(noun)
+    names = [f.name for f in dataclasses.fields(noun) if holds_float(hints[f.name])]
+    return [f"{noun.__name__}.{name}" for name in names if not f"_{name}".endswith(UNIT_SUFFIXES)]
+
+
+@pytest.mark.parametrize("noun", nouns(), ids=lambda noun: noun.__name__)
+def test_numbers_of_a_noun_name_their_unit(noun: type) -> None:
+    assert [name for name in unitless_fields(noun) if name not in UNIT_FREE_FIELDS] == []
+
+
+@pytest.mark.parametrize("noun", nouns(), ids=lambda noun: noun.__name__)
+def test_nouns_are_frozen_slotted_and_keyword_only(noun: type) -> None:
+    assert vars(noun)["__dataclass_params__"].frozen
+    assert hasattr(noun, "__slots__")
+    assert all(field.kw_only for field in dataclasses.fields(noun))
+
+
+def test_the_list_of_unit_free_fields_is_not_stale() -> None:
+    missing = {name for noun in nouns() for name in unitless_fields(noun)}
+    assert missing == UNIT_FREE_FIELDS
+
+
+def test_public_names_are_sorted_and_resolve() -> None:
+    assert list(tfdyno.__all__) == sorted(tfdyno.__all__)
+    for name in tfdyno.__all__:
+        assert getattr(tfdyno, name) is not None
+    assert set(tfdyno.__all__) <= set(dir(tfdyno))
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    done = run_child("import sys, json, tfdyno; sys.stderr.write(json.dumps(sorted(sys.modules)))")
+    modules = json.loads(done.stderr)
+    assert HEAVY & set(modules) == set()
+    assert "click" not in modules
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    lengths = {p: len(p.read_text().splitlines()) for p in (ROOT / "src").rglob("*.py")}
+    assert {str(p.relative_to(ROOT)): n for p, n in lengths.items() if n > 400} == {}

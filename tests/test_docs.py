@@ -1,0 +1,88 @@
+"""The docs cannot go stale: commands have help, generated pages are current, examples run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tfdyno.cli.main import COMMANDS, tfdyno
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?://|mailto:|#)([^)#\s]+)")
+RUNNABLE = re.compile(
+    r"<!-- run(?P<slow>: slow)? -->\n```(?P<kind>bash|python)\n(?P<body>.*?)```", re.S
+)
+"""A snippet that a test runs stands under ``<!-- run -->`` (or ``<!-- run: slow -->``)."""
+
+
+def load(name: str) -> click.Command:
+    command = tfdyno.get_command(click.Context(tfdyno), name)
+    assert command is not None
+    return command
+
+
+def walk(command: click.Command, path: str) -> list[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        return [(path, command)]
+    below = [walk(child, f"{path} {name}") for name, child in command.commands.items()]
+    return [(path, command), *(pair for pairs in below for pair in pairs)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_help(name: str) -> None:
+    for path, command in walk(load(name), name):
+        assert command.help, path
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{path} {parameter.name}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_what_the_command_says(name: str) -> None:
+    first_line = (load(name).help or "").split("\n\n")[0]
+    assert " ".join(first_line.split()) == COMMANDS[name].summary
+
+
+def test_generated_pages_are_current() -> None:
+    command = [sys.executable, "scripts/reference.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = LINK.findall(page.read_text())
+    assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def snippets() -> list[object]:
+    found: list[object] = []
+    for page in PAGES:
+        for number, match in enumerate(RUNNABLE.finditer(page.read_text()), start=1):
+            marks = [pytest.mark.slow] if match["slow"] else []
+            name = f"{page.relative_to(ROOT)}:{number}"
+            found.append(pytest.param(match["kind"], match["body"], id=name, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "body"), snippets())
+def test_snippets_run(kind: str, body: str, tmp_path: Path) -> None:
+    program = [sys.executable, "-c", body] if kind == "python" else ["bash", "-euc", body]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        program,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
