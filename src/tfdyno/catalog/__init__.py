@@ -1,0 +1,1 @@
+"""What is known about hardware, prices and software: data files and their readers."""

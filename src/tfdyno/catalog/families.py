@@ -1,0 +1,110 @@
+"""Which GPUs share a compiled program, and which of them the compiler can serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import as_file, files
+
+from tfdyno.catalog.gpus import find
+from tfdyno.core.codec import from_builtins, read_toml
+from tfdyno.core.errors import UsageError
+from tfdyno.core.hardware import Gpu
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """GPUs of one generation."""
+
+    slug: str
+    """Major compute capability: ``8.x``."""
+    representative: Gpu
+    """The card whose facts the compiler is given for all of them."""
+    supported: bool
+    reason: str
+    """Why it is not supported; empty otherwise."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    representative: str
+    supported: bool
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    family: str
+    served_by: str
+    policies: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    version: str
+    families: dict[str, _Row]
+    shared: tuple[_Shared, ...]
+
+
+@lru_cache(maxsize=1)
+def all_families() -> tuple[Family, ...]:
+    """Every family of the catalogue in order of age.
+
+    Raises:
+        UsageError: The table is corrupt, or a representative is no card of the catalogue.
+    """
+    return tuple(
+        Family(
+            slug=slug,
+            representative=find(row.representative),
+            supported=row.supported,
+            reason=row.reason,
+            source=row.source,
+        )
+        for slug, row in _table().families.items()
+    )
+
+
+def family(slug: str) -> Family:
+    """The family with this slug; raises ``UsageError`` for an unknown one."""
+    found = next((each for each in all_families() if each.slug == slug), None)
+    if found is None:
+        known = ", ".join(each.slug for each in all_families())
+        raise UsageError(f"no GPU family is called {slug!r}", remedy=f"known: {known}")
+    return found
+
+
+def family_of(gpu: Gpu) -> Family:
+    """The family of a card or a MIG slice.
+
+    A generation newer than the table gets a family that is not supported, not an error.
+    """
+    slug = f"{gpu.compute_capability.partition('.')[0]}.x"
+    known = {each.slug: each for each in all_families()}
+    if slug in known:
+        return known[slug]
+    reason = f"compute capability {gpu.compute_capability or 'unknown'} is not in families.toml"
+    return Family(slug=slug, representative=gpu, supported=False, reason=reason, source=gpu.source)
+
+
+def served_by(slug: str, *, policy: str, attention: bool) -> str:
+    """The family whose program serves ``slug`` too: itself, or one with the same program.
+
+    Args:
+        slug: Family of the card.
+        policy: Keras dtype policy of the model.
+        attention: Whether the model multiplies activations by activations.
+    """
+    for row in _table().shared:
+        if row.family == slug and policy in row.policies and not attention:
+            return row.served_by
+    return slug
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    with as_file(files("tfdyno.catalog") / "data" / "families.toml") as path:
+        return from_builtins(read_toml(path), _Table, where=str(path))

@@ -1,0 +1,97 @@
+"""Interconnects between GPUs, and which one a card has by itself."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+
+from tfdyno.catalog.tables import DATA, Row, read_table
+from tfdyno.core.errors import UsageError
+from tfdyno.core.hardware import Gpu, Link
+
+_COLUMNS = [
+    "slug",
+    "kind",
+    "scope",
+    "theoretical_gbs_unidir",
+    "theoretical_gbs_bidir",
+    "per",
+    "measured_allreduce_busbw_gbs",
+    "measured_config",
+    "small_message_latency_us",
+    "latency_config",
+    "model_hop_latency_us",
+    "hop_latency_source",
+    "use_in_model_busbw_gbs",
+    "date",
+    "notes",
+    "source",
+]
+
+
+@functools.lru_cache(maxsize=1)
+def all_links() -> tuple[Link, ...]:
+    """All interconnects, sorted by slug; raises ``ToolError`` when the table is corrupt."""
+    return tuple(_link(row) for row in read_table(DATA / "links.csv", _COLUMNS, key=("slug",)))
+
+
+def find_link(slug: str) -> Link:
+    """The interconnect with this slug.
+
+    Raises:
+        UsageError: There is none, with the nearest slugs.
+    """
+    by_slug = {link.slug: link for link in all_links()}
+    name = slug.strip().lower()
+    if name not in by_slug:
+        near = difflib.get_close_matches(name, by_slug, n=3, cutoff=0.4) or list(by_slug)
+        raise UsageError(f"there is no link '{slug}'", remedy=f"choose one of {', '.join(near)}")
+    return by_slug[name]
+
+
+def default_link(gpu: Gpu, count: int) -> Link:
+    """The interconnect that joins ``count`` GPUs of this kind in the machine they are sold in.
+
+    SXM boards have NVLink as ``default_links.csv`` says; every other card meets the next one over
+    PCIe of its generation (bridges join two cards only and are extra).
+
+    Raises:
+        UsageError: The GPU is a MIG slice: slices cannot exchange data with each other.
+    """
+    if ":" in gpu.slug and count > 1:
+        raise UsageError(
+            f"{gpu.name} cannot train with other slices",
+            why="MIG slices have no peer-to-peer and a process sees one of them",
+            remedy="use whole GPUs",
+        )
+    for limit, link in _defaults().get(gpu.slug, ()):
+        if count <= limit:
+            return find_link(link)
+    generation = gpu.pcie_generation if gpu.pcie_generation in {"3", "4", "5"} else "3"
+    return find_link(f"pcie{generation}-x16")
+
+
+@functools.lru_cache(maxsize=1)
+def _defaults() -> dict[str, tuple[tuple[int, str], ...]]:
+    rows = read_table(
+        DATA / "default_links.csv",
+        ("gpu_slug", "up_to_gpus", "link_slug", "source"),
+        key=("gpu_slug", "up_to_gpus"),
+    )
+    found: dict[str, tuple[tuple[int, str], ...]] = {}
+    for row in rows:
+        entry = (row.whole("up_to_gpus"), row.text("link_slug"))
+        found[row.text("gpu_slug")] = (*found.get(row.text("gpu_slug"), ()), entry)
+    return found
+
+
+def _link(row: Row) -> Link:
+    return Link(
+        slug=row.text("slug"),
+        kind=row.text("kind"),
+        scope=row.text("scope"),
+        bus_bytes_per_s=row.number("use_in_model_busbw_gbs") * 1e9,
+        latency_s=row.number("model_hop_latency_us") * 1e-6,
+        source=row.text("source"),
+        notes=row.text("notes"),
+    )

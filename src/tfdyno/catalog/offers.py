@@ -1,0 +1,207 @@
+"""Priced machines: the shipped list, the user's own list over it, one noun per price."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog import gpus
+from tfdyno.catalog.offer_rules import Listing, judge
+from tfdyno.catalog.tables import DATA, Row, read_table
+from tfdyno.core.hardware import Offer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHIPPED = DATA / "offers.csv"
+COLUMNS = (
+    "provider",
+    "instance",
+    "gpu_slug",
+    "gpu_count",
+    "vcpus",
+    "ram_gb",
+    "region",
+    "price_per_hour_usd",
+    "spot_per_hour_usd",
+    "date",
+    "source",
+    "date_precision",
+)
+OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
+STALE_DAYS = 90
+VERY_OLD_DAYS = 365
+GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A row that stays out of the offers, and every rule that it breaks."""
+
+    listing: Listing
+    reasons: tuple[str, ...]
+
+
+def data_dir() -> Path:
+    """Folder of the user's own tables: ``$TFDYNO_DATA``, else the XDG data folder."""
+    own = os.environ.get("TFDYNO_DATA")
+    if own:
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "tfdyno"
+
+
+def all_offers(extra: Path | None = None) -> tuple[Offer, ...]:
+    """Every offer that passes the rules, on-demand and spot apart, cheapest per GPU first.
+
+    Args:
+        extra: A file with the columns of ``offers.csv`` whose rows replace those of the same
+            provider, instance and region, whatever their date.
+
+    Raises:
+        UsageError: ``extra`` or the user's own table is not such a file.
+        ToolError: The shipped table is corrupt.
+    """
+    good, _ = sift(extra)
+    found = (offer for listing in good for offer in _offers(listing))
+    return tuple(sorted(found, key=lambda o: (usd_per_gpu_h(o), o.slug)))
+
+
+def rejected_offers(extra: Path | None = None) -> tuple[Rejected, ...]:
+    """The rows that ``all_offers`` leaves out, with reasons; raises as it does."""
+    return sift(extra)[1]
+
+
+def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
+    """Split every list into good and rejected rows; a rejected row never hides a good one."""
+    shipped = shipped_listings()
+    good, rejected = split(shipped)
+    if user_file().exists():
+        own, bad = split(read_listings(user_file()), shipped)
+        good, rejected = tuple(merge(good, own).values()), (*rejected, *bad)
+    if extra is not None:
+        given, bad = split(read_listings(extra), shipped)
+        kept = {listing.key: listing for listing in (*good, *given)}
+        good, rejected = tuple(kept.values()), (*rejected, *bad)
+    return good, rejected
+
+
+def split(
+    listings: Iterable[Listing], peers: Iterable[Listing] = ()
+) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
+    """Judge ``listings`` against the price level of themselves and of ``peers``."""
+    listings = tuple(listings)
+    verdicts = judge(listings, (*listings, *peers), {gpu.slug: gpu for gpu in gpus.all_gpus()})
+    good = tuple(one for one, reasons in zip(listings, verdicts, strict=True) if not reasons)
+    bad = tuple(
+        Rejected(listing=one, reasons=reasons)
+        for one, reasons in zip(listings, verdicts, strict=True)
+        if reasons
+    )
+    return good, bad
+
+
+def merge(
+    older: Iterable[Listing], newer: Iterable[Listing]
+) -> dict[tuple[str, str, str], Listing]:
+    """Per provider, instance and region the row with the later date; ``newer`` wins a tie."""
+    merged = {listing.key: listing for listing in older}
+    for listing in newer:
+        if listing.key not in merged or listing.date >= merged[listing.key].date:
+            merged[listing.key] = listing
+    return merged
+
+
+def user_file() -> Path:
+    """The user's own price list, which ``tfdyno data refresh`` writes."""
+    return data_dir() / "offers.csv"
+
+
+@functools.lru_cache(maxsize=1)
+def shipped_listings() -> tuple[Listing, ...]:
+    """The rows that come with tfdyno; raises ``ToolError`` when they are corrupt."""
+    return _read(SHIPPED, shipped=True)
+
+
+def read_listings(path: Path) -> tuple[Listing, ...]:
+    """The rows of a user's file with the columns of ``offers.csv``; raises ``UsageError``."""
+    return _read(path, shipped=False)
+
+
+def age_days(offer: Offer, today: datetime.date) -> int:
+    """Days since the price was seen; a month without a day counts from its first day."""
+    return max(0, (today - _day(offer.priced_on)).days)
+
+
+def staleness(offer: Offer, today: datetime.date) -> str:
+    """``very old`` over 365 days, ``stale`` over 90, else empty."""
+    age = age_days(offer, today)
+    return "very old" if age > VERY_OLD_DAYS else "stale" if age > STALE_DAYS else ""
+
+
+def usd_per_gpu_h(offer: Offer) -> float:
+    """Price of one whole GPU for an hour."""
+    return offer.usd_per_h / (offer.gpu_count * offer.gpu_fraction)
+
+
+def _read(path: Path, *, shipped: bool) -> tuple[Listing, ...]:
+    rows = read_table(
+        path,
+        COLUMNS,
+        key=("provider", "instance", "region"),
+        optional=OPTIONAL_COLUMNS,
+        shipped=shipped,
+        ordered=shipped,
+    )
+    return tuple(_listing(row) for row in rows)
+
+
+def _listing(row: Row) -> Listing:
+    try:
+        _day(row.text("date"))
+    except ValueError:
+        raise row.fault(f"date is '{row.text('date')}', not 2026-11-21 or 2026-11") from None
+    return Listing(
+        provider=row.text("provider"),
+        instance=row.text("instance"),
+        region=row.text("region"),
+        gpu_slug=row.text("gpu_slug"),
+        gpus=row.number("gpu_count"),
+        vcpus=row.whole("vcpus", default=0),
+        ram_gb=row.number("ram_gb", default=0.0),
+        usd_per_h=row.number("price_per_hour_usd"),
+        spot_usd_per_h=row.number("spot_per_hour_usd", default=0.0),
+        date=row.text("date"),
+        date_precision=row.text("date_precision"),
+        gpu_memory_total_gb=row.number("gpu_memory_total_gb", default=0.0),
+        source=row.text("source"),
+    )
+
+
+def _day(date: str) -> datetime.date:
+    return datetime.date.fromisoformat(date if len(date) > 7 else f"{date}-01")
+
+
+def _offers(listing: Listing) -> Iterable[Offer]:
+    for spot, price in ((False, listing.usd_per_h), (True, listing.spot_usd_per_h)):
+        if price > 0:
+            yield Offer(
+                slug="/".join((*listing.key, "spot" if spot else "on_demand")),
+                provider=listing.provider,
+                instance=listing.instance,
+                region=listing.region,
+                gpu_slug=listing.gpu_slug,
+                gpu_count=max(1, round(listing.gpus)),
+                gpu_fraction=min(1.0, listing.gpus),
+                vcpus=listing.vcpus,
+                ram_bytes=listing.ram_gb * GIB,
+                usd_per_h=price,
+                spot=spot,
+                priced_on=listing.date,
+                date_precision=listing.date_precision,
+                source=listing.source,
+            )

@@ -1,0 +1,106 @@
+"""``tfdyno data``: what the catalogue rests on, whether it is sound, and newer prices for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tfdyno.core.errors import UsageError
+from tfdyno.view.offers_text import data_list, rejected_list
+from tfdyno.view.text import colour_wanted, terminal_width
+
+if TYPE_CHECKING:
+    from tfdyno.catalog.offers import Rejected
+
+
+@click.group()
+def data() -> None:
+    """Refresh prices and check the catalogue."""
+
+
+@data.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(as_json: bool) -> None:
+    """Say which tables are in use, with dates and number of sources."""
+    from tfdyno.jobs.check_data import show_data
+
+    tables = show_data()
+    if as_json:
+        _print_json({"tables": tables})
+        return
+    rows = [(one.path, one.rows, one.oldest, one.newest, one.sources) for one in tables]
+    folders = dict.fromkeys(str(Path(path).parent) for path, *_ in rows)
+    for folder in folders:
+        here = [(Path(row[0]).name, *row[1:]) for row in rows if str(Path(row[0]).parent) == folder]
+        colour = colour_wanted()
+        text = data_list(here, width=terminal_width(), colour=colour)
+        click.echo(f"{folder}\n{text}\n", color=colour)
+
+
+@data.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(as_json: bool) -> None:
+    """Read every table strictly; list the prices that break a rule and stay out."""
+    from tfdyno.jobs.check_data import check_data
+
+    report = check_data()
+    if as_json:
+        _print_json(report)
+        return
+    rows = sum(one.rows for one in report.tables)
+    click.echo(f"{len(report.tables)} tables with {rows:,} rows are sound.")
+    if report.rejected:
+        click.echo(f"\n{len(report.rejected)} price rows stay out of the offers:")
+        click.echo(_rejected(report.rejected))
+
+
+@data.command()
+@click.option(
+    "--offers",
+    "file",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="CSV with the columns of offers.csv.",
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def refresh(file: Path, yes: bool, as_json: bool) -> None:
+    """Merge newer prices into your own data folder; what breaks a rule is quarantined."""
+    from tfdyno.jobs.refresh import refresh as merge
+
+    plan = merge(file, write=False)
+    if not as_json:
+        click.echo(
+            f"{plan.rows} rows: {plan.added} new, {plan.changed} changed, "
+            f"{plan.unchanged} unchanged, {plan.older} older than what is known, "
+            f"{len(plan.quarantined)} quarantined."
+        )
+        if plan.quarantined:
+            click.echo(_rejected(plan.quarantined))
+    if not yes:
+        if as_json or not sys.stdin.isatty():
+            raise UsageError("nothing was written", remedy="add --yes to write the merged list")
+        click.confirm(f"Write {plan.offers_file}?", abort=True)
+    done = merge(file, write=True)
+    if as_json:
+        _print_json(done)
+    else:
+        click.echo(f"Wrote {done.offers_file}.")
+
+
+def _rejected(rows: tuple[Rejected, ...]) -> str:
+    named = [
+        (f"{one.listing.provider} {one.listing.instance} {one.listing.region}", one.reasons)
+        for one in rows
+    ]
+    return rejected_list(named, width=terminal_width())
+
+
+def _print_json(value: object) -> None:
+    from tfdyno.core.codec import to_json
+
+    click.echo(to_json(value, indent=2).decode())

@@ -1,0 +1,55 @@
+"""``tfdyno offers``: priced machines with the date and age of each price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs.offers import PricedOffer, SortKey, list_offers
+from tfdyno.view.offers_text import offer_list
+from tfdyno.view.text import colour_wanted, terminal_width
+
+
+@click.command()
+@click.option("--gpu", default="", metavar="A,B,…", help="Only these GPUs.")
+@click.option("--provider", default="", metavar="A,B,…", help="Only these providers.")
+@click.option("--spot/--on-demand", default=None, help="Only one kind of price.")
+@click.option(
+    "--sort",
+    type=click.Choice(get_args(SortKey)),
+    default="price",
+    show_default=True,
+    help="price is per GPU, machine per machine.",
+)
+@click.option(
+    "--offers",
+    "extra",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A price list of your own that goes first.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def offers(
+    gpu: str, provider: str, spot: bool | None, sort: str, extra: Path | None, as_json: bool
+) -> None:
+    """List cloud offers with price, date and age."""
+    found = list_offers(
+        gpu=gpu, provider=provider, spot=spot, sort=cast("SortKey", sort), extra=extra
+    )
+    if as_json:
+        _print_json(found)
+        return
+    if not found:
+        raise UsageError("no offer matches", remedy="'tfdyno offers' lists all")
+    lines = [(one.offer, one.usd_per_gpu_h, one.age_days, one.staleness) for one in found]
+    colour = colour_wanted()
+    click.echo(offer_list(lines, width=terminal_width(), colour=colour), color=colour)
+
+
+def _print_json(found: tuple[PricedOffer, ...]) -> None:
+    from tfdyno.core.codec import to_json
+
+    click.echo(to_json({"offers": found}, indent=2).decode())

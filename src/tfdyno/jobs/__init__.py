@@ -1,0 +1,1 @@
+"""One use case per file; ``_worker`` is the only door to ``runtime``."""

@@ -1,0 +1,49 @@
+from dataclasses import replace
+
+import pytest
+
+from tfdyno.catalog.families import all_families, family, family_of, served_by
+from tfdyno.catalog.gpus import all_gpus, all_slices, find
+from tfdyno.core.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("gpu", "slug"),
+    [("p100-pcie-16gb", "6.x"), ("t4", "7.x"), ("rtx-4090", "8.x"), ("rtx-5090", "12.x")],
+)
+def test_a_card_belongs_to_the_family_of_its_generation(gpu: str, slug: str) -> None:
+    assert family_of(find(gpu)).slug == slug
+
+
+def test_every_nvidia_card_and_slice_has_a_family_of_its_own_generation() -> None:
+    for gpu in (*all_gpus(), *all_slices()):
+        if gpu.vendor == "NVIDIA":
+            found = family_of(gpu)
+            assert found in all_families()
+            assert found.slug.split(".")[0] == gpu.compute_capability.split(".")[0]
+
+
+def test_a_representative_belongs_to_its_own_family_and_names_a_source() -> None:
+    for each in all_families():
+        assert family_of(each.representative) == each
+        assert each.source
+        assert each.supported == (not each.reason)
+
+
+def test_a_newer_generation_is_not_supported_but_no_error() -> None:
+    newer = replace(find("rtx-5090"), compute_capability="14.0")
+    found = family_of(newer)
+    assert (found.slug, found.supported) == ("14.x", False)
+    assert "14.0" in found.reason
+
+
+def test_an_unknown_family_is_a_usage_error_that_lists_the_known() -> None:
+    with pytest.raises(UsageError, match=r"8\.x"):
+        family("80")
+
+
+def test_volta_shares_the_program_of_ampere_for_convolutions_in_float16_only() -> None:
+    assert served_by("7.x", policy="mixed_float16", attention=False) == "8.x"
+    assert served_by("7.x", policy="mixed_bfloat16", attention=False) == "7.x"
+    assert served_by("7.x", policy="mixed_float16", attention=True) == "7.x"
+    assert served_by("9.x", policy="mixed_float16", attention=False) == "9.x"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.catalog.time_model import memory_model, read_time_model, time_model
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """
+version = "1"
+
+[parameters.e_loop]
+value = 0.5
+prior = 0.5
+low = 0.1
+high = 1.0
+unit = "share"
+fitted = true
+source = "test"
+
+[sustained_clock]
+t4 = { ratio = 0.5, source = "test" }
+
+[interval_log_half_width]
+default = 0.3
+"""
+
+
+def read(folder: Path, text: str) -> None:
+    path = folder / "time_model.toml"
+    path.write_text(text)
+    read_time_model(path)
+
+
+def test_every_constant_has_a_source_a_unit_and_lies_in_its_range() -> None:
+    for parameter in (*time_model().parameters.values(), *memory_model().parameters.values()):
+        assert parameter.source
+        assert parameter.unit
+        assert parameter.low <= parameter.value <= parameter.high
+
+
+def test_a_constant_is_found_by_name(tmp_path: Path) -> None:
+    read(tmp_path, GOOD)
+    assert read_time_model(tmp_path / "time_model.toml")["e_loop"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        ("value = 0.5", "value = 1.5", "e_loop"),
+        ("value = 0.5", 'value = "high"', "e_loop"),
+        ("fitted = true", "fitted = true\nweight = 3", "weight"),
+        ("ratio = 0.5", "ratio = 2.0", "sustained_clock.t4"),
+        ("default = 0.3", "cnn = 0.3", "default"),
+        ("[sustained_clock]", "[other]", "wrong tables"),
+        ('version = "1"', "version = ", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(
+    tmp_path: Path, wrong: str, right: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(tmp_path, GOOD.replace(wrong, right))
