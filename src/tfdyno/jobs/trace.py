@@ -1,0 +1,179 @@
+"""Trace a workload: one real step as StableHLO, from the cache or from a child process."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import tfdyno
+from tfdyno.core.codec import from_json, to_builtins, to_json
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.program import Program
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.store.cache import default_cache, sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Traced", "parse_reference", "trace"]
+
+TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
+PACKAGE = Path(tfdyno.__file__).parent
+CODE = ("runtime/*.py", "core/program.py", "core/workload.py", "core/interval.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A trace, its quick program, and where its StableHLO lies."""
+
+    trace: Trace
+    program: Program
+    stablehlo_path: Path
+
+
+def trace(
+    workload: Workload,
+    *,
+    batch_size: int | None = None,
+    progress: Callable[[str], None] = silent,
+    fresh: bool = False,
+    timeout_s: float = TIMEOUT_S,
+) -> Traced:
+    """Trace one step of ``workload`` on this machine's CPU, without memory for its weights.
+
+    Args:
+        workload: What to trace.
+        batch_size: Trace exactly this batch; None: the marker batch that serves all.
+        progress: Called with a line at every stage.
+        fresh: Trace again even if the cache has it.
+        timeout_s: Limit for the user's code and the trace together.
+
+    Raises:
+        UsageError: The workload is wrong: no such function, no ``fit``, a model that cannot be
+            built, a batch below 1.
+        ToolError: The child crashed, hung or ran out of memory.
+    """
+    if batch_size is not None and (not math.isfinite(batch_size) or batch_size < 1):
+        raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
+    python = _python(workload)
+    size = None if batch_size is None else int(batch_size)
+    folder = default_cache().entry(
+        "trace",
+        _key(workload, size, python),
+        lambda place: _make(workload, size, place, python, progress, timeout_s),
+        fresh=fresh,
+        current=_current,
+    )
+    return Traced(
+        trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
+        program=msgspec.json.decode((folder / "program.json").read_bytes(), type=Program),
+        stablehlo_path=folder / "step.mlirbc",
+    )
+
+
+def _make(
+    workload: Workload,
+    batch_size: int | None,
+    place: Path,
+    python: str,
+    progress: Callable[[str], None],
+    timeout_s: float,
+) -> None:
+    request = {
+        "workload": to_builtins(workload),
+        "batch_size": batch_size,
+        "stablehlo": str(place / "step.mlirbc"),
+        "hlo": str(place / "step.hlo"),
+        "count": python == sys.executable,
+    }
+
+    def run(module: str, **fields: Any) -> dict[str, Any]:
+        backend = {"KERAS_BACKEND": fields["path"]} if module == "trace" else None
+        return run_child(
+            f"tfdyno.runtime.{module}",
+            {**request, **fields},
+            progress=progress,
+            timeout_s=timeout_s,
+            python=python if backend else None,
+            env=backend,
+            doing=f"tracing {workload.reference}",
+        )
+
+    result = _traced(run, workload, progress)
+    (place / "step.hlo").unlink(missing_ok=True)
+    for name in ("trace", "program", "files"):
+        (place / f"{name}.json").write_bytes(to_json(result[name]))
+
+
+def _traced(
+    run: Callable[..., dict[str, Any]], workload: Workload, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """By the JAX path, or by TensorFlow where that declines; counted in our own environment."""
+    if workload.kind == "step_function":
+        return _by_tensorflow(run, "a step function is TensorFlow code")
+    result = run("trace", path="jax", path_reason="Keras runs this model on the JAX backend")
+    if declined := result.get("declined"):
+        progress("tracing with TensorFlow instead")
+        return _by_tensorflow(run, f"not traceable on the JAX backend: {TfdynoError(**declined)}")
+    return result if "program" in result else result | run("count", trace=result["trace"])
+
+
+def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str, Any]:
+    """By the slower path, which runs every TensorFlow operation."""
+    result = run("trace", path="tensorflow", path_reason=reason)
+    if declined := result.get("declined"):
+        remedy = declined["remedy"] or "see whether it trains one step without tfdyno"
+        raise UsageError(**{**declined, "remedy": remedy})
+    return result | run("bridge", trace=result["trace"])
+
+
+def _python(workload: Workload) -> str:
+    """The interpreter for the user's code: ``--python``, the active environment, or our own."""
+    if workload.python:
+        found = shutil.which(workload.python)
+        if not found:
+            remedy = "give the path of a Python interpreter"
+            raise UsageError(f"--python {workload.python} cannot be run", remedy=remedy)
+        return found
+    active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin" / "python"
+    if active.parent.parent == Path(sys.prefix) or not active.exists():
+        return sys.executable
+    check = [
+        str(active),
+        "-c",
+        "import importlib.util as u, sys; sys.exit(not u.find_spec('keras'))",
+    ]
+    has_keras = subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 0
+    return str(active) if has_keras else sys.executable
+
+
+def _key(workload: Workload, batch_size: int | None, python: str) -> str:
+    """Everything known before the trace that it depends on; files are checked by ``_current``."""
+    place = Path.cwd() if workload.kind != "application" else ""
+    parts = (workload, batch_size, python, place, os.environ.get("KERAS_HOME"), _code_digest())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _code_digest() -> str:
+    files = sorted(file for pattern in CODE for file in PACKAGE.glob(pattern))
+    return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+
+
+def _current(folder: Path) -> bool:
+    """Whether every file that the trace depends on is as it was."""
+    files = msgspec.json.decode((folder / "files.json").read_bytes(), type=dict[str, str])
+    try:
+        return all(sha256_of(Path(path)) == digest for path, digest in files.items())
+    except OSError:
+        return False

@@ -1,0 +1,47 @@
+"""Child process: HLO that TensorFlow wrote -> StableHLO and its quick program.
+
+Request: ``hlo`` and ``stablehlo`` (paths) and ``trace`` (the fields of ``Trace`` but for the
+digest). Result: ``trace`` and ``program`` as the trace child returns them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.workload import Trace
+from tfdyno.runtime import child
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Convert, write the StableHLO and count its operations."""
+    from tfdyno.runtime.hlo_bridge import stablehlo_of
+    from tfdyno.runtime.quick import program_of
+
+    progress("reading TensorFlow's program")
+    module = stablehlo_of(Path(request["hlo"]).read_bytes())
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    code = buffer.getvalue()
+    Path(request["stablehlo"]).write_bytes(code)
+    digest = hashlib.sha256(code).hexdigest()
+    trace = from_builtins(
+        {**request["trace"], "stablehlo_sha256": digest}, Trace, where="the trace"
+    )
+    progress("counting its operations")
+    program = program_of(
+        module,
+        batch_size=trace.batch_size,
+        marker=trace.marker,
+        trace_sha256=digest,
+        tensors=trace.tensors,
+        mode=trace.workload.mode,
+    )
+    return {"trace": to_builtins(trace), "program": to_builtins(program)}
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,101 @@
+"""Find the step of a hand-written training loop: the ``tf.function`` that takes gradients.
+
+The script runs as it is. The first function that it calls for the second time and inside which a
+``tf.GradientTape`` was asked for gradients is the step; the script is then stopped. One step is
+run for real, on the CPU, because it may create variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+class LoopCaptured(BaseException):
+    """Ends the user's script: the step was found. Not an ``Exception``, so no script catches it."""
+
+    def __init__(
+        self,
+        function: Any,  # noqa: ANN401
+        arguments: Sequence[Any],
+        named: Mapping[str, Any],
+    ) -> None:
+        """Keep the ``tf.function`` and what it was called with."""
+        super().__init__("step captured")
+        self.function, self.arguments, self.named = function, arguments, named
+
+
+class LoopInside(BaseException):
+    """The function that takes gradients runs over the whole dataset: it has no single step."""
+
+
+class LoopWatch:
+    """What the script did with gradients so far."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self.active: list[int] = []
+        self.with_dataset: set[int] = set()
+        self.with_gradient: set[int] = set()
+        self.calls: dict[int, int] = {}
+        self.eager_gradients = 0
+
+    def called(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:  # noqa: ANN401
+        """Note a call of a ``tf.function``; raises ``LoopCaptured`` at the second of the step."""
+        key = id(function.python_function)
+        self.calls[key] = self.calls.get(key, 0) + 1
+        if key in self.with_gradient and not self.active:
+            raise LoopCaptured(function, arguments, named)
+        if any(isinstance(value, tf.data.Dataset) for value in (*arguments, *named.values())):
+            self.with_dataset.add(key)
+
+    def gradient(self) -> None:
+        """Note that a tape was asked for gradients; raises ``LoopInside`` where no step can be."""
+        if self.with_dataset.intersection(self.active):
+            raise LoopInside
+        if self.active:
+            self.with_gradient.update(self.active)
+        elif tf.executing_eagerly():
+            self.eager_gradients += 1
+
+
+@contextlib.contextmanager
+def watching(watch: LoopWatch) -> Iterator[None]:
+    """Watch ``tf.function`` and ``tf.GradientTape`` while the script runs.
+
+    Raises:
+        UsageError: The loop over the data is inside the function that takes gradients.
+    """
+    function_type, tape_type = type(tf.function(lambda: None)), tf.GradientTape
+    call, gradient = function_type.__call__, tape_type.gradient
+
+    def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        watch.called(self, arguments, named)
+        watch.active.append(id(self.python_function))
+        try:
+            return call(self, *arguments, **named)
+        finally:
+            watch.active.pop()
+
+    def watched_gradient(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        watch.gradient()
+        return gradient(self, *arguments, **named)
+
+    function_type.__call__, tape_type.gradient = watched_call, watched_gradient
+    try:
+        yield
+    except LoopInside:
+        raise UsageError(
+            "the loop over the dataset is inside the tf.function",
+            why="it is one program for a whole epoch, not a step",
+            remedy="move what is done with one batch into a tf.function of its own",
+        ) from None
+    finally:
+        function_type.__call__, tape_type.gradient = call, gradient

@@ -1,0 +1,62 @@
+"""What a trace depends on: versions of packages, and files of the user's own code."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import site
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("keras", "jax", "jaxlib", "tensorflow", "tensorflow-cpu", "keras-hub")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide how a model is traced."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        if distribution := _distribution(name):
+            found[name.removesuffix("-cpu")] = distribution.version
+    return found
+
+
+def files_used(reference: str) -> dict[str, str]:
+    """Path and SHA-256 of every file that, when it changes, makes a trace stale.
+
+    These are the file that the workload names, the modules that the user's code imported from
+    outside the installed packages, and the records of the packages that matter (another version
+    lies at another path).
+    """
+    paths = {Path(reference.partition(":")[0]).resolve(), *_own_modules()}
+    for name in PACKAGES:
+        folder = getattr(_distribution(name), "_path", None)
+        if folder:
+            paths.add(Path(folder) / "METADATA")
+    return {str(path): _sha256(path) for path in sorted(paths) if path.is_file()}
+
+
+def _own_modules() -> list[Path]:
+    installed = [
+        Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
+    ]
+    installed += [Path(folder).resolve() for folder in site.getsitepackages()]
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    own = []
+    for path in (Path(name).resolve() for name in files if name):
+        package = Path(__file__).resolve().parents[1]
+        if path.suffix == ".py" and not any(path.is_relative_to(d) for d in (*installed, package)):
+            own.append(path)
+    return own
+
+
+def _distribution(name: str) -> metadata.Distribution | None:
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,78 @@
+"""What the user's code did wrong, as one sentence with its file and line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.errors import TfdynoError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+INSTALLED = ("site-packages", "dist-packages")
+
+
+class Declined(TfdynoError):  # noqa: N818  (an answer, not a fault)
+    """This path cannot trace the model; the other one may."""
+
+
+@contextlib.contextmanager
+def user_code(what: str) -> Iterator[None]:
+    """Turn every exception of the user's code into an error that names its line.
+
+    Raises:
+        UsageError: A file or a package is missing, or the code is not Python: the other path would
+            fail in the same way.
+        Declined: Any other exception, which may come from the backend.
+    """
+    try:
+        yield
+    except TfdynoError:
+        raise
+    except ModuleNotFoundError as error:
+        why = f"the package {error.name} is not installed for {sys.executable}"
+        remedy = f"install {error.name}, or name an interpreter that has it with --python"
+        raise UsageError(f"{what} cannot be run", why=why, remedy=remedy) from None
+    except SyntaxError as error:
+        where = f"{error.filename}, line {error.lineno}: {error.msg}"
+        raise UsageError(f"{what} is not valid Python", why=where) from None
+    except FileNotFoundError as error:
+        missing = error.filename or first_line(error)
+        remedy = "put the file there or give the script another path"
+        raise UsageError(
+            f"{what} needs the file {missing!r}", why=place(error), remedy=remedy
+        ) from None
+    except SystemExit as error:
+        why = f"it ended with exit code {error.code}"
+        raise UsageError(f"{what} stopped before there was a model", why=why) from None
+    except Exception as error:
+        why = ": ".join(filter(None, (place(error), type(error).__name__, first_line(error))))
+        raise Declined(f"{what} failed", why=why) from None
+
+
+def first_line(error: BaseException, limit: int = 300) -> str:
+    """The first line of a message that says something, shortened."""
+    lines = [line.strip() for line in _STYLE.sub("", str(error)).splitlines() if line.strip()]
+    if lines and lines[0].startswith("Exception encountered when calling"):
+        lines = [" ".join(lines[:2])]  # Keras: the layer first, then what went wrong in it
+    return lines[0][:limit] if lines else ""
+
+
+def place(error: BaseException) -> str:
+    """``file, line N`` of the innermost line of the user's own code, empty if there is none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own(frame.filename)]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
+
+
+def _is_own(filename: str) -> bool:
+    parts = Path(filename).parts
+    library = any(name in parts for name in INSTALLED) or filename.startswith("<")
+    standard = filename.startswith(str(Path(traceback.__file__).parent))
+    return not library and not standard and "tfdyno/runtime" not in Path(filename).as_posix()

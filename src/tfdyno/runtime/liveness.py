@@ -1,0 +1,257 @@
+"""What a step holds in memory over its course: a liveness analysis of the values a fusion keeps.
+
+Arguments stay all through; a step's new weights and optimizer slots take the place of the old ones;
+a fused kernel may write over an operand that nobody reads afterwards; what enters a loop or a
+branch stays until it ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Buffer, BufferPlan
+from tfdyno.runtime.graph import INPUT_ROLES, Graph, TensorType, depends_on_roles
+from tfdyno.runtime.launch import LIBRARY, WHOLE, Fusion, Launch, results_of
+from tfdyno.runtime.layers import layer_of, phase_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfdyno.core.workload import TensorSpec
+    from tfdyno.runtime.kernels import Sizes
+
+CURVE_POINTS = 200
+LARGEST = 10
+PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
+DONATED = frozenset({"weight", "state", "optimizer"})
+_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
+
+
+@dataclass(slots=True)
+class _Span:
+    """One buffer: when it is needed (launch numbers, both included) and the value that fills it."""
+
+    value: int
+    start: int
+    end: int
+    bytes: int
+    size: Scaled
+
+
+def buffer_plan(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> BufferPlan:
+    """Arguments, outputs and temporaries of a step, with the peak and what is alive at it."""
+    aliased, fresh = _outputs(graph, tensors, mode)
+    spans = _spans(graph, fusion, sizes, aliased | fresh)
+    live = _live(spans, len(fusion.launches))
+    at = max(range(len(live)), key=lambda step: live[step].at(sizes.batch_size), default=0)
+    temporary = live[at] if live else Scaled()
+    argument = _sum(_size(graph, sizes, value) for value in graph.arguments)
+    output = _sum(_size(graph, sizes, value) for value in graph.outputs)
+    reused = _sum(_size(graph, sizes, value) for value in graph.outputs if value in aliased)
+    resident = _sum((argument, output, _times(reused, -1)))
+    envelope = tuple(_sum((resident, line)) for line in _envelope(live))
+    held = _resident_buffers(graph, sizes, tensors, fresh)
+    held += _temporary_buffers(graph, sizes, tensors, [s for s in spans if s.start <= at <= s.end])
+    largest = sorted(held, key=lambda buffer: -buffer.bytes.at(sizes.batch_size))[:LARGEST]
+    return BufferPlan(
+        argument_bytes=argument,
+        output_bytes=output,
+        aliased_bytes=reused,
+        temporary_bytes=temporary,
+        peak_bytes=_sum((resident, temporary)),
+        parts_bytes={
+            part: _sum(buffer.bytes for buffer in held if buffer.part == part) for part in PARTS
+        },
+        largest=tuple(largest),
+        live_curve=_curve(live, resident, sizes.batch_size),
+        envelope=envelope,
+    )
+
+
+def _outputs(graph: Graph, tensors: tuple[TensorSpec, ...], mode: str) -> tuple[set[int], set[int]]:
+    """Result values that take the place of a donated argument, and those that need their own."""
+    donated: Counter[TensorType] = Counter()
+    for value, spec in zip(graph.arguments, tensors, strict=False):
+        if mode == "train" and spec.role in DONATED:
+            donated[graph.values[value].type] += 1
+    aliased, fresh = set(), set()
+    for value in graph.outputs:
+        kind = graph.values[value].type
+        if value in graph.arguments or donated[kind] > 0:
+            donated[kind] -= 1
+            aliased.add(value)
+        else:
+            fresh.add(value)
+    return aliased, fresh
+
+
+def _spans(graph: Graph, fusion: Fusion, sizes: Sizes, outputs: set[int]) -> list[_Span]:
+    """The temporaries with their lives."""
+    resident = {graph.strip(value, frozenset({"reshape"})) for value in outputs}
+    resident |= set(graph.arguments)
+    shared = _shared(graph, fusion)
+    last_in_scope = {
+        graph.nodes[launch.roots[0]].scope: step for step, launch in enumerate(fusion.launches)
+    }
+    spans: dict[int, _Span] = {}
+    for step, launch in enumerate(fusion.launches):
+        scope = graph.nodes[launch.roots[0]].scope
+        for value in launch.reads:
+            span = spans.get(shared.get(value, value))
+            if span is not None:
+                outside = graph.producer(value).scope != scope
+                span.end = max(span.end, last_in_scope[scope] if outside else step)
+        for value in results_of(graph, launch):
+            name = shared.get(value, value)
+            if name in spans:
+                spans[name].end = max(spans[name].end, step)
+            elif name not in resident and value not in resident:
+                held = graph.values[value]
+                size = sizes.scaled(held.bytes, held.elements)
+                spans[name] = _Span(value, step, step, held.bytes, size)
+    _reuse(graph, fusion.launches, spans, shared)
+    return list(spans.values())
+
+
+def _shared(graph: Graph, fusion: Fusion) -> dict[int, int]:
+    """Value -> value whose buffer it lies in: updates in place, states and results of loops."""
+    shared: dict[int, int] = {}
+    for index, node in enumerate(graph.nodes):
+        if not fusion.varying[index] or not node.operands:
+            continue
+        if node.op in {"dynamic_update_slice", "scatter", "loop_state", "loop_result"}:
+            source = graph.strip(node.operands[0], frozenset({"reshape"}))
+            producer = graph.values[source].producer
+            if graph.nodes[producer].op != "argument" and fusion.varying[producer]:
+                shared[node.results[0]] = shared.get(source, source)
+    return shared
+
+
+def _reuse(
+    graph: Graph, launches: list[Launch], spans: dict[int, _Span], shared: dict[int, int]
+) -> None:
+    """Let a fused kernel write over an operand of the same size that it is the last to read.
+
+    Results of libraries come in one piece with their workspace and are not written over.
+    """
+
+    def library(value: int) -> bool:
+        return graph.producer(value).op in LIBRARY
+
+    for step, launch in enumerate(launches):
+        if any(graph.nodes[root].op in WHOLE for root in launch.roots):
+            continue
+        for root in launch.roots:
+            made = spans.get(graph.nodes[root].results[0])
+            if made is None:
+                continue
+            names = (shared.get(value, value) for value in launch.reads)
+            dying = (spans[name] for name in names if name in spans and not library(name))
+            over = next(
+                (s for s in dying if s.end == step > s.start and s.bytes == made.bytes), None
+            )
+            if over is not None:
+                over.end = step - 1
+
+
+def _live(spans: list[_Span], steps: int) -> list[Scaled]:
+    """Bytes of temporaries during each launch."""
+    fixed, growing = [0.0] * (steps + 1), [0.0] * (steps + 1)
+    for span in spans:
+        fixed[span.start] += span.size.fixed
+        fixed[span.end + 1] -= span.size.fixed
+        growing[span.start] += span.size.per_sample
+        growing[span.end + 1] -= span.size.per_sample
+    totals = zip(accumulate(fixed), accumulate(growing), strict=True)
+    return [Scaled(fixed=a, per_sample=b) for a, b in totals][:steps]
+
+
+def _envelope(live: list[Scaled]) -> list[Scaled]:
+    """The moments that can be the peak at some batch: the upper hull of lines over the batch."""
+    hull: list[Scaled] = []
+    for line in sorted(live, key=lambda item: (item.per_sample, item.fixed)):
+        while hull and (hull[-1].fixed <= line.fixed or _hidden(hull, line)):
+            hull.pop()
+        hull.append(line)
+    return hull
+
+
+def _hidden(hull: list[Scaled], line: Scaled) -> bool:
+    """Whether the last line of the hull is nowhere above its neighbours."""
+    if len(hull) < 2:
+        return False
+    before, middle = hull[-2], hull[-1]
+    return (line.fixed - before.fixed) * (middle.per_sample - before.per_sample) >= (
+        middle.fixed - before.fixed
+    ) * (line.per_sample - before.per_sample)
+
+
+def _resident_buffers(
+    graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...], fresh: set[int]
+) -> list[Buffer]:
+    found = []
+    for value, spec in zip(graph.arguments, tensors, strict=False):
+        part = _PART_OF_ROLE.get(spec.role, "inputs")
+        found.append(_buffer(graph, sizes, value, spec.name, spec.name.rpartition("/")[0], part))
+    for value in sorted(fresh):
+        location = graph.producer(value).location
+        found.append(_buffer(graph, sizes, value, "output", layer_of(location), "activations"))
+    return found
+
+
+def _temporary_buffers(
+    graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...], spans: list[_Span]
+) -> list[Buffer]:
+    from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
+    from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
+    weights = {spec.shape for spec in tensors if spec.role == "weight"}
+    found = []
+    for span in spans:
+        held = graph.values[span.value]
+        node = graph.producer(span.value)
+        cast = from_weight[held.producer] and not from_input[held.producer]
+        part = "weights" if cast else "activations"
+        like_weight = held.type.shape in weights or sizes.marker > 0
+        late = phase_of(node.location) != "forward"
+        if late and like_weight and not sizes.grows(held.elements):
+            part = "gradients"
+        layer = layer_of(node.location)
+        found.append(_buffer(graph, sizes, span.value, node.op, layer, part))
+    return found
+
+
+def _buffer(graph: Graph, sizes: Sizes, value: int, name: str, layer: str, part: str) -> Buffer:
+    kind = graph.values[value].type
+    size = _size(graph, sizes, value)
+    return Buffer(name=name, layer=layer, part=part, dtype=kind.dtype, shape=kind.shape, bytes=size)
+
+
+def _curve(
+    live: list[Scaled], resident: Scaled, batch_size: int
+) -> tuple[tuple[float, float], ...]:
+    """The highest live bytes of each of at most ``CURVE_POINTS`` stretches of the step."""
+    total = [line.at(batch_size) + resident.at(batch_size) for line in live]
+    width = max(1, -(-len(total) // CURVE_POINTS))
+    last = max(1, len(total) - 1)
+    return tuple(
+        (start / last, max(total[start : start + width])) for start in range(0, len(total), width)
+    )
+
+
+def _size(graph: Graph, sizes: Sizes, value: int) -> Scaled:
+    held = graph.values[value]
+    return sizes.scaled(held.bytes, held.elements)
+
+
+def _sum(amounts: Iterable[Scaled]) -> Scaled:
+    return sum(amounts, start=Scaled())
+
+
+def _times(amount: Scaled, factor: int) -> Scaled:
+    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

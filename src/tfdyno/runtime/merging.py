@@ -1,0 +1,169 @@
+"""Kernels that share their reads become one launch: siblings, then readers with their source.
+
+Every merge keeps the depths of launches rising from source to reader, so none can wait for itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.runtime.launch import (
+    CHEAP,
+    EPILOGUE,
+    LIBRARY,
+    SMALL_BYTES,
+    WHOLE,
+    Launch,
+    Reads,
+    results_of,
+)
+
+if TYPE_CHECKING:
+    from tfdyno.runtime.graph import Graph, Node
+
+
+def merge_siblings(graph: Graph, launches: list[Launch]) -> list[Launch]:
+    """Give kernels of one depth, whose large reads another one shares, one launch."""
+    merged: list[Launch] = []
+    by_read: dict[tuple[int, int, int], list[Launch]] = {}
+    order = sorted(launches, key=lambda launch: -sum(_large(launch.reads).values()))
+    for launch in order:
+        nodes = [graph.nodes[index] for index in launch.roots]
+        large = _large(launch.reads)
+        if not large or nodes[0].op in WHOLE - {"reduce"}:
+            merged.append(launch)
+            continue
+        keys = [(launch.depth, nodes[0].scope, value) for value in large]
+        host = next(
+            (host for host in by_read.get(keys[0], []) if large.keys() <= host.reads.keys()), None
+        )
+        if host is None:
+            host = Launch([], {}, launch.depth, launch.position)
+            merged.append(host)
+            for key in keys:
+                by_read.setdefault(key, []).append(host)
+        host.roots += launch.roots
+        host.position = max(host.position, launch.position)
+        host.reads = {**launch.reads, **host.reads}
+    return merged
+
+
+def merge_rows(graph: Graph, launches: list[Launch]) -> list[Launch]:
+    """Let a kernel compute the statistics of the rows that it reads: softmax in one launch."""
+    maker = {value: launch for launch in launches for value in results_of(graph, launch)}
+    readers = _readers(launches)
+    gone: set[int] = set()
+    for launch in launches:
+        for value in list(launch.reads):
+            rows = maker.get(value)
+            if rows is None or rows is launch or not _reduces_rows(graph, rows, launch):
+                continue
+            own = set(results_of(graph, rows))
+            others = (other for made in own for other in readers.get(made, ()))
+            if any(o is not launch and o is not rows and o.depth <= launch.depth for o in others):
+                continue  # it would wait for a launch that needs its statistics
+            launch.reads = {v: r for v, r in (rows.reads | launch.reads).items() if v not in own}
+            launch.roots = launch.roots + rows.roots
+            maker.update(dict.fromkeys(own, launch))
+            gone.add(id(rows))
+            for source in rows.reads:
+                readers[source].append(launch)
+    return [launch for launch in launches if id(launch) not in gone]
+
+
+def _reduces_rows(graph: Graph, rows: Launch, launch: Launch) -> bool:
+    """Whether ``rows`` holds reductions along the last axis of what ``launch`` reads again."""
+    nodes = [graph.nodes[root] for root in rows.roots]
+    if launch.depth != rows.depth + 1 or graph.nodes[launch.roots[0]].op in WHOLE - {"reduce"}:
+        return False
+    large = _large(rows.reads).keys()
+    return (
+        bool(large)
+        and large <= launch.reads.keys()
+        and all(
+            node.op == "reduce"
+            and node.scope == graph.nodes[launch.roots[0]].scope
+            and node.attributes["dimensions"]
+            == (len(graph.values[node.operands[0]].type.shape) - 1,)
+            for node in nodes
+        )
+    )
+
+
+def merge_epilogues(graph: Graph, launches: list[Launch]) -> list[Launch]:
+    """Let a library call add the bias and apply the rectifier, if nobody reads its bare result."""
+    maker = {value: launch for launch in launches for value in results_of(graph, launch)}
+    readers = _readers(launches)
+    gone: set[int] = set()
+    for launch in launches:
+        large = list(_large(launch.reads))
+        host = maker.get(large[0]) if len(large) == 1 and len(readers[large[0]]) == 1 else None
+        if host is None or not _is_epilogue(graph, host, launch):
+            continue
+        others = (maker[value] for value in launch.reads if value in maker)
+        if any(other is not host and other.depth >= host.depth for other in others):
+            continue
+        host.reads = host.reads | {v: r for v, r in launch.reads.items() if v != large[0]}
+        host.written = launch.roots
+        gone.add(id(launch))
+    return [launch for launch in launches if id(launch) not in gone]
+
+
+def _is_epilogue(graph: Graph, host: Launch, launch: Launch) -> bool:
+    library, last = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
+    if library.op not in LIBRARY or len(launch.roots) > 1 or library.scope != last.scope:
+        return False
+    same = graph.values[library.results[0]].elements == graph.values[last.results[0]].elements
+    return same and all(graph.nodes[index].op in EPILOGUE | CHEAP for index in launch.members)
+
+
+def merge_chains(graph: Graph, launches: list[Launch]) -> list[Launch]:
+    """Let a kernel also compute what reads its result by element, if all else is at hand."""
+    maker = {value: launch for launch in launches for value in results_of(graph, launch)}
+    gone: set[int] = set()
+    for launch in launches:
+        hosts = ((value, maker.get(value)) for value in _large(launch.reads))
+        host = next((h for v, h in hosts if h and _follows(graph, maker, h, launch, v)), None)
+        if host is None:
+            continue
+        own = set(results_of(graph, host))
+        host.reads = {v: r for v, r in (launch.reads | host.reads).items() if v not in own}
+        host.roots += launch.roots
+        host.position = max(host.position, launch.position)
+        maker.update(dict.fromkeys(results_of(graph, launch), host))
+        gone.add(id(launch))
+    return [launch for launch in launches if id(launch) not in gone]
+
+
+def _follows(
+    graph: Graph, maker: dict[int, Launch], host: Launch, launch: Launch, value: int
+) -> bool:
+    """Whether a launch can be computed inside the host that makes ``value``, which it reads."""
+    first, second = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
+    if host is launch or first.op in WHOLE or second.op in WHOLE - {"reduce"}:
+        return False
+    others = (maker[other] for other in launch.reads if other in maker)
+    if first.scope != second.scope or any(
+        other is not host and other.depth >= host.depth for other in others
+    ):
+        return False
+    same = graph.values[value].elements
+    return all(_elements(graph, graph.nodes[root]) == same for root in launch.roots)
+
+
+def _elements(graph: Graph, node: Node) -> int:
+    """How many elements a fused node runs over: of a reduction, those it reads."""
+    value = node.operands[0] if node.op == "reduce" else node.results[0]
+    return graph.values[value].elements
+
+
+def _readers(launches: list[Launch]) -> dict[int, list[Launch]]:
+    readers: dict[int, list[Launch]] = {}
+    for launch in launches:
+        for value in launch.reads:
+            readers.setdefault(value, []).append(launch)
+    return readers
+
+
+def _large(reads: Reads) -> dict[int, int]:
+    return {value: read[0] for value, read in reads.items() if read[0] > SMALL_BYTES}

@@ -1,0 +1,246 @@
+"""One step of a workload by TensorFlow: any model, ``tf.*`` operations and own loops included.
+
+Runs in the user's own environment and needs only TensorFlow, Keras and the standard library: the
+step leaves as HLO, which ``runtime.bridge`` reads in tfdyno's environment.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.runtime.batch import Batch, baked_batch, batches, dimensions
+from tfdyno.runtime.dataspec import Leaf
+from tfdyno.runtime.environment import files_used, versions
+from tfdyno.runtime.failure import Declined, first_line, place
+from tfdyno.runtime.marker import marker_batch, marker_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.workload import Workload
+    from tfdyno.runtime import child
+    from tfdyno.runtime.loop_step import LoopStep
+
+BEGAN = time.perf_counter()
+ROLES = ("input", "target", "sample_weight")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """A step that TensorFlow lowered, with the batch it was lowered at."""
+
+    exported: Any
+    batch_size: int
+    marker: int
+    about: dict[str, Any]
+    """The fields of ``Trace`` that say what the model is."""
+
+
+def trace_tensorflow(
+    workload: Workload, request: child.Request, progress: child.Progress
+) -> dict[str, Any]:
+    """Write one step as HLO to ``request["hlo"]``; returns the trace but for its StableHLO.
+
+    Raises:
+        UsageError: The request or the user's code is wrong.
+        Declined: TensorFlow cannot trace the model.
+    """
+    progress("importing TensorFlow")
+    _check_tensorflow()
+    from tfdyno.runtime.keras2 import adapt
+
+    adapt(workload.reference)
+    made = _made(workload, request, progress)
+    Path(request["hlo"]).write_bytes(made.exported.hlo)
+    fields = {
+        **made.about,
+        "workload": request["workload"],
+        "batch_size": made.batch_size,
+        "marker": made.marker,
+        "path": "tensorflow",
+        "path_reason": request["path_reason"],
+        "tensors": made.exported.tensors,
+        "parameter_count": made.exported.parameter_count,
+        "trainable_parameter_count": made.exported.trainable_parameter_count,
+        "seconds_s": time.perf_counter() - BEGAN,
+        "versions": versions(),
+    }
+    return {"trace": fields, "files": files_used(workload.reference)}
+
+
+def _made(workload: Workload, request: child.Request, progress: child.Progress) -> _Made:
+    from tfdyno.runtime.capture_loop import LoopCaptured, LoopWatch, watching
+    from tfdyno.runtime.loop_step import loop_step
+
+    if workload.kind == "step_function":
+        from tfdyno.runtime.step_function import named_step
+
+        return _by_loop(workload, named_step(workload), request["batch_size"])
+    watch = LoopWatch()
+    try:
+        with watching(watch):
+            return _by_keras(workload, request, progress)
+    except LoopCaptured as loop:
+        progress("tracing the step of the loop")
+        step = loop_step(loop.function, loop.arguments, loop.named)
+        return _by_loop(workload, step, request["batch_size"])
+    except UsageError as error:
+        raise _eager_loop(workload) if watch.eager_gradients else error from None
+
+
+def _check_tensorflow() -> None:
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise UsageError(
+            "this workload needs TensorFlow",
+            why=first_line(error),
+            remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
+        ) from None
+    major, minor = (int(part) for part in tf.__version__.split(".")[:2])
+    if (major, minor) < (2, 9):
+        raise UsageError(f"TensorFlow {tf.__version__} is too old", remedy="use 2.9 or newer")
+
+
+def _by_keras(workload: Workload, request: child.Request, progress: child.Progress) -> _Made:
+    from tfdyno.runtime.trace import describe
+    from tfdyno.runtime.workloads import load
+
+    progress(f"building {workload.reference} with real weights")
+    subject = load(workload)
+    progress(f"tracing {subject.title} with TensorFlow")
+    asked = request["batch_size"]
+    own = baked_batch(subject.model) or (subject.data.batch_size if subject.data else 0)
+    tries = [
+        (batch, *size)
+        for batch in batches(subject, workload)
+        for size in _sizes(subject.model, batch, asked, own)
+    ]
+
+    def attempt(batch: Batch, size: int, marker: int) -> _Made:
+        exported = _export_keras(subject.model, batch, size, workload.mode)
+        about = {**describe(subject), "execution": _execution(subject.model)}
+        return _Made(exported=exported, batch_size=size, marker=marker, about=about)
+
+    return _first_that_works(attempt, tries, subject.title)
+
+
+def _execution(model: Any) -> str:  # noqa: ANN401
+    """What Keras would do on a GPU: ``jit_compile="auto"`` means off only on this CPU."""
+    arguments = getattr(getattr(model, "_compile_config", None), "config", {})
+    asked = arguments.get("jit_compile", "auto")
+    if asked in (True, False) or getattr(model, "run_eagerly", False):
+        return "xla" if asked is True else "graph"
+    supported = all(getattr(layer, "supports_jit", False) for layer in model._flatten_layers())
+    return "xla" if supported else "graph"
+
+
+def _first_that_works(
+    attempt: Callable[..., _Made], tries: list[tuple[Any, ...]], title: str
+) -> _Made:
+    reasons: list[Exception] = []
+    for arguments in tries:
+        try:
+            return attempt(*arguments)
+        except Exception as error:
+            reasons.append(error)
+    first = reasons[0]
+    if isinstance(first, TfdynoError):
+        raise Declined(f"{title} cannot be traced", why=str(first)) from None
+    why = f"{type(first).__name__}: {first_line(first)}"
+    where = place(first)
+    why = f"{where}: {why}" if where else why
+    raise Declined(f"{title} cannot be traced by TensorFlow", why=why) from None
+
+
+def _sizes(
+    model: Any,
+    batch: Batch,
+    asked: int | None,
+    own: int,  # noqa: ANN401
+) -> list[tuple[int, int]]:
+    known, baked = dimensions(model, batch), baked_batch(model)
+    if baked:
+        return [(baked, 0)]
+    if asked:
+        return [(asked, marker_of(asked, known))]
+    return [marker_batch(known), *([(own, 0)] if own else [])]
+
+
+def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noqa: ANN401
+    from tfdyno.runtime.export_tensorflow import export, variables_of
+
+    parts = [_specs(part, size) for part in (batch.x, batch.y, batch.sample_weight)]
+    given = [part for part in parts if part is not None]
+    if mode == "infer":
+        return export(lambda x: model(x, training=False), given[:1], ROLES[:1], variables_of(model))
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and hasattr(optimizer, "build"):
+        optimizer.build(model.trainable_variables)
+
+    def step(*data: Any) -> Any:  # noqa: ANN401
+        return model.train_step(data[0] if len(data) == 1 else data)
+
+    return export(step, given, ROLES[: len(given)], variables_of(model))
+
+
+def _specs(structure: Any, size: int) -> Any:  # noqa: ANN401
+    import tensorflow as tf
+
+    if isinstance(structure, Leaf):
+        return tf.TensorSpec((size, *structure.shape), structure.dtype)
+    if isinstance(structure, dict):
+        return {key: _specs(value, size) for key, value in structure.items()}
+    if isinstance(structure, tuple | list):
+        return type(structure)(_specs(value, size) for value in structure)
+    return None
+
+
+def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
+    """Export a hand-written step: first at the marker batch, else at the batch it came with."""
+    from tfdyno.runtime.export_tensorflow import export, split_by_name, variables_used
+
+    sizes = step.dimensions()
+    own = [(0, 0)] if step.batch_size else []
+    tries = [(asked, marker_of(asked, sizes))] if asked else [marker_batch(sizes), *own]
+    roles = [ROLES[min(number, 1)] for number in range(len(step.tensors))]
+    about = {
+        "title": f"{Path(workload.reference.partition(':')[0]).stem}:{step.name}",
+        "script_batch_size": step.batch_size,
+        "policy": _policy(),
+        "loss": "",
+        "optimizer": "",
+        "execution": "xla" if step.jit else "graph",
+        "script_seconds_s": time.perf_counter() - BEGAN,
+        "samples_per_epoch": 0,
+        "epochs": 0,
+        "warnings": ("a loop of your own: the loss and the optimizer are inside the step",),
+    }
+
+    def attempt(size: int, marker: int) -> _Made:
+        specs = step.specs(size)
+        used = split_by_name(variables_used(step.function, specs, autograph=step.autograph))
+        exported = export(step.function, specs, roles, used, autograph=step.autograph)
+        batch_size = size or step.batch_size
+        return _Made(exported=exported, batch_size=batch_size, marker=marker, about=about)
+
+    return _first_that_works(attempt, tries, step.name)
+
+
+def _policy() -> str:
+    import keras
+
+    read = getattr(keras.config, "dtype_policy", None) if hasattr(keras, "config") else None
+    return str(read().name) if read else "float32"
+
+
+def _eager_loop(workload: Workload) -> UsageError:
+    return UsageError(
+        f"{workload.reference} takes gradients outside a tf.function",
+        why="a step that runs operation by operation has no program to read",
+        remedy="decorate the step with @tf.function, or name it: file.py:train_step --input-spec",
+    )

@@ -1,0 +1,204 @@
+"""Child process: one workload as StableHLO with its table of tensors, and as a quick program.
+
+Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
+``path_reason``, ``stablehlo`` or ``hlo`` (the file to write) and ``count`` (whether to make the
+program here, which the user's own interpreter need not be able to). Result: ``trace`` and
+``program`` (nouns), ``files`` (what the result depends on); or ``declined`` with the reason why
+this path cannot trace the workload.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+from tfdyno.core.errors import TfdynoError
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.runtime import child
+from tfdyno.runtime.batch import Batch, baked_batch, batches, dimensions
+from tfdyno.runtime.environment import files_used, versions
+from tfdyno.runtime.failure import Declined, first_line, place, user_code
+from tfdyno.runtime.keras2 import reason_against_jax
+from tfdyno.runtime.marker import marker_batch, marker_of
+
+BEGAN = time.perf_counter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A lowered step and the batch it was lowered at."""
+
+    lowered: Any
+    batch_size: int
+    marker: int
+    notes: tuple[str, ...]
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Trace by the path that is asked for."""
+    workload = _workload(request["workload"])
+    try:
+        if request["path"] == "tensorflow":
+            from tfdyno.runtime.step_tensorflow import trace_tensorflow
+
+            return trace_tensorflow(workload, request, progress)
+        return trace_jax(workload, request, progress)
+    except Declined as reason:
+        return {"declined": {"what": reason.what, "why": reason.why, "remedy": reason.remedy}}
+
+
+def trace_jax(
+    workload: Workload, request: child.Request, progress: child.Progress
+) -> dict[str, Any]:
+    """Trace a workload on the JAX backend without memory for its weights.
+
+    Raises:
+        UsageError: The request or the user's code is wrong whatever the path.
+        Declined: The model cannot be traced on this backend.
+    """
+    if reason := reason_against_jax(workload.reference):
+        raise Declined(reason)
+    progress("importing Keras")
+    from tfdyno.runtime.weightless import weightless
+    from tfdyno.runtime.workloads import load
+
+    with weightless():
+        progress(f"building {workload.reference}")
+        subject = load(workload)
+        progress(f"tracing {subject.title}")
+        step = _lowered(subject, workload, request["batch_size"])
+    code = _bytecode(step.lowered.module)
+    Path(request["stablehlo"]).write_bytes(code)
+    trace = Trace(
+        workload=workload,
+        batch_size=step.batch_size,
+        marker=step.marker,
+        path="jax",
+        path_reason=request["path_reason"],
+        tensors=step.lowered.tensors,
+        stablehlo_sha256=hashlib.sha256(code).hexdigest(),
+        seconds_s=time.perf_counter() - BEGAN,
+        versions=versions(),
+        **describe(subject, step.notes),
+    )
+    result = {"trace": dataclasses.asdict(trace), "files": files_used(workload.reference)}
+    if request["count"]:
+        progress("counting its operations")
+        result["program"] = dataclasses.asdict(quick_program(trace, step.lowered.module))
+    return result
+
+
+def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
+    """What a trace says about the model itself, as fields of ``Trace``."""
+    model, data = subject.model, subject.data
+    optimizer = getattr(model, "optimizer", None)
+    return {
+        "title": subject.title,
+        "script_batch_size": data.batch_size if data else baked_batch(model),
+        "policy": model.dtype_policy.name,
+        "loss": _name_of(getattr(model, "loss", None)),
+        "optimizer": _name_of(getattr(optimizer, "inner_optimizer", optimizer)),
+        "execution": "xla"
+        if getattr(model, "jit_compile", False) and not model.run_eagerly
+        else "graph",
+        "parameter_count": _size(model.weights),
+        "trainable_parameter_count": _size(model.trainable_weights),
+        "script_seconds_s": subject.seconds_s,
+        "samples_per_epoch": data.samples_per_epoch if data else 0,
+        "epochs": data.epochs if data else 0,
+        "warnings": subject.warnings + notes,
+    }
+
+
+def quick_program(trace: Trace, module: Any) -> Any:  # noqa: ANN401
+    """The kernels of a traced step by the quick route."""
+    from tfdyno.runtime.quick import program_of
+
+    return program_of(
+        module,
+        batch_size=trace.batch_size,
+        marker=trace.marker,
+        mode=trace.workload.mode,
+        trace_sha256=trace.stablehlo_sha256,
+        tensors=trace.tensors,
+    )
+
+
+def _lowered(subject: Any, workload: Workload, asked: int | None) -> _Step:  # noqa: ANN401
+    """The first batch and size that works: the marker's, then the script's own."""
+    from tfdyno.runtime.step_jax import lower_step
+
+    model, reasons = subject.model, []
+    own = subject.data.batch_size if subject.data else 0
+    with user_code(subject.title):
+        tries = batches(subject, workload)
+    for batch in tries:
+        for size, marker, notes in _sizes(model, batch, asked, own):
+            try:
+                lowered = lower_step(model, batch, batch_size=size, mode=workload.mode)
+                return _Step(lowered=lowered, batch_size=size, marker=marker, notes=notes)
+            except TfdynoError:
+                raise
+            except Exception as failure:
+                reasons.append(failure)
+    why = (place(reasons[0]), type(reasons[0]).__name__, first_line(reasons[0]))
+    what = f"{subject.title} cannot be traced on the JAX backend"
+    raise Declined(what, why=": ".join(filter(None, why)))
+
+
+def _sizes(
+    model: Any,  # noqa: ANN401
+    batch: Batch,
+    asked: int | None,
+    own: int,
+) -> list[tuple[int, int, tuple[str, ...]]]:
+    """(batch size, marker, notes) to try for a batch."""
+    known, baked = dimensions(model, batch), baked_batch(model)
+    if baked:
+        note = () if asked in (None, baked) else (f"the batch size {baked} is part of the model",)
+        return [(baked, 0, note)]
+    if asked:
+        return [(asked, marker_of(asked, known), ())]
+    note = (f"the model works only at its own batch size of {own}",)
+    return [(*marker_batch(known), ()), *([(own, 0, note)] if own else [])]
+
+
+def _bytecode(module: Any) -> bytes:  # noqa: ANN401
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def _workload(fields: dict[str, Any]) -> Workload:
+    return Workload(
+        **{
+            **fields,
+            "input_shapes": tuple(map(tuple, fields["input_shapes"])),
+            "input_spec": tuple(fields["input_spec"]),
+            "script_arguments": tuple(fields["script_arguments"]),
+        }
+    )
+
+
+def _name_of(part: Any) -> str:  # noqa: ANN401
+    if part is None:
+        return ""
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, tuple | list):
+        return ", ".join(dict.fromkeys(map(_name_of, part)))
+    return str(getattr(part, "name", None) or getattr(part, "__name__", None) or part)
+
+
+def _size(variables: Any) -> int:  # noqa: ANN401
+    import math
+
+    return sum(math.prod(variable.shape) for variable in variables)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

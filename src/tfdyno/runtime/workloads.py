@@ -1,0 +1,247 @@
+"""From a reference to a compiled Keras model and the shapes of its data."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import importlib.util
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from tfdyno.core.errors import UsageError
+from tfdyno.runtime import capture
+from tfdyno.runtime.dataspec import DataSpec, of_dataset
+from tfdyno.runtime.failure import user_code
+from tfdyno.runtime.keras2 import forced_policy, is_keras2
+from tfdyno.runtime.standins import stand_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+    from tfdyno.core.workload import Workload
+
+ARCHITECTURE_MODULES = "keras.src.applications"
+IMAGENET = (224, 224, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A model that is ready to be traced."""
+
+    model: Any
+    title: str
+    data: DataSpec | None
+    """None: nothing is known but the model's own inputs."""
+    seconds_s: float
+    """Time that the user's code took."""
+    warnings: tuple[str, ...] = ()
+
+
+def load(workload: Workload) -> Subject:
+    """Build the model that a workload refers to, by running the user's code where there is any.
+
+    Raises:
+        UsageError: There is no such file, function or model, or the user's code fails.
+        Declined: The user's code fails in a way that the other backend may not.
+    """
+    began = time.perf_counter()
+    notes: list[str] = []
+    _compile_as_on_a_gpu()
+    used = stand_in()
+    with _forced_policy(workload.precision, notes):
+        model, title, data = _LOADERS[workload.kind](workload)
+        if workload.mode == "train" and not getattr(model, "compiled", False):
+            notes.append(_default_compile(model, named=workload.kind != "application"))
+    notes += [f"keras.datasets.{name} was not loaded: zeros stand for it" for name in used]
+    took_s = time.perf_counter() - began
+    return Subject(model=model, title=title, data=data, seconds_s=took_s, warnings=tuple(notes))
+
+
+def _application(workload: Workload) -> tuple[Any, str, None]:
+    import keras
+
+    name = workload.reference.partition(":")[2]
+    known = sorted(n for n in dir(keras.applications) if _is_architecture(n))
+    if name not in known:
+        near = _nearest(name, known)
+        remedy = f"did you mean keras:{near}" if near else "see keras.io/api/applications"
+        raise UsageError(f"keras.applications has no model {name!r}", remedy=remedy)
+    build = getattr(keras.applications, name)
+    shape = workload.input_shapes[0] if workload.input_shapes else None
+    with user_code(workload.reference):
+        model = build(weights=None, input_shape=shape)
+        if None in model.inputs[0].shape[1:]:
+            model = build(weights=None, input_shape=IMAGENET)  # MobileNetV3 leaves it open
+    return model, name, None
+
+
+def _is_architecture(name: str) -> bool:
+    import keras
+
+    member = getattr(keras.applications, name)
+    return str(getattr(member, "__module__", "")).startswith(ARCHITECTURE_MODULES)
+
+
+def _function(workload: Workload) -> tuple[Any, str, DataSpec | None]:
+    import keras
+
+    place, name, *data_name = workload.reference.split(":")
+    capture.hold_training(fit_number=0)
+    returned = _called(f"{place}:{name}")
+    model, data = returned if isinstance(returned, tuple) else (returned, None)
+    if data_name:
+        data = _called(f"{place}:{data_name[0]}")
+
+    if not isinstance(model, keras.Model):
+        what = f"{workload.reference} does not return a Keras model"
+        remedy = "return a keras.Model, or (model, dataset)"
+        raise UsageError(what, why=f"it returns a {type(model).__name__}", remedy=remedy)
+    return model, _title(model, name), None if data is None else of_dataset(data)
+
+
+def function_of(reference: str) -> Callable[..., Any]:
+    """The function that ``file.py:function`` or ``package.module:function`` names, not called.
+
+    Raises:
+        UsageError: There is no such module or function.
+        Declined: The module fails when it is imported.
+    """
+    place, name = reference.split(":")[:2]
+    with user_code(place):
+        module = _imported(place)
+    function = getattr(module, name, None)
+    if callable(function):
+        return cast("Callable[..., Any]", function)
+    known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+    near = _nearest(name, known)
+    remedy = f"did you mean {near}" if near else "name a function that returns a model"
+    raise UsageError(f"{place} has no function {name!r}", remedy=remedy)
+
+
+def _imported(place: str) -> ModuleType:
+    if not place.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(place)
+    path = Path(place).resolve()
+    sys.path.insert(0, str(path.parent))
+    loaded = sys.modules.get(path.stem)
+    if loaded and getattr(loaded, "__file__", None) == str(path):
+        return loaded
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _called(reference: str) -> Any:  # noqa: ANN401
+    function = function_of(reference)
+    with user_code(reference):
+        return function()
+
+
+def _keras_file(workload: Workload) -> tuple[Any, str, None]:
+    from tfdyno.runtime.kerasfile import load_config
+
+    path = Path(workload.reference)
+    return load_config(path, allow_unsafe=workload.allow_unsafe), path.stem, None
+
+
+def _script(workload: Workload) -> tuple[Any, str, DataSpec]:
+    caught = capture.first_fit(
+        Path(workload.reference),
+        workload.script_arguments,
+        fit_number=workload.fit_number,
+        predict=workload.mode == "infer",
+    )
+    return caught.model, _title(caught.model, Path(workload.reference).stem), caught.data
+
+
+_LOADERS = {
+    "application": _application,
+    "function": _function,
+    "keras_file": _keras_file,
+    "script": _script,
+}
+
+
+def _title(model: Any, fallback: str) -> str:  # noqa: ANN401
+    """The model's own name, unless Keras invented it."""
+    invented = model.name.rstrip("0123456789_") in ("functional", "sequential", "model", "")
+    return fallback if invented else str(model.name)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    by_lower = {n.lower(): n for n in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else ""
+
+
+def _compile_as_on_a_gpu() -> None:
+    """Let ``jit_compile="auto"`` mean what it means where there is a GPU."""
+    try:
+        from keras.src.trainers import trainer
+    except ImportError:
+        return  # Keras 2 compiles with XLA only where it is told to
+
+    def resolve(self: Any) -> bool:  # noqa: ANN401
+        strategy = getattr(self, "_distribute_strategy", None)
+        return not strategy and bool(trainer.model_supports_jit(self))
+
+    trainer.Trainer._resolve_auto_jit_compile = resolve
+
+
+def _default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
+    """Compile as most image classifiers are trained; returns what was assumed."""
+    import keras
+
+    loss: Any = "mean_squared_error"
+    output = getattr(model, "outputs", None) or []
+    last = model.layers[-1] if model.layers else None
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    if len(output) == 1 and (activation in ("softmax", "linear") and output[0].shape[-1] > 1):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=activation != "softmax")
+    elif len(output) == 1 and activation == "sigmoid":
+        loss = "binary_crossentropy"
+    model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.9), loss=loss)
+    reason = "the model is not compiled: " if named else ""
+    return f"{reason}assumed SGD with momentum 0.9 and {getattr(loss, 'name', loss)}"
+
+
+@contextlib.contextmanager
+def _forced_policy(precision: str, notes: list[str]) -> Iterator[None]:
+    """Set the dtype policy before the user's code and ignore what that code sets itself."""
+    if not precision:
+        yield
+        return
+    import keras
+
+    policy = "float32" if precision == "tf32" else precision
+    sentence = f"the code sets the policy {{}}; --precision {precision} holds"
+    if is_keras2():
+        with forced_policy(policy, notes, sentence):
+            yield
+        return
+    from keras.src.backend.common import global_state
+
+    keras.config.set_dtype_policy(policy)
+    original = global_state.set_global_attribute
+
+    def guarded(name: str, value: Any) -> None:  # noqa: ANN401
+        if name != "dtype_policy":
+            original(name, value)
+        elif getattr(value, "name", policy) != policy and not notes:
+            notes.append(sentence.format(value.name))
+
+    global_state.set_global_attribute = guarded
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute = original

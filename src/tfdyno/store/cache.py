@@ -1,0 +1,150 @@
+"""Results on disk, found by content: atomic, shared between processes, bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MANIFEST = "manifest.json"
+LIMIT_BYTES = 4 << 30
+ABANDONED_S = 24 * 3600.0  # a temporary folder as old as this has no living owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """A folder of entries; each entry is a folder of files that belong together."""
+
+    root: Path
+    limit_bytes: int = LIMIT_BYTES
+
+    def entry(
+        self,
+        kind: str,
+        key: str,
+        make: Callable[[Path], None],
+        *,
+        fresh: bool = False,
+        current: Callable[[Path], bool] = lambda folder: True,
+    ) -> Path:
+        """The folder of ``key``, made by ``make`` if it is missing, damaged, outdated or ``fresh``.
+
+        Two processes that want the same key wait for each other; the second finds the result.
+
+        Args:
+            kind: What is stored (``trace``, ``program``): one folder each.
+            key: Hexadecimal digest of everything the result depends on.
+            make: Fills the empty folder it is given.
+            fresh: Make it again even if it is there.
+            current: Whether a stored entry still holds; asked after its files were checked.
+
+        Returns:
+            A folder that is complete. Read it soon: a later call may remove old entries.
+        """
+        final = self.root / kind / key
+        if not fresh and _usable(final, current):
+            return final
+        with self._locked(kind, key):
+            if not fresh and _usable(final, current, warn=True):
+                return final
+            self._fill(final, make)
+        self._trim(keep=final)
+        return final
+
+    @contextlib.contextmanager
+    def _locked(self, kind: str, key: str) -> Iterator[None]:
+        folder = self.root / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{kind}-{key}").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _fill(self, final: Path, make: Callable[[Path], None]) -> None:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(dir=final.parent, prefix=".part-"))
+        try:
+            make(part)
+            _write_manifest(part)
+            _remove(final)
+            part.replace(final)
+        except BaseException:
+            _remove(part)
+            raise
+
+    def _trim(self, *, keep: Path) -> None:
+        """Remove the entries used longest ago until the limit holds, and abandoned leftovers."""
+        entries = []
+        for folder in self.root.glob("*/*"):
+            with contextlib.suppress(OSError):
+                age_s = time.time() - folder.stat().st_mtime
+                if folder.name.startswith(".part-") and age_s > ABANDONED_S:
+                    _remove(folder)
+                elif folder.is_dir() and not folder.name.startswith("."):
+                    size = sum(file.stat().st_size for file in folder.iterdir())
+                    entries.append((folder.stat().st_mtime, size, folder))
+        total = sum(size for _, size, _ in entries)
+        for _, size, folder in sorted(entries):
+            if total > self.limit_bytes and folder != keep:
+                _remove(folder)
+                total -= size
+
+
+def default_cache() -> Cache:
+    """The user's: ``$TFDYNO_CACHE``, else ``$XDG_CACHE_HOME/tfdyno``, else ``~/.cache/tfdyno``."""
+    chosen = os.environ.get("TFDYNO_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Cache(root=Path(chosen) if chosen else Path(base) / "tfdyno")
+
+
+def sha256_of(path: Path) -> str:
+    """Digest of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _usable(folder: Path, current: Callable[[Path], bool], *, warn: bool = False) -> bool:
+    if not folder.exists():
+        return False
+    if not _intact(folder):
+        if warn:
+            warnings.warn(f"a damaged cache entry was dropped: {folder}", stacklevel=4)
+        return False
+    if not current(folder):
+        return False
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+    return True
+
+
+def _intact(folder: Path) -> bool:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        return all(sha256_of(folder / name) == digest for name, digest in manifest.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _write_manifest(folder: Path) -> None:
+    digests = {file.name: sha256_of(file) for file in sorted(folder.iterdir())}
+    (folder / MANIFEST).write_text(json.dumps(digests))
+
+
+def _remove(folder: Path) -> None:
+    """Take an entry out of sight in one step, then delete it."""
+    with contextlib.suppress(FileNotFoundError):
+        hidden = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".part-"))
+        with contextlib.suppress(FileNotFoundError):
+            folder.replace(hidden)
+        shutil.rmtree(hidden, ignore_errors=True)

@@ -1,0 +1,66 @@
+"""Small steps lowered by JAX, as the quick route gets them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import jax
+
+from tfdyno.core.interval import Scaled
+from tfdyno.core.workload import TensorSpec
+from tfdyno.runtime.quick import program_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.program import Kernel, Program
+    from tfdyno.core.workload import TensorRole
+
+Shape = tuple[int, ...]
+Argument = tuple[str, Shape] | tuple[str, Shape, str]
+Step = Callable[..., Any]
+LIBRARY = ("convolution", "gemm")
+
+
+def program(
+    step: Step,
+    *arguments: Argument,
+    batch_size: int = 37,
+    marker: int = 37,
+    mode: str = "train",
+) -> Program:
+    """The quick program of a function whose arguments have these roles, shapes (and dtypes)."""
+    full = [item if len(item) == 3 else (*item, "float32") for item in arguments]
+    structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in full]
+    traced = jax.jit(step, keep_unused=True).trace(*structs)
+    module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
+    tensors = tuple(
+        TensorSpec(
+            name=f"layer_{number}/kernel",
+            role=cast("TensorRole", role),
+            shape=shape,
+            dtype=dtype,
+            bytes=math.prod(shape) * jax.numpy.dtype(dtype).itemsize,
+        )
+        for number, (role, shape, dtype) in enumerate(full)
+    )
+    return program_of(
+        module,
+        batch_size=batch_size,
+        marker=marker,
+        trace_sha256="",
+        tensors=tensors,
+        mode=mode,
+    )
+
+
+def library_flops(made: Program, batch_size: int | None = None) -> float:
+    """FLOPs of convolutions and matrix products at a batch."""
+    kernels = (kernel for kernel in made.kernels if kernel.kind in LIBRARY)
+    total = sum((kernel.flops for kernel in kernels), start=Scaled())
+    return total.at(made.batch_size if batch_size is None else batch_size)
+
+
+def of_kind(made: Program, *kinds: str) -> list[Kernel]:
+    """The kernels of these kinds in order."""
+    return [kernel for kernel in made.kernels if kernel.kind in kinds]

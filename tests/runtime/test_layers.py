@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from tfdyno.runtime.layers import layer_of, phase_of
+
+
+@pytest.mark.parametrize(
+    ("location", "layer", "phase"),
+    [
+        ("jit(step)/jvp(conv1_conv)/conv_general_dilated", "conv1_conv", "forward"),
+        ("jit(step)/transpose(jvp(conv1_conv))/transpose", "conv1_conv", "backward"),
+        ("jit(step)/jvp(mha)/key/abc,cde->abde/dot_general", "mha/key", "forward"),
+        ("jit(step)/jvp(relu)/jit(relu)/max", "relu", "forward"),
+        ("jit(step)/jvp()/convert_element_type", "", "forward"),
+        ("jit(step)/cond/branch_1_fun/sgd/mul", "sgd", "update"),
+        ("jit(step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm", "forward"),
+        ("", "", "forward"),
+    ],
+)
+def test_a_location_names_its_layer_and_phase(location: str, layer: str, phase: str) -> None:
+    assert layer_of(location) == layer
+    assert phase_of(location) == phase

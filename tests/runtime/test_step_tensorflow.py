@@ -1,0 +1,105 @@
+"""The TensorFlow path: tf.* operations, own train steps, own loops, and agreement with JAX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import UsageError
+from tfdyno.core.program import Program
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.compile import compile_exact
+from tfdyno.jobs.trace import Traced, parse_reference, trace
+
+SCRIPTS = Path(__file__).parents[1] / "data" / "scripts"
+pytestmark = pytest.mark.tf
+
+
+def flops_per_sample(program: Program) -> float:
+    library = [k for k in program.kernels if k.kind in ("convolution", "gemm")]
+    return sum(kernel.flops.per_sample for kernel in library)
+
+
+def function(name: str) -> Workload:
+    return parse_reference(f"{SCRIPTS / 'tf_ops.py'}:{name}")
+
+
+@pytest.mark.parametrize(
+    # By hand, per sample: forward 2 (16 x 32 + 32 x 4); backward the same for the weights, and
+    # 2 (32 x 4) for the input of the second layer; the first layer's input needs no gradient.
+    ("name", "expected"),
+    [
+        ("layers_of_tf", 2 * (2 * (16 * 32 + 32 * 4)) + 2 * 32 * 4),
+        ("own_train_step", 2 * (2 * (16 * 32 + 32 * 4)) + 2 * 32 * 4),
+    ],
+)
+def test_what_jax_cannot_run_is_traced_by_tensorflow_with_exact_flops(
+    name: str, expected: int
+) -> None:
+    traced = trace(function(name))
+    assert traced.trace.path == "tensorflow"
+    assert "JAX" in traced.trace.path_reason
+    assert traced.trace.marker == 37
+    assert flops_per_sample(traced.program) == pytest.approx(expected, rel=0.01)
+
+
+def by_tensorflow(workload: Workload, folder: Path) -> tuple[Trace, Program]:
+    """Trace by the TensorFlow path although the JAX path would do."""
+    files = {"hlo": str(folder / "step.hlo"), "stablehlo": str(folder / "step.mlirbc")}
+    request = {
+        "workload": to_builtins(workload),
+        "batch_size": None,
+        "path": "tensorflow",
+        "path_reason": "a test",
+        **files,
+    }
+    backend = {"KERAS_BACKEND": "tensorflow"}
+    made = run_child("tfdyno.runtime.trace", request, timeout_s=300, env=backend)
+    made = run_child("tfdyno.runtime.bridge", {**files, "trace": made["trace"]}, timeout_s=300)
+    return from_builtins(made["trace"], Trace), from_builtins(made["program"], Program)
+
+
+def test_both_paths_agree_on_flops_and_memory(tmp_path: Path) -> None:
+    first = trace(function("small_cnn"))
+    assert first.trace.path == "jax"
+    other, program = by_tensorflow(function("small_cnn"), tmp_path)
+    assert flops_per_sample(program) == pytest.approx(flops_per_sample(first.program), rel=0.01)
+    assert other.execution == first.trace.execution == "xla"
+    second = Traced(trace=other, program=program, stablehlo_path=tmp_path / "step.mlirbc")
+    compiled = [compile_exact(made, family="8.x") for made in (first, second)]
+    peaks = [made.buffers.peak_at(256) for made in compiled]
+    assert peaks[1] == pytest.approx(peaks[0], rel=0.05)
+
+
+def test_the_step_of_a_loop_is_found_in_an_unmodified_script() -> None:
+    traced = trace(parse_reference(str(SCRIPTS / "loop.py")))
+    assert (traced.trace.title, traced.trace.script_batch_size) == ("loop:train_step", 16)
+    assert traced.trace.marker == 37
+    assert traced.trace.execution == "graph"
+    assert traced.trace.trainable_parameter_count == 3 * 3 * 3 * 8 + 8 + 7200 * 10 + 10
+    forward = 2 * 30 * 30 * 8 * 27 + 2 * 7200 * 10
+    backward = 2 * 30 * 30 * 8 * 27 + 2 * 2 * 7200 * 10  # no gradient for the images
+    assert flops_per_sample(traced.program) == pytest.approx(forward + backward, rel=0.01)
+
+
+def test_a_named_step_needs_only_the_shapes_of_its_arguments() -> None:
+    spec = ("float32[batch,32,32,3]", "int32[batch]")
+    workload = parse_reference(f"{SCRIPTS / 'loop.py'}:train_step", input_spec=spec)
+    traced = trace(workload)
+    assert traced.trace.path == "tensorflow"
+    slots = [tensor for tensor in traced.trace.tensors if tensor.role == "optimizer"]
+    assert len(slots) == 2 + 2 * 4  # step counter, learning rate, two moments of four weights
+
+
+def test_an_eager_loop_is_refused_with_the_way_out() -> None:
+    with pytest.raises(UsageError, match=r"outside a tf.function.*@tf.function"):
+        trace(parse_reference(str(SCRIPTS / "loop_eager.py")))
+
+
+def test_a_spec_that_cannot_be_read_is_named() -> None:
+    workload = parse_reference(f"{SCRIPTS / 'loop.py'}:train_step", input_spec=("float32(3)",))
+    with pytest.raises(UsageError, match=r"float32\(3\).*write dtype"):
+        trace(workload)
