@@ -1,0 +1,1 @@
+"""What tfdyno itself costs: seconds and memory of its commands and of its child processes."""

@@ -1,0 +1,64 @@
+"""Run a command and read what it cost from the operating system."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LAST_WORDS = 200
+"""Characters of a failed command's last line that are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One run of a command."""
+
+    wall_s: float
+    cpu_s: float
+    """User and system time of the process and of the children it waited for."""
+    stdout: str
+
+
+class Failed(Exception):  # noqa: N818  (a row without a figure, not a fault of the benchmark)
+    """The command did not end well; the text says why."""
+
+
+def run(command: Sequence[str], env: Mapping[str, str]) -> Cost:
+    """Run a command to its end.
+
+    Args:
+        command: Program and arguments.
+        env: Variables that are set over those of this process.
+
+    Raises:
+        Failed: It ended with another exit code than 0.
+    """
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command, stdout=output, stderr=errors, env={**os.environ, **env}, text=True
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        wall_s = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if child.returncode:
+            lines = errors.read().strip().splitlines() or ["no message"]
+            raise Failed(f"exit code {child.returncode}: {lines[-1][:LAST_WORDS]}")
+        cpu_s = usage.ru_utime + usage.ru_stime
+        return Cost(wall_s=wall_s, cpu_s=cpu_s, stdout=output.read())
+
+
+def tfdyno(*words: str) -> list[str]:
+    """The command line of this environment."""
+    return [str(Path(sys.executable).with_name("tfdyno")), *words]

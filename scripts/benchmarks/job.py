@@ -1,0 +1,66 @@
+"""One job in a process of its own, so that the peak memory of its child can be told apart.
+
+``python -m benchmarks.job trace REFERENCE`` or ``compile REFERENCE FAMILY``; prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import TfdynoError
+from tfdyno.jobs import compile as compile_job
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.trace import parse_reference, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POLICY = "mixed_float16"
+
+
+def traced(reference: str) -> dict[str, Any]:
+    """Trace from nothing; the peak is that of the largest child (KiB on Linux)."""
+    began = time.perf_counter()
+    made = trace(parse_reference(reference), fresh=True)
+    return {
+        "wall_s": time.perf_counter() - began,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        "path": made.trace.path,
+        "parameters": made.trace.parameter_count,
+    }
+
+
+def compiled(reference: str, family: str) -> dict[str, Any]:
+    """Compile a step that is traced already, with a clock around XLA inside the child."""
+    step = trace(parse_reference(reference, precision=POLICY))
+    inside: list[float] = []
+
+    def timed_child(module: str, request: Any, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        if module == "tfdyno.runtime.compile":
+            module = "benchmarks.timed_compile"
+        result = run_child(module, request, **options)
+        inside.append(result.pop("xla_s", 0.0))
+        return result
+
+    compile_job.run_child = timed_child  # type: ignore[attr-defined]
+    began = time.perf_counter()
+    program = compile_job.compile_exact(step, family=family)
+    return {
+        "wall_s": time.perf_counter() - began,
+        "xla_s": inside[0] if inside else None,
+        "served_by": program.family,
+        "kernels": len(program.kernels),
+    }
+
+
+JOBS: dict[str, Callable[..., dict[str, Any]]] = {"trace": traced, "compile": compiled}
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))
+    except TfdynoError as error:
+        sys.exit(str(error))

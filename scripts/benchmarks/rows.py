@@ -1,0 +1,170 @@
+"""The figures that are measured, each with its target where there is one."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.clock import Failed, run, tfdyno
+from tfdyno.catalog.families import all_families
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+SHORT = (("--help",), ("gpus",), ("offers",), ("estimate", "--help"))
+TRACES = (  # title, reference, most seconds, most bytes; from the issue
+    ("ResNet-50", "keras:ResNet50", 5.0, None),
+    ("BERT-base, 128 tokens", "tests/data/scripts/bert_base.py:build", None, None),
+    ("decoder, 6.9 billion parameters", "tests/data/scripts/decoder_7b.py:build", 15.0, 1e9),
+    ("own loop, by TensorFlow", "tests/data/scripts/loop.py", None, None),
+)
+RESNET = "keras:ResNet50"
+ADVISE = (
+    *("advise", RESNET, "--batch-size", "64", "--precision", "mixed_float16"),
+    *("--epochs", "90", "--samples", "1281167", "--json"),
+)
+QUICK_FAMILY = "8.x"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One row: a number in the unit of its name's end, or the reason why there is none."""
+
+    group: str
+    name: str
+    unit: str
+    """ms, s or MB."""
+    value: float | None
+    target: float | None = None
+    """The most that is accepted, in the same unit."""
+    runs: int = 1
+    note: str = ""
+
+
+def startup(quick: bool) -> Iterator[Figure]:
+    """CPU time of the commands that must feel instant."""
+    runs = 3 if quick else 9
+    for words in SHORT:
+        name = " ".join(("tfdyno", *words))
+
+        def measure(words: tuple[str, ...] = words) -> float:
+            spent = (run(tfdyno(*words), {}).cpu_s for _ in range(runs))
+            return 1e3 * statistics.median(spent)
+
+        yield _figure("startup", name, "ms", measure, target=150.0, runs=runs)
+
+
+def traces(quick: bool) -> Iterator[Figure]:
+    """A trace from nothing: seconds of the whole job and peak memory of its child."""
+    for title, reference, most_s, most_bytes in TRACES[: 1 if quick else None]:
+        try:
+            with _cache() as env:
+                made = _job(env, "trace", reference)
+        except Failed as reason:
+            yield Figure(group="trace", name=title, unit="s", value=None, note=str(reason))
+            continue
+        yield Figure(group="trace", name=title, unit="s", value=made["wall_s"], target=most_s)
+        peak = made["peak_bytes"] / 1e6
+        most = most_bytes and most_bytes / 1e6
+        yield Figure(
+            group="trace", name=f"{title}: peak memory", unit="MB", value=peak, target=most
+        )
+
+
+def compiles(quick: bool) -> Iterator[Figure]:
+    """One exact compile of ResNet-50 per family: the whole job, and XLA's own part of it."""
+    with _cache() as env:
+        made_for: set[str] = set()
+        for family in all_families():
+            if quick and family.slug != QUICK_FAMILY:
+                continue
+            name = f"ResNet-50 for {family.slug}"
+            if not family.supported:
+                yield Figure(group="compile", name=name, unit="s", value=None, note=family.reason)
+                continue
+            try:
+                made = _job(env, "compile", RESNET, family.slug)
+            except Failed as reason:
+                yield Figure(group="compile", name=name, unit="s", value=None, note=str(reason))
+                continue
+            yield from _compile_figures(name, family.slug, made, made_for)
+
+
+def advice(quick: bool) -> Iterator[Figure]:
+    """``tfdyno advise`` for ResNet-50: all cards after the trace, everything cold, again warm."""
+    with _cache() as env:
+        yield _figure(
+            "advise", "first answer, trace included", "s", lambda: _advise(env, "--route", "quick")
+        )
+        name = "all cards by the quick route, traced before"
+        yield _figure("advise", name, "s", lambda: _advise(env, "--route", "quick"), target=5.0)
+    if quick:
+        return
+    with _cache() as env:
+        yield _figure("advise", "nothing in the cache", "s", lambda: _advise(env), target=180.0)
+
+        def again() -> float:
+            return statistics.median(_advise(env) for _ in range(3))
+
+        yield _figure("advise", "all in the cache", "s", again, target=2.0, runs=3)
+
+
+GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
+    "startup": startup,
+    "trace": traces,
+    "compile": compiles,
+    "advise": advice,
+}
+
+
+def _compile_figures(
+    name: str, slug: str, made: dict[str, Any], made_for: set[str]
+) -> Iterator[Figure]:
+    if made["xla_s"] is None or made["served_by"] in made_for:
+        note = f"the program made for {made['served_by']} serves it"
+        yield Figure(group="compile", name=name, unit="s", value=made["wall_s"], note=note)
+        return
+    made_for.add(made["served_by"])
+    note = f"{made['kernels']} kernels"
+    yield Figure(group="compile", name=name, unit="s", value=made["wall_s"], note=note)
+    yield Figure(group="compile", name=f"{name}: XLA's own part", unit="s", value=made["xla_s"])
+
+
+def _figure(
+    group: str,
+    name: str,
+    unit: str,
+    measure: Callable[[], float],
+    *,
+    target: float | None = None,
+    runs: int = 1,
+) -> Figure:
+    try:
+        value, note = measure(), ""
+    except Failed as reason:
+        value, note = None, str(reason)
+    return Figure(
+        group=group, name=name, unit=unit, value=value, target=target, runs=runs, note=note
+    )
+
+
+def _advise(env: Mapping[str, str], *more: str) -> float:
+    return run(tfdyno(*ADVISE, *more), env).wall_s
+
+
+def _job(env: Mapping[str, str], *words: str) -> dict[str, Any]:
+    done = run([sys.executable, "-m", "benchmarks.job", *words], env)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@contextmanager
+def _cache() -> Iterator[dict[str, str]]:
+    """An empty cache of traces and programs, and modules of this folder for the children."""
+    with tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as folder:
+        yield {"TFDYNO_CACHE": folder, "PYTHONPATH": "scripts"}

@@ -1,0 +1,79 @@
+"""tfdyno: which GPU for your Keras model, without a GPU in the room.
+
+import tfdyno
+
+traced = tfdyno.trace("train.py:build_model")
+tfdyno.estimate(traced, gpu="a100-sxm4-80gb", batch_size=64)
+tfdyno.advise(traced, epochs=90, samples=1_281_167, deadline_h=24)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.api import AdviceResult, EstimateResult, advise, estimate, trace
+    from tfdyno.core.advice import Advice
+    from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu, Link, Offer
+    from tfdyno.core.interval import Interval
+    from tfdyno.core.program import Program
+    from tfdyno.core.workload import Trace, Workload
+    from tfdyno.jobs.trace import Traced
+
+__version__ = "0.1.0"
+__all__ = [
+    "Advice",
+    "AdviceResult",
+    "Estimate",
+    "EstimateResult",
+    "Gpu",
+    "Interval",
+    "Link",
+    "Offer",
+    "Program",
+    "TfdynoError",
+    "ToolError",
+    "Trace",
+    "Traced",
+    "UsageError",
+    "Workload",
+    "advise",
+    "estimate",
+    "trace",
+]
+_HOMES = {
+    "Advice": "core.advice",
+    "AdviceResult": "api",
+    "Estimate": "core.estimate",
+    "EstimateResult": "api",
+    "Gpu": "core.hardware",
+    "Interval": "core.interval",
+    "Link": "core.hardware",
+    "Offer": "core.hardware",
+    "Program": "core.program",
+    "TfdynoError": "core.errors",
+    "ToolError": "core.errors",
+    "Trace": "core.workload",
+    "Traced": "jobs.trace",
+    "UsageError": "core.errors",
+    "Workload": "core.workload",
+    "advise": "api",
+    "estimate": "api",
+    "trace": "api",
+}
+"""Module of each public name: nothing is imported before it is used."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tfdyno' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"tfdyno.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return [*__all__, "__version__"]

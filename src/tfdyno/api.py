@@ -1,0 +1,221 @@
+"""The Python API: the jobs of the command line under the same names, with nouns as results."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.advice import Advice, Scenario
+from tfdyno.core.errors import UsageError
+from tfdyno.core.estimate import Estimate
+from tfdyno.core.hardware import Gpu
+from tfdyno.core.program import Program
+from tfdyno.core.workload import Mode, Trace, Workload
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import Traced
+from tfdyno.jobs.trace import trace as _trace
+
+if TYPE_CHECKING:
+    from tfdyno.jobs.estimate import Route
+
+Subject = str | Workload | Traced
+"""What may be estimated: a reference as on the command line, a workload, a trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateResult(Sequence[Estimate]):
+    """Estimates in the order asked; a notebook shows them as a table."""
+
+    estimates: tuple[Estimate, ...]
+    trace: Trace
+    batch_source: str
+    notes: tuple[str, ...]
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  (a sequence: index or slice)
+        """One estimate, or some."""
+        return self.estimates[index]
+
+    def __len__(self) -> int:
+        """How many cards and numbers of replicas there are."""
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        """The estimates in the order asked."""
+        return iter(self.estimates)
+
+    def _repr_html_(self) -> str:
+        from tfdyno.catalog.gpus import find
+        from tfdyno.view.notebook import estimates_html
+
+        names = {one.gpu: find(one.gpu).name for one in self.estimates}
+        return estimates_html(self.estimates, self.trace, names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceResult(Advice):
+    """The advice with all that its report needs; a notebook shows answer, picks and ranking."""
+
+    trace: Trace
+    program: Program
+    gpus: dict[str, Gpu]
+
+    def html(self) -> str:
+        """The report page, self-contained."""
+        from tfdyno.view.html import render_report
+
+        return render_report(advice=self, trace=self.trace, program=self.program, gpus=self.gpus)
+
+    def _repr_html_(self) -> str:
+        from tfdyno.view.notebook import advice_html
+
+        return advice_html(self)
+
+
+def trace(subject: Any, *, mode: Mode = "train", precision: str = "", **options: Any) -> Traced:  # noqa: ANN401
+    """Trace one step: a reference as on the command line, a workload, or a compiled Keras model.
+
+    A model goes to a ``.keras`` file, which lasts as long as this process, and is read by a child;
+    classes that the child cannot import need ``file.py:function`` instead.
+
+    Args:
+        subject: ``train.py``, ``file.py:function``, ``keras:ResNet50``, a ``Workload`` or a model.
+        mode: train or infer.
+        precision: Keras policy to force; empty: the model's own.
+        options: Fields of ``Workload``: ``input_shapes``, ``script_arguments``, ``python``, …
+
+    Raises:
+        UsageError: The subject cannot be traced as asked.
+        ToolError: The child process failed.
+    """
+    if isinstance(subject, Workload):
+        return _trace(subject)
+    if isinstance(subject, str):
+        return _trace(parse_reference(subject, mode=mode, precision=precision, **options))
+    if not hasattr(subject, "save") or not hasattr(subject, "layers"):
+        raise UsageError(
+            f"{type(subject).__name__} is neither a reference nor a Keras model",
+            remedy="give 'file.py:function' or a compiled keras.Model",
+        )
+    path = Path(tempfile.mkdtemp(dir=_models().name)) / f"{subject.name}.keras"
+    subject.save(path)
+    return _trace(parse_reference(str(path), mode=mode, precision=precision, **options))
+
+
+def estimate(
+    subject: Subject,
+    *,
+    gpu: str | Gpu | Sequence[str | Gpu],
+    batch_size: int = 0,
+    precision: str = "",
+    execution: str = "",
+    replicas: int | Sequence[int] = 1,
+    link: str = "",
+    mode: Mode = "train",
+    route: Route = "auto",
+) -> EstimateResult:
+    """Predict time and memory of one step; see ``tfdyno estimate --help`` for the settings.
+
+    Raises:
+        UsageError: A setting is wrong or contradicts another.
+        ToolError: A child process failed.
+    """
+    from tfdyno.jobs.estimate import Question
+    from tfdyno.jobs.estimate import estimate as answer_of
+
+    answer = answer_of(
+        Question(
+            workload=_subject(subject, mode, precision),
+            gpus=_gpus(gpu),
+            batch_size=batch_size,
+            precision=precision,
+            execution=execution,
+            replicas=(replicas,) if isinstance(replicas, int) else tuple(replicas),
+            link=link,
+            route=route,
+        )
+    )
+    return EstimateResult(
+        estimates=answer.estimates,
+        trace=answer.trace,
+        batch_source=answer.batch_source,
+        notes=answer.notes,
+    )
+
+
+def advise(
+    subject: Subject,
+    *,
+    batch_size: int = 0,
+    precision: str = "",
+    execution: str = "",
+    steps: int = 0,
+    epochs: int = 0,
+    samples: int = 0,
+    deadline_h: float = 0.0,
+    budget_usd: float = 0.0,
+    scenario: Scenario = "research",
+    gpu: str | Gpu | Sequence[str | Gpu] = (),
+    provider: Sequence[str] = (),
+    owned: str | Gpu | Sequence[str | Gpu] = (),
+    spot: bool | None = None,
+    route: Route = "auto",
+) -> AdviceResult:
+    """Rank cards and offers for a run; see ``tfdyno advise --help`` for the settings.
+
+    Raises:
+        UsageError: A setting is wrong or contradicts another.
+        ToolError: The trace failed.
+    """
+    from tfdyno.jobs._market import Conditions
+    from tfdyno.jobs.advise import INFERENCE, Request
+    from tfdyno.jobs.advise import advise as answer_of
+
+    mode: Mode = "infer" if scenario in INFERENCE else "train"
+    outcome = answer_of(
+        Request(
+            workload=_subject(subject, mode, precision),
+            conditions=Conditions(
+                gpus=_gpus(gpu) if gpu else (),
+                owned=_gpus(owned) if owned else (),
+                providers=(provider,) if isinstance(provider, str) else tuple(provider),
+                spot=spot,
+                scenario=scenario,
+            ),
+            batch_size=batch_size,
+            precision=precision,
+            execution=execution,
+            steps=steps,
+            epochs=epochs,
+            samples=samples,
+            deadline_h=deadline_h,
+            budget_usd=budget_usd,
+            route=route,
+        )
+    )
+    found = {field.name: getattr(outcome.advice, field.name) for field in fields(Advice)}
+    return AdviceResult(**found, trace=outcome.trace, program=outcome.program, gpus=outcome.gpus)
+
+
+@cache
+def _models() -> tempfile.TemporaryDirectory[str]:
+    """Where models of this process are saved; gone when it ends."""
+    return tempfile.TemporaryDirectory(prefix="tfdyno-models-")
+
+
+def _subject(subject: Subject, mode: Mode, precision: str) -> Workload | Traced:
+    if isinstance(subject, str):
+        return parse_reference(subject, mode=mode, precision=precision)
+    return subject
+
+
+def _gpus(named: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
+    from tfdyno.catalog.gpus import parse_list
+
+    if isinstance(named, str):
+        return parse_list(named)
+    several = named if isinstance(named, Sequence) else (named,)
+    return tuple(gpu for one in several for gpu in (_gpus(one) if isinstance(one, str) else (one,)))

@@ -1,0 +1,147 @@
+"""``tfdyno advise``: every card and offer ranked for a run, with three picks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from tfdyno.cli.options import Positive, Whole, Wholes, workload_from, workload_options
+from tfdyno.cli.progress import progress_line
+from tfdyno.core.advice import Scenario
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfdyno.jobs.advise import Outcome, Request
+
+
+@click.command()
+@workload_options
+@click.option("--steps", type=Whole("steps"), help="Optimizer steps of the run.")
+@click.option("--epochs", type=Whole("epochs"), help="Passes over the data.")
+@click.option("--samples", type=Whole("samples"), help="Samples in one epoch.")
+@click.option("--deadline-h", type=Positive("deadline"), metavar="HOURS", help="Finish in time.")
+@click.option("--budget-usd", type=Positive("budget"), metavar="US$", help="Cost at most.")
+@click.option(
+    "--scenario",
+    type=click.Choice(get_args(Scenario)),
+    default="research",
+    show_default=True,
+    help="What the machine is for; see the how-to.",
+)
+@click.option("--provider", default="", metavar="A,B,…", help="Only these providers.")
+@click.option("--gpu", default="", metavar="A,B,…", help="Only these GPUs or MIG slices.")
+@click.option("--owned", default="", metavar="A,B,…", help="Cards that you have already.")
+@click.option("--offers", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices.")
+@click.option("--spot/--no-spot", default=None, help="Only spot capacity, or none of it.")
+@click.option(
+    "--count", "--replicas", "counts", type=Wholes("count"), help="Only so many GPUs at once."
+)
+@click.option("--tensorflow", default="", metavar="X.Y", help="Release that has to run there.")
+@click.option("--all", "show_all", is_flag=True, help="Show every row.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the report.")
+def advise(show_all: bool, html: Path | None, **given: Any) -> None:
+    """Rank GPUs and cloud offers for a training run, with the cost.
+
+    WORKLOAD is script.py, file.py:function, model.keras or keras:ResNet50. Arguments of a script
+    follow after --.
+    """
+    from tfdyno.jobs.advise import advise as answer_of
+    from tfdyno.jobs.advise import check
+
+    request = _request(given)
+    check(request)
+    if html:
+        _check_writable(html)
+    quiet, as_json = given["quiet"], given["as_json"]
+    with progress_line(quiet=quiet, verbose=given["verbose"]) as progress:
+        # On a terminal the quick answer stands while the compiler works; elsewhere only the last.
+        live = sys.stdout.isatty() and not as_json
+        outcome = answer_of(
+            request,
+            progress=progress,
+            first=(lambda early: _show(early, show_all, html)) if live else None,
+        )
+    if html:
+        _write_report(outcome, html)
+    if as_json:
+        from tfdyno.core.codec import to_json
+        from tfdyno.view.documents import advice_document
+
+        click.echo(to_json(advice_document(outcome.advice, outcome.trace)).decode())
+    else:
+        _show(outcome, show_all, html)
+
+
+def _request(given: dict[str, Any]) -> Request:
+    from tfdyno.catalog.gpus import parse_list
+    from tfdyno.jobs._market import Conditions
+    from tfdyno.jobs.advise import INFERENCE, Request
+
+    scenario = given["scenario"]
+    names = (name.strip().lower() for name in given["provider"].split(","))
+    return Request(
+        workload=workload_from(given, mode="infer" if scenario in INFERENCE else "train"),
+        conditions=Conditions(
+            gpus=parse_list(given["gpu"]) if given["gpu"] else (),
+            providers=tuple(filter(None, names)),
+            counts=given["counts"] or (),
+            spot=given["spot"],
+            owned=parse_list(given["owned"]) if given["owned"] else (),
+            offers_file=given["offers"],
+            scenario=scenario,
+        ),
+        batch_size=given["batch_size"] or 0,
+        global_batch_size=given["global_batch"] or 0,
+        precision=given["precision"] or "",
+        execution=given["execution"] or "",
+        link=given["link"],
+        steps=given["steps"] or 0,
+        epochs=given["epochs"] or 0,
+        samples=given["samples"] or 0,
+        deadline_h=given["deadline_h"] or 0.0,
+        budget_usd=given["budget_usd"] or 0.0,
+        tensorflow=given["tensorflow"],
+        route=given["route"],
+        fresh=given["fresh"],
+    )
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a report that could not be written, before minutes of work; raises ``UsageError``."""
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}", why="it is a folder", remedy="name a file in it")
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise UsageError(f"cannot write {path}", why="permission denied")
+
+
+def _write_report(outcome: Outcome, path: Path) -> None:
+    from tfdyno.core.codec import write_atomic
+    from tfdyno.view.html import render_report
+
+    page = render_report(
+        advice=outcome.advice, trace=outcome.trace, program=outcome.program, gpus=outcome.gpus
+    )
+    write_atomic(path, page.encode())
+
+
+def _show(outcome: Outcome, show_all: bool, html: Path | None) -> None:
+    from tfdyno.view.advice_text import advice_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    click.echo(
+        advice_text(
+            outcome.advice,
+            outcome.trace,
+            show_all=show_all,
+            report=str(html) if html else "",
+            width=terminal_width(),
+            colour=colour_wanted(),
+        )
+    )

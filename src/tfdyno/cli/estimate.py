@@ -1,0 +1,75 @@
+"""``tfdyno estimate``: time and memory of one step on the cards that are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tfdyno.cli.options import Wholes, workload_from, workload_options
+from tfdyno.cli.progress import progress_line
+
+
+@click.command()
+@workload_options
+@click.option("--gpu", required=True, metavar="A,B,…", help="GPUs, MIG slices, or all.")
+@click.option(
+    "--mode", type=click.Choice(("train", "infer")), default="train", show_default=True,
+    help="The train step, or the forward pass.",
+)  # fmt: skip
+@click.option(
+    "--replicas",
+    type=Wholes("replicas"),
+    default="1",
+    show_default=True,
+    help="Cards that train together.",
+)
+@click.option("--verify", is_flag=True, help="Compile at the largest batch to prove it.")
+def estimate(gpu: str, mode: str, replicas: tuple[int, ...], verify: bool, **given: Any) -> None:
+    """Predict time and memory of a step on one GPU or many.
+
+    WORKLOAD is script.py, file.py:function, model.keras or keras:ResNet50. Arguments of a script
+    follow after --.
+    """
+    from tfdyno.catalog.gpus import parse_list
+    from tfdyno.jobs.estimate import Question, check
+    from tfdyno.jobs.estimate import estimate as answer_of
+
+    question = Question(
+        workload=workload_from(given, mode=mode),
+        gpus=parse_list(gpu),
+        batch_size=given["batch_size"] or 0,
+        global_batch_size=given["global_batch"] or 0,
+        replicas=replicas,
+        link=given["link"],
+        precision=given["precision"] or "",
+        execution=given["execution"] or "",
+        route=given["route"],
+        verify=verify,
+        fresh=given["fresh"],
+    )
+    check(question)
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        answer = answer_of(question, progress=progress)
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+        from tfdyno.view.documents import estimate_document
+
+        click.echo(to_json(estimate_document(answer.estimates, answer.trace, answer.batch_source,
+                                             answer.notes)).decode())  # fmt: skip
+        return
+    from tfdyno.view.estimate_text import estimate_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    names = {one.slug: one.name for one in question.gpus}
+    click.echo(
+        estimate_text(
+            answer.estimates,
+            answer.trace,
+            names,
+            batch_source=answer.batch_source,
+            notes=answer.notes,
+            width=terminal_width(),
+            colour=colour_wanted(),
+        )
+    )

@@ -1,0 +1,190 @@
+"""Options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.workload import Workload
+
+PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
+EXECUTIONS = ("xla", "graph", "eager-torch")
+ROUTES = ("auto", "quick", "exact")
+
+
+class Whole(click.ParamType[int]):
+    """A whole number of at least 1; ``nan``, ``0``, ``-3`` and ``1.5`` are refused in words."""
+
+    name = "N"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read the number; raises ``UsageError``."""
+        number = _number(value, self.what)
+        if number < 1 or number != int(number):
+            raise UsageError(
+                f"{self.what} {value} is not possible", remedy="give a whole number, 1 or more"
+            )
+        return int(number)
+
+
+class Positive(click.ParamType[float]):
+    """A finite number above 0."""
+
+    name = "X"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read the number; raises ``UsageError``."""
+        number = _number(str(value).removeprefix("$"), self.what)
+        if number <= 0:
+            raise UsageError(f"{self.what} {value} is not possible", remedy="give more than 0")
+        return number
+
+
+class Wholes(click.ParamType[tuple[int, ...]]):
+    """Whole numbers of at least 1, separated by commas."""
+
+    name = "N,…"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Read the numbers, each once, in order; raises ``UsageError``."""
+        if isinstance(value, tuple):
+            return value
+        one = Whole(self.what)
+        found = [one.convert(part.strip(), param, ctx) for part in str(value).split(",")]
+        return tuple(dict.fromkeys(found))
+
+
+class Shape(click.ParamType[tuple[int, ...]]):
+    """Sizes of one input without the batch: ``224,224,3``; ``()`` for a scalar."""
+
+    name = "SIZES"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Read the sizes; raises ``UsageError``."""
+        text = str(value).strip().strip("()[]").strip(", ")
+        if not text:
+            return ()
+        one = Whole("input size")
+        return tuple(one.convert(part.strip(), param, ctx) for part in text.split(","))
+
+
+def _number(value: object, what: str) -> float:
+    try:
+        number = float(str(value).replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{what} '{value}' is not a number") from None
+    if not math.isfinite(number):
+        raise UsageError(f"{what} {value} is not possible", remedy="give a finite number")
+    return number
+
+
+def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Arguments and options that say what is run and how, for ``estimate`` and ``advise``."""
+    for decorate in reversed(_WORKLOAD):
+        command = decorate(command)
+    return command
+
+
+_WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.argument("workload"),
+    click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED),
+    click.option("--batch-size", type=Whole("batch size"), help="Samples per replica."),
+    click.option(
+        "--global-batch",
+        type=Whole("global batch"),
+        help="Hold the sum over all replicas instead of the batch of each.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(PRECISIONS),
+        help="Without it: the script's own; its float32 means TF32 where the card has it.",
+    ),
+    click.option(
+        "--execution",
+        type=click.Choice(EXECUTIONS),
+        help="Without it: what Keras does (xla on one device, graph on several).",
+    ),
+    click.option(
+        "--route",
+        type=click.Choice(ROUTES),
+        default="auto",
+        show_default=True,
+        help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
+    ),
+    click.option("--link", default="", metavar="SLUG", help="Interconnect between replicas."),
+    click.option(
+        "--input-shape",
+        "input_shapes",
+        type=Shape(),
+        multiple=True,
+        help="Sizes of an input without the batch, 224,224,3; one per input.",
+    ),
+    click.option(
+        "--input-spec",
+        "input_spec",
+        multiple=True,
+        metavar="SHAPE:DTYPE",
+        help="Arguments of a step function, with the batch: 32,224,224,3:float32.",
+    ),
+    click.option(
+        "--fit",
+        "fit_number",
+        type=Whole("call of fit"),
+        default=1,
+        show_default=True,
+        help="Which call of fit in the script is meant.",
+    ),
+    click.option("--python", default="", metavar="PATH", help="Interpreter that runs your code."),
+    click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code."),
+    click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
+    click.option("-v", "--verbose", is_flag=True, help="Show every stage."),
+)
+
+
+def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
+    """The workload that the shared options describe; raises ``UsageError``."""
+    from tfdyno.jobs.reference import parse_reference
+
+    arguments, reference = given["script_arguments"], given["workload"]
+    if arguments and not reference.endswith(".py"):
+        raise UsageError(
+            f"{reference} takes no arguments, but got '{' '.join(arguments)}'",
+            remedy="only a script does, after --",
+        )
+    return parse_reference(
+        reference,
+        mode="infer" if mode == "infer" else "train",
+        precision=given["precision"] or "",
+        input_shapes=given["input_shapes"],
+        input_spec=given["input_spec"],
+        script_arguments=arguments,
+        fit_number=given["fit_number"],
+        python=given["python"],
+        allow_unsafe=given["unsafe"],
+    )

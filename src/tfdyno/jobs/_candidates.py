@@ -1,0 +1,93 @@
+"""Every card and offer with its estimate, hours, cost and verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.software import wheel_support
+from tfdyno.core.advice import Candidate
+from tfdyno.jobs._market import is_stale
+from tfdyno.jobs._predict import shared_batch
+from tfdyno.model.choose import ranked, verdict_of
+from tfdyno.model.cost import run_cost_usd, run_energy_kwh, run_hours, steps_of
+from tfdyno.view.advice_words import row_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.advice import Run
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.software import WheelSupport
+    from tfdyno.jobs._market import Supply
+    from tfdyno.jobs._predict import Predictor
+
+Key = tuple[str, float, int]
+"""Card, share of it, number of them: what has one estimate."""
+
+
+def candidates_of(
+    supplies: Sequence[Supply],
+    predictor: Predictor,
+    run: Run,
+    *,
+    global_batch_size: int,
+    tensorflow: str,
+) -> tuple[Candidate, ...]:
+    """Rank everything that can be had; a supply that cannot share the global batch is left out."""
+    estimates: dict[Key, Estimate] = {}
+    found = []
+    for supply in supplies:
+        if global_batch_size and global_batch_size % supply.count:
+            continue
+        key = _key(supply)
+        if key not in estimates:
+            size = shared_batch(global_batch_size, supply.count) if global_batch_size else 0
+            estimates[key] = predictor.estimate(supply.gpu, replicas=supply.count, batch_size=size)
+        support = wheel_support(supply.gpu, tensorflow)
+        found.append(_candidate(supply, estimates[key], run, support))
+    return ranked(found)
+
+
+def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSupport) -> Candidate:
+    offer, assumption = supply.offer, assumed()
+    overhead = assumption.spot_overhead_ratio if offer and offer.spot else 0.0
+    hours = run_hours(run, estimate, spot_overhead_ratio=overhead)
+    energy_kwh = run_energy_kwh(run, estimate)
+    cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
+    # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
+    runs = support.verdict != "cannot" or (
+        run.scenario == "edge" and supply.gpu.market == "embedded"
+    )
+    draft = Candidate(
+        gpu=supply.gpu.slug,
+        gpu_name=supply.gpu.name,
+        count=supply.count,
+        offer=offer,
+        estimate=estimate,
+        steps=steps_of(run, estimate),
+        hours=hours,
+        cost_usd=cost,
+        usd_per_epoch=cost.times(1.0 / max(1, run.epochs)) if cost else None,
+        energy_kwh=energy_kwh,
+        verdict=verdict_of(run, estimate, hours=hours, cost_usd=cost, runs=runs),
+        tensorflow=_tensorflow(support),
+        reason="",
+        pareto=False,
+    )
+    return with_reason(draft, run)
+
+
+def with_reason(draft: Candidate, run: Run) -> Candidate:
+    """The candidate with the words for its row."""
+    return replace(draft, reason=row_reason(draft, run, stale=is_stale(draft.offer)))
+
+
+def _tensorflow(support: WheelSupport) -> str:
+    driver = f", driver {support.driver_linux} or later" if support.driver_linux else ""
+    return f"{support.verdict}: {support.detail}{driver if support.verdict == 'jit' else ''}"
+
+
+def _key(supply: Supply) -> Key:
+    return supply.gpu.slug, supply.offer.gpu_fraction if supply.offer else 1.0, supply.count

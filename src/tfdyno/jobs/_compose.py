@@ -1,0 +1,143 @@
+"""From ranked candidates to the advice: picks, headline, changes, assumptions, sources."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed, assumption_sources
+from tfdyno.core.advice import Advice, Pick
+from tfdyno.jobs._changes import buying_of, changes_of
+from tfdyno.jobs._market import scenario_words
+from tfdyno.model.choose import eligible, picks_of
+from tfdyno.model.cost import OWNED
+from tfdyno.view.advice_words import headline, pick_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.advice import Candidate, Run, Title
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.jobs._market import Supply
+    from tfdyno.jobs._predict import Predictor
+
+TITLES: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
+
+
+def compose(
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    run: Run,
+    *,
+    market: Sequence[Supply],
+    gpus: Mapping[str, Gpu],
+    tensorflow: str,
+) -> Advice:
+    """Draw the conclusions from a ranking."""
+    detailed = _with_details(ranking, predictor, market)
+    chosen = picks_of(detailed)
+    balanced, choices = chosen.get("balanced"), len(eligible(detailed))
+    trace = predictor.traced.trace
+    return Advice(
+        title=f"{trace.title} ({trace.workload.reference})",
+        headline=headline(detailed, balanced, run),
+        run=run,
+        ranking=detailed,
+        picks=tuple(
+            Pick(
+                title=title,
+                candidate=chosen[title],
+                reason=pick_reason(title, chosen, run, choices=choices),
+            )
+            for title in TITLES
+            if title in chosen
+        ),
+        changes=changes_of(detailed, balanced, gpus),
+        buy_or_rent=buying_of(detailed, gpus),
+        assumptions=_assumptions(detailed, predictor, run, tensorflow),
+        sources=_sources(detailed),
+        catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
+        made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        exact=all(
+            one.estimate.made_by["memory"] == "exact"
+            for one in ranking
+            if one.verdict not in ("no offer", "cannot run")
+        ),
+    )
+
+
+def _with_details(
+    ranking: Sequence[Candidate], predictor: Predictor, market: Sequence[Supply]
+) -> tuple[Candidate, ...]:
+    """The picks and, where there is none, the first row with layers and roofline for the page."""
+    named = {one.slug for one in picks_of(ranking).values()} or {c.slug for c in ranking[:1]}
+    cards = {(one.gpu.slug, one.count, one.offer and one.offer.slug): one.gpu for one in market}
+    found = []
+    for one in ranking:
+        if one.slug in named:
+            gpu = cards[one.gpu, one.count, one.offer and one.offer.slug]
+            full = predictor.estimate(
+                gpu, replicas=one.count, batch_size=one.estimate.batch_size, details=True
+            )
+            one = replace(one, estimate=full)  # noqa: PLW2901  (the same candidate, told in full)
+        found.append(one)
+    return tuple(found)
+
+
+def _assumptions(
+    ranking: Sequence[Candidate], predictor: Predictor, run: Run, tensorflow: str
+) -> dict[str, str]:
+    trace, assumption = predictor.traced.trace, assumed()
+    precision = predictor.precision or trace.policy
+    found = {
+        "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source})",
+        "length": f"{run.samples:,} samples ({run.length_source})",
+        "precision": precision + ("" if predictor.precision else " (the script's own)"),
+        "execution": _execution(predictor),
+        "scaling": _scaling(ranking, run, predictor),
+        "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
+        "TensorFlow": f"the official Linux wheel of {tensorflow}",
+        "optimizer": trace.optimizer,
+        "input": "data arrive in time: no limit by disk, network or decoding",
+    }
+    if any(one.spot for one in ranking):
+        found["spot"] = f"{assumption.spot_overhead_ratio:.0%} more hours for restarts"
+    if any(one.offer and one.offer.provider == OWNED for one in ranking):
+        found["electricity"] = f"${assumption.electricity_usd_per_kwh:g} per kWh for owned cards"
+    shares = {one.offer.gpu_fraction for one in ranking if one.offer}
+    if min(shares, default=1.0) < 1.0:
+        found["virtual GPUs"] = "their share of memory, multiprocessors and bandwidth, no more"
+    return {name: text for name, text in found.items() if text}
+
+
+def _execution(predictor: Predictor) -> str:
+    if predictor.execution:
+        return f"{predictor.execution} everywhere"
+    one, many = predictor.execution_for(1), predictor.execution_for(2)
+    return one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+
+
+def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> str:
+    if all(one.count == 1 for one in ranking):
+        return ""
+    if run.holds == "global batch":
+        return f"global batch {predictor.batch_size:,} held, shared among the GPUs"
+    return (
+        f"batch {predictor.batch_size:,} on every GPU, so the global batch grows with their "
+        "number: the learning rate has to follow"
+    )
+
+
+def _sources(ranking: Sequence[Candidate]) -> tuple[str, ...]:
+    """Models and cards of the feasible rows, the dates of prices, the tool's own assumptions."""
+    found: dict[str, None] = {}
+    for one in ranking:
+        if one.verdict == "feasible":
+            found.update(dict.fromkeys(one.estimate.sources))
+            if one.offer and one.offer.priced_on:
+                found[
+                    f"price of {one.offer.provider}, {one.offer.priced_on}: {one.offer.source}"
+                ] = None
+    found.update(dict.fromkeys(f"{k}: {v}" for k, v in assumption_sources().items()))
+    return tuple(found)

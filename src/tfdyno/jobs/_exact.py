@@ -1,0 +1,108 @@
+"""The compiled programs of a prediction: those in the cache, and those still to be made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.families import family_of
+from tfdyno.catalog.gpus import find
+from tfdyno.core.errors import ToolError
+from tfdyno.jobs._predict import family_name
+from tfdyno.jobs.compile import cached_exact, compile_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.program import Program
+    from tfdyno.jobs._predict import Predictor
+
+
+def families_of(gpus: Iterable[Gpu]) -> tuple[str, ...]:
+    """The families that can be compiled for, in the order of the cards, each once."""
+    found = dict.fromkeys(map(family_of, gpus))
+    return tuple(family.slug for family in found if family.supported)
+
+
+def left_out(gpus: Iterable[Gpu]) -> tuple[str, ...]:
+    """A sentence for every family of the cards that cannot be compiled for."""
+    return tuple(
+        _kept(family.slug, family.reason)
+        for family in dict.fromkeys(map(family_of, gpus))
+        if not family.supported
+    )
+
+
+def _kept(families: str, reason: str) -> str:
+    return f"compute capability {families} keeps the quick answer: {reason.rstrip('.')}."
+
+
+def add_cached(predictor: Predictor, gpus: Iterable[Gpu]) -> Predictor:
+    """Add the programs that are in the cache already; compiles nothing."""
+    found: dict[str, Program] = {}
+    for family in families_of(gpus):
+        program = cached_exact(predictor.traced, family=family, batch_size=predictor.batch_size)
+        if program:
+            found[family] = program
+    return replace(predictor, exact={**predictor.exact, **found})
+
+
+def add_compiled(
+    predictor: Predictor,
+    gpus: Sequence[Gpu],
+    *,
+    progress: Callable[[str], None],
+) -> tuple[Predictor, tuple[str, ...]]:
+    """Compile once per family of the cards, most wanted first.
+
+    Args:
+        predictor: What it has compiled already is kept.
+        gpus: The cards to serve, most wanted first.
+        progress: Called with a line at every stage.
+
+    Returns:
+        The predictor with the compiled programs, and a sentence for every family that has none:
+        its cards keep the quick answer.
+    """
+    notes: dict[str, list[str]] = {}
+    for family in families_of(gpus):
+        if family in predictor.exact:
+            continue
+        try:
+            program = compile_exact(
+                predictor.traced,
+                family=family,
+                batch_size=predictor.batch_size,
+                progress=progress,
+            )
+        except ToolError as error:
+            notes.setdefault(str(error), []).append(family)
+            continue
+        predictor = replace(predictor, exact={**predictor.exact, family: program})
+    failed = (_kept(", ".join(families), reason) for reason, families in notes.items())
+    return predictor, (*left_out(gpus), *failed)
+
+
+def verified_limit(
+    predictor: Predictor, estimate: Estimate, progress: Callable[[str], None]
+) -> Estimate:
+    """Check the largest batch by a compile at that very batch, lowering it until one fits.
+
+    Returns:
+        The estimate with ``max_batch_verified``; unchanged where nothing can be compiled.
+    """
+    gpu, limit = find(estimate.gpu), estimate.max_batch_size
+    family = family_name(gpu)
+    while limit and family in predictor.exact:
+        program = compile_exact(
+            predictor.traced, family=family, batch_size=limit, real=True, progress=progress
+        )
+        at_limit = replace(predictor, exact={family: program}).estimate(
+            gpu, replicas=estimate.replicas, batch_size=limit
+        )
+        if at_limit.device_memory_bytes.best <= at_limit.usable_memory_bytes:
+            return replace(estimate, max_batch_size=limit, max_batch_verified=True)
+        limit = min(limit - 1, int(limit * 0.97))
+    return replace(estimate, max_batch_size=limit) if family in predictor.exact else estimate

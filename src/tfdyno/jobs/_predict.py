@@ -1,0 +1,187 @@
+"""One traced workload against many cards: what ``estimate`` and ``advise`` have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.families import family_of
+from tfdyno.catalog.links import default_link, find_link
+from tfdyno.catalog.time_model import memory_model, time_model
+from tfdyno.core.errors import UsageError
+from tfdyno.core.program import Program
+from tfdyno.jobs.trace import Traced, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu, Link
+    from tfdyno.core.workload import Workload
+
+MOST_SAMPLES = 1 << 20
+"""A larger batch is refused: no card of the catalogue holds one."""
+EXECUTIONS = ("xla", "graph", "eager-torch")
+VENDOR = "NVIDIA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictor:
+    """A trace with the settings of the run; answers for any card."""
+
+    traced: Traced
+    batch_size: int
+    """Per replica."""
+    batch_source: str
+    """Who named it, in words."""
+    precision: str = ""
+    execution: str = ""
+    link: str = ""
+    exact: dict[str, Program] = field(default_factory=dict)
+    """Compiled programs by GPU family."""
+    exact_time: bool = False
+    """Whether the time is summed over the compiled kernels too."""
+
+    def estimate(
+        self, gpu: Gpu, *, replicas: int = 1, batch_size: int = 0, details: bool = False
+    ) -> Estimate:
+        """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
+        from tfdyno.model.estimate import estimate_step
+
+        quick = self.traced.program
+        compiled = self.exact.get(family_name(gpu)) if self.exact else None
+        size = batch_size or self.batch_size
+        if compiled and not compiled.marker and compiled.batch_size != size:
+            compiled = None
+        return estimate_step(
+            time_program=compiled if compiled and self.exact_time else quick,
+            memory_program=compiled or quick,
+            trace=self.traced.trace,
+            gpu=gpu,
+            batch_size=size,
+            replicas=replicas,
+            link=self._link(gpu, replicas),
+            precision=self.precision,
+            mode=self.traced.trace.workload.mode,
+            execution=self.execution_for(replicas),
+            time_model=time_model(),
+            memory_model=memory_model(),
+            details=details,
+        )
+
+    def program_for(self, gpu: Gpu) -> Program:
+        """The compiled program that serves the card, else the quick one."""
+        compiled = self.exact.get(family_name(gpu)) if self.exact else None
+        return compiled or self.traced.program
+
+    def execution_for(self, replicas: int) -> str:
+        """What Keras does: its own choice on one device, graph under a tf.distribute strategy."""
+        return self.execution or ("graph" if replicas > 1 else self.traced.trace.execution)
+
+    def _link(self, gpu: Gpu, replicas: int) -> Link | None:
+        if replicas == 1:
+            return None
+        return find_link(self.link) if self.link else default_link(gpu, replicas)
+
+
+def predictor_for(
+    workload: Workload | Traced,
+    *,
+    batch_size: int = 0,
+    precision: str = "",
+    execution: str = "",
+    link: str = "",
+    fresh: bool = False,
+    progress: Callable[[str], None],
+) -> Predictor:
+    """Trace a workload and settle its batch.
+
+    Args:
+        workload: What to trace, or its trace; ``precision`` decides the Keras policy.
+        batch_size: Per replica; 0: the script's own, else Keras' default.
+        precision: As asked, ``tf32`` and strict ``float32`` apart; empty: the script's own.
+        execution: xla, graph or eager-torch; empty: what Keras would do.
+        link: Slug of the interconnect; empty: the one that the card has by itself.
+        fresh: Trace again even if the cache has it.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: A setting is wrong, or the workload cannot be traced.
+        ToolError: The trace failed.
+    """
+    check_batch(batch_size)
+    if execution and execution not in EXECUTIONS:
+        raise UsageError(
+            f"there is no execution '{execution}'", remedy=f"use {', '.join(EXECUTIONS)}"
+        )
+    if link:
+        find_link(link)
+    policy = "float32" if precision == "tf32" else precision
+    if isinstance(workload, Traced) and policy in ("", workload.trace.policy):
+        named, traced = workload.trace.workload, workload
+    else:
+        asked = workload.trace.workload if isinstance(workload, Traced) else workload
+        named = replace(asked, precision=policy or asked.precision)
+        traced = trace(named, progress=progress, fresh=fresh)
+    size, source = _batch(batch_size, traced)
+    if not traced.trace.marker and traced.trace.batch_size != size:
+        traced = trace(named, batch_size=size, progress=progress, fresh=fresh)
+    return Predictor(
+        traced=traced,
+        batch_size=size,
+        batch_source=source,
+        precision=precision,
+        execution=execution,
+        link=link,
+    )
+
+
+def check_batch(batch_size: int) -> None:
+    """Refuse a batch that no card can hold; raises ``UsageError``. 0 stands for none given."""
+    if batch_size < 0:
+        raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
+    if batch_size > MOST_SAMPLES:
+        raise UsageError(
+            f"a batch of {batch_size:,} is not possible",
+            why=f"no card holds more than {MOST_SAMPLES:,} samples",
+            remedy="give the batch of one replica",
+        )
+
+
+def check_vendor(gpus: tuple[Gpu, ...]) -> None:
+    """Refuse cards that XLA's CUDA compiler cannot serve; raises ``UsageError``."""
+    foreign = [gpu.name for gpu in gpus if gpu.vendor.upper() != VENDOR]
+    if foreign:
+        raise UsageError(
+            f"{foreign[0]} cannot be estimated", why="tfdyno knows the kernels of NVIDIA GPUs only"
+        )
+
+
+def shared_batch(global_batch_size: int, replicas: int) -> int:
+    """Batch of one replica where the sum is fixed.
+
+    Raises:
+        UsageError: The sum cannot be divided among the replicas.
+    """
+    if global_batch_size < 1 or global_batch_size % replicas:
+        raise UsageError(
+            f"a global batch of {global_batch_size} cannot be shared by {replicas} replicas",
+            remedy=f"give a multiple of {replicas}",
+        )
+    return global_batch_size // replicas
+
+
+def family_name(gpu: Gpu) -> str:
+    """The family whose compiled program serves the card."""
+    return family_of(gpu).slug
+
+
+def _batch(asked: int, traced: Traced) -> tuple[int, str]:
+    if asked:
+        return asked, "as asked"
+    if traced.trace.script_batch_size:
+        return traced.trace.script_batch_size, "the script's own"
+    if not traced.trace.marker:
+        return traced.trace.batch_size, "the model's own"
+    return assumed().default_batch_size, "assumed: Keras' default"

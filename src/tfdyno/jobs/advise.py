@@ -1,0 +1,181 @@
+"""Advise: rank every card and offer for a run, name three picks and say what would change them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.gpus import all_gpus
+from tfdyno.catalog.software import NEWEST
+from tfdyno.core.advice import Advice, Run
+from tfdyno.core.errors import UsageError
+from tfdyno.core.hardware import Gpu
+from tfdyno.core.program import Program
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._candidates import candidates_of
+from tfdyno.jobs._compose import compose
+from tfdyno.jobs._exact import add_cached, add_compiled, families_of
+from tfdyno.jobs._market import Conditions, Supply, scenario_words, supplies
+from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor_for
+from tfdyno.jobs._worker import silent
+from tfdyno.jobs.estimate import Route
+from tfdyno.jobs.trace import Traced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INFERENCE = ("serve", "edge")
+"""Scenarios that run the forward pass only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A workload, how long it runs, and what the user rules out."""
+
+    workload: Workload | Traced
+    conditions: Conditions = field(default_factory=Conditions)
+    batch_size: int = 0
+    global_batch_size: int = 0
+    precision: str = ""
+    execution: str = ""
+    link: str = ""
+    steps: int = 0
+    epochs: int = 0
+    samples: int = 0
+    """Per epoch."""
+    deadline_h: float = 0.0
+    budget_usd: float = 0.0
+    tensorflow: str = ""
+    """Release whose wheel must run on the card; empty: the user's own, else the newest."""
+    route: Route = "auto"
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The answer with what a report shows beside it."""
+
+    advice: Advice
+    trace: Trace
+    program: Program
+    """Of the recommended card: compiled where it was, else the quick one."""
+    gpus: dict[str, Gpu]
+
+
+def advise(
+    request: Request,
+    *,
+    progress: Callable[[str], None] = silent,
+    first: Callable[[Outcome], None] | None = None,
+) -> Outcome:
+    """Answer a request.
+
+    Args:
+        request: Workload, length, limits and conditions.
+        progress: Called with a line at every stage.
+        first: Called with the quick answer before the compiler starts, unless nothing has to be
+            compiled.
+
+    Raises:
+        UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
+        ToolError: The trace failed. A compile that fails leaves the quick answer and a note.
+    """
+    check(request)
+    market = supplies(request.conditions)
+    predictor = predictor_for(
+        request.workload,
+        batch_size=request.batch_size or request.global_batch_size,
+        precision=request.precision,
+        execution=request.execution,
+        link=request.link,
+        fresh=request.fresh,
+        progress=progress,
+    )
+    if request.route == "quick":
+        return _outcome(request, market, predictor)
+    predictor = replace(
+        add_cached(predictor, [supply.gpu for supply in market]),
+        exact_time=request.route == "exact",
+    )
+    early = _outcome(request, market, predictor)
+    wanted = _wanted(early)
+    if set(families_of(wanted)) <= set(predictor.exact):
+        return early
+    if first:
+        first(early)
+    predictor, notes = add_compiled(predictor, wanted, progress=progress)
+    return _outcome(request, market, predictor, notes)
+
+
+def check(request: Request) -> None:
+    """Refuse a request that has no answer, before any work; raises ``UsageError``."""
+    check_batch(request.batch_size)
+    check_vendor(request.conditions.gpus)
+    check_vendor(request.conditions.owned)
+    if request.batch_size and request.global_batch_size:
+        raise UsageError("give --batch-size or --global-batch, not both")
+    if request.steps and (request.epochs or request.samples):
+        raise UsageError(
+            "give --steps, or --epochs and --samples, not both", why="each says how long the run is"
+        )
+    scenario, spot = request.conditions.scenario, request.conditions.spot
+    if spot and scenario in ("develop", "industrial", "serve"):
+        raise UsageError(f"--spot contradicts --scenario {scenario}", why=scenario_words(scenario))
+    if request.tensorflow and not re.fullmatch(r"\d+\.\d+(\.\d+)?", request.tensorflow):
+        raise UsageError(
+            f"'{request.tensorflow}' is no TensorFlow release", remedy="write it as 2.21"
+        )
+
+
+def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
+    """How long the run is: as asked, else as the script's ``fit`` has it, else assumed."""
+    per_epoch = request.samples or trace.samples_per_epoch
+    epochs, source = request.epochs or trace.epochs or 1, "from the script"
+    if request.steps:
+        per_epoch, epochs, source = request.steps * batch_size, 0, "as asked"
+    elif request.samples or (request.epochs and per_epoch):
+        source = "as asked"
+    elif not per_epoch:
+        per_epoch, source = assumed().default_samples, "assumed"
+    samples = per_epoch * max(1, epochs)
+    return Run(
+        steps=-(-samples // batch_size),
+        samples=samples,
+        samples_per_epoch=per_epoch,
+        epochs=epochs,
+        deadline_h=request.deadline_h,
+        budget_usd=request.budget_usd,
+        scenario=request.conditions.scenario,
+        holds="global batch" if request.global_batch_size else "batch per replica",
+        length_source=source,
+    )
+
+
+def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
+    """The cards whose memory the compiler should settle: picks, then the ranking's order."""
+    ordered = [pick.candidate for pick in outcome.advice.picks]
+    ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
+    return tuple(outcome.gpus[slug] for slug in dict.fromkeys(one.gpu for one in ordered))
+
+
+def _outcome(
+    request: Request, market: Sequence[Supply], predictor: Predictor, notes: tuple[str, ...] = ()
+) -> Outcome:
+    trace = predictor.traced.trace
+    release = request.tensorflow or trace.versions.get("tensorflow", "") or NEWEST
+    run = run_of(request, trace, predictor.batch_size)
+    gpus = {gpu.slug: gpu for gpu in all_gpus()}
+    gpus |= {one.gpu.slug: one.gpu for one in market if one.gpu.slug not in gpus}
+    drafts = candidates_of(
+        market,
+        predictor,
+        run,
+        global_batch_size=request.global_batch_size,
+        tensorflow=release,
+    )
+    advice = compose(drafts, predictor, run, market=market, gpus=gpus, tensorflow=release)
+    best = advice.pick("balanced")
+    program = predictor.program_for(gpus[best.candidate.gpu]) if best else predictor.traced.program
+    return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)

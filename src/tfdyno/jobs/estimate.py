@@ -1,0 +1,148 @@
+"""Estimate the step of a workload on the cards that the user names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.estimate import Estimate
+from tfdyno.core.hardware import Gpu
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._exact import add_cached, add_compiled, verified_limit
+from tfdyno.jobs._predict import (
+    Predictor,
+    check_batch,
+    check_vendor,
+    predictor_for,
+    shared_batch,
+)
+from tfdyno.jobs._worker import silent
+from tfdyno.jobs.trace import Traced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+Route = Literal["quick", "exact", "auto"]
+MOST_REPLICAS = 1024
+DETAILED_CARDS = 8
+"""Up to so many cards the answer carries layers and roofline; more would be megabytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of every card."""
+
+    workload: Workload | Traced
+    gpus: tuple[Gpu, ...]
+    batch_size: int = 0
+    """Per replica; 0: the script's own, else Keras' default."""
+    global_batch_size: int = 0
+    """Sum over the replicas, held fixed; 0: the batch per replica is held."""
+    replicas: tuple[int, ...] = (1,)
+    link: str = ""
+    precision: str = ""
+    execution: str = ""
+    route: Route = "auto"
+    verify: bool = False
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Estimates in the order asked, with the trace that they rest on."""
+
+    estimates: tuple[Estimate, ...]
+    trace: Trace
+    batch_source: str
+    notes: tuple[str, ...]
+
+
+def estimate(question: Question, *, progress: Callable[[str], None] = silent) -> Answer:
+    """Answer a question; the quick route costs one trace, which is cached.
+
+    Args:
+        question: Workload, cards and settings.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
+        ToolError: A child process failed.
+    """
+    check(question)
+    predictor = predictor_for(
+        question.workload,
+        batch_size=question.batch_size or _first_share(question),
+        precision=question.precision,
+        execution=question.execution,
+        link=question.link,
+        fresh=question.fresh,
+        progress=progress,
+    )
+    predictor, notes = _by_route(predictor, question, progress)
+    details = len(question.gpus) * len(question.replicas) <= DETAILED_CARDS
+    found = tuple(
+        _one(predictor, question, gpu, count, details)
+        for gpu in question.gpus
+        for count in question.replicas
+    )
+    if question.verify:
+        found = tuple(verified_limit(predictor, one, progress) for one in found)
+    return Answer(
+        estimates=found,
+        trace=predictor.traced.trace,
+        batch_source=_source(question, predictor),
+        notes=notes,
+    )
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    check_batch(question.batch_size)
+    check_vendor(question.gpus)
+    if question.batch_size and question.global_batch_size:
+        raise UsageError(
+            "give --batch-size or --global-batch, not both",
+            why="one is the batch of a replica, the other the sum over all of them",
+        )
+    if question.verify and question.route == "quick":
+        raise UsageError("--verify needs the compiler", remedy="leave --route quick out")
+    for count in question.replicas:
+        if not 1 <= count <= MOST_REPLICAS:
+            raise UsageError(
+                f"{count} replicas are not possible", remedy=f"give 1 to {MOST_REPLICAS}"
+            )
+        if question.global_batch_size:
+            check_batch(shared_batch(question.global_batch_size, count))
+
+
+def _by_route(
+    predictor: Predictor, question: Question, progress: Callable[[str], None]
+) -> tuple[Predictor, tuple[str, ...]]:
+    if question.route == "quick":
+        return predictor, ()
+    if question.route == "auto" and not question.verify:
+        return add_cached(predictor, question.gpus), ()
+    compiled, notes = add_compiled(predictor, question.gpus, progress=progress)
+    return replace(compiled, exact_time=True), notes
+
+
+def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details: bool) -> Estimate:
+    total = question.global_batch_size
+    size = shared_batch(total, count) if total else predictor.batch_size
+    try:
+        return predictor.estimate(gpu, replicas=count, batch_size=size, details=details)
+    except ValueError as error:  # the arithmetic refuses: say for which card and why
+        raise TfdynoError(f"no estimate for {count} x {gpu.name}", why=str(error)) from error
+
+
+def _first_share(question: Question) -> int:
+    total = question.global_batch_size
+    return shared_batch(total, question.replicas[0]) if total else 0
+
+
+def _source(question: Question, predictor: Predictor) -> str:
+    if question.global_batch_size:
+        return f"a global batch of {question.global_batch_size:,}, shared"
+    return predictor.batch_source

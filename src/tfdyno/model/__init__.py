@@ -1,0 +1,1 @@
+"""Arithmetic without input or output: kernel time, step time, memory, cost."""

@@ -1,0 +1,111 @@
+"""Where the time of a step goes: by kernel, by class, by layer, and on the roofline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.core.estimate import LayerTime, RooflinePoint
+from tfdyno.model.kernel_table import LIBRARY_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from tfdyno.core.program import Kernel
+    from tfdyno.core.time_model import Constants
+    from tfdyno.model.kernel_table import KernelTable
+    from tfdyno.model.kernel_time import Rates
+    from tfdyno.model.step import Factors
+
+    Floats = NDArray[np.float64]
+
+MOST_ROOFLINE_POINTS = 40
+
+
+def kernel_seconds(
+    table: KernelTable, batch_size: float, rates: Rates, how: Factors, constants: Constants
+) -> Floats:
+    """Device seconds of every kernel on the first target of ``rates``, as in ``step_time``."""
+    at = np.array([1.0, batch_size])
+    library = np.array([c.kind in LIBRARY_KINDS for c in table.classes])
+    traffic = np.where(library, 1.0 / np.asarray(how.library), np.asarray(how.fusion))
+    index = table.class_index
+    compute = (table.executed_flops @ at) * (rates.s_per_flop[0] / how.library)[index]
+    memory = (table.traffic_bytes @ at) * (rates.s_per_byte[0] * traffic)[index]
+    memory += (table.extra_bytes @ at) * (rates.s_per_extra_byte[0] * traffic)[index]
+    launch = table.launches * constants["t_launch"]
+    return np.asarray(compute + memory + launch)
+
+
+def seconds_by_kind(table: KernelTable, seconds: Floats) -> dict[str, float]:
+    """Device seconds by kind of kernel, longest first."""
+    by_kind: defaultdict[str, float] = defaultdict(float)
+    by_class = np.bincount(table.class_index, seconds, minlength=len(table.classes))
+    for cost_class, spent in zip(table.classes, by_class.tolist(), strict=True):
+        by_kind[cost_class.kind] += spent
+    return _sorted(by_kind)
+
+
+def layer_times(
+    kernels: Iterable[Kernel], seconds: Floats, batch_size: float
+) -> tuple[LayerTime, ...]:
+    """Device time by layer of the user's model, longest first; "(other)" has no layer."""
+    phases: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    kinds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    flops: defaultdict[str, float] = defaultdict(float)
+    traffic: defaultdict[str, float] = defaultdict(float)
+    for kernel, spent in zip(kernels, seconds.tolist(), strict=True):
+        layer = kernel.layer or "(other)"
+        phases[layer][kernel.phase] += spent
+        kinds[layer][kernel.kind] += spent
+        flops[layer] += kernel.flops.at(batch_size)
+        traffic[layer] += kernel.read_bytes.at(batch_size) + kernel.write_bytes.at(batch_size)
+    found = [
+        LayerTime(
+            layer=layer,
+            step_s=sum(by_phase.values()),
+            by_phase_s=_sorted(by_phase),
+            by_class_s=_sorted(kinds[layer]),
+            flops=flops[layer],
+            traffic_bytes=traffic[layer],
+        )
+        for layer, by_phase in phases.items()
+    ]
+    return tuple(sorted(found, key=lambda each: -each.step_s))
+
+
+def roofline_points(
+    kernels: Iterable[Kernel], seconds: Floats, batch_size: float
+) -> tuple[RooflinePoint, ...]:
+    """Kernels of one kind and layer as a point, longest first, ``MOST_ROOFLINE_POINTS`` at most.
+
+    Kernels without FLOPs (copies) have no place on a roofline and are left out.
+    """
+    groups: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * 4)
+    for kernel, spent in zip(kernels, seconds.tolist(), strict=True):
+        group = groups[kernel.layer or "(other)", kernel.kind]
+        traffic = kernel.read_bytes.at(batch_size) + kernel.write_bytes.at(batch_size)
+        for index, amount in enumerate((kernel.flops.at(batch_size), traffic, spent, kernel.count)):
+            group[index] += amount
+    points = [
+        RooflinePoint(
+            label=layer,
+            kind=kind,
+            intensity_flops_per_byte=flops / traffic,
+            rate_flops_per_s=flops / spent,
+            time_s=spent,
+            launches=round(launches),
+        )
+        for (layer, kind), (flops, traffic, spent, launches) in groups.items()
+        if flops > 0.0 and traffic > 0.0 and spent > 0.0
+    ]
+    points.sort(key=lambda point: -point.time_s)
+    return tuple(points[:MOST_ROOFLINE_POINTS])
+
+
+def _sorted(values: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(values.items(), key=lambda item: -item[1]))

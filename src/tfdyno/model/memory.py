@@ -1,0 +1,140 @@
+"""Device memory of a step: the buffer plan plus what the plan cannot know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.core.interval import Interval, Scaled
+from tfdyno.model.kernel_table import KernelTable
+
+if TYPE_CHECKING:
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.program import Program
+    from tfdyno.core.time_model import MemoryModel
+
+Verdict = Literal["yes", "no", "unverified", "may not"]
+EXECUTION_FACTOR = {"graph": "peak_graph", "eager-torch": "peak_torch"}
+NOTHING = Interval(low=0.0, best=0.0, high=0.0)
+MOST_SAMPLES = 1 << 20
+"""Largest batch that is ever named; a plan that hardly grows would give an absurd one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a card must hold."""
+
+    peak_bytes: Interval
+    """Buffers and library workspaces."""
+    parts_bytes: dict[str, float]
+    context_bytes: float
+    device_bytes: Interval
+    """With context and allocator slack."""
+
+
+def predict_memory(
+    program: Program, *, gpu: Gpu, batch_size: int, execution: str, model: MemoryModel
+) -> Memory:
+    """Predict what one step holds on a card.
+
+        peak   = plan(batch) * route * execution + workspaces
+        device = peak * (1 + slack) + context
+
+    Bytes throughout. The low and high ends take the low and high ends of every constant.
+    """
+    plan = program.buffers.peak_at(batch_size)
+    route = _range(model, f"peak_{program.route}")
+    name = EXECUTION_FACTOR.get(execution)
+    unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
+    cublas, cudnn = workspaces(program, model)
+    peak = Interval(
+        low=plan * route.low * unfused.low + cublas.low + cudnn.low,
+        best=plan * route.best * unfused.best + cublas.best + cudnn.best,
+        high=plan * route.high * unfused.high + cublas.high + cudnn.high,
+    )
+    context = _range(model, f"context_{_generation(gpu)}")
+    slack = _range(model, "allocator_slack")
+    parts = program.buffers.parts_at(batch_size)
+    grown = plan * (route.best * unfused.best - 1.0)
+    parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)
+    parts["workspace"] = parts.get("workspace", 0.0) + cublas.best + cudnn.best
+    parts["context"] = context.best
+    parts["allocator"] = peak.best * slack.best
+    return Memory(
+        peak_bytes=peak,
+        parts_bytes=parts,
+        context_bytes=context.best,
+        device_bytes=Interval(
+            low=peak.low * (1.0 + slack.low) + context.low,
+            best=peak.best * (1.0 + slack.best) + context.best,
+            high=peak.high * (1.0 + slack.high) + context.high,
+        ),
+    )
+
+
+def verdict(
+    program: Program, memory: Memory, *, usable_bytes: float, verified: bool, model: MemoryModel
+) -> Verdict:
+    """Say whether the step fits.
+
+    A compiled plan answers yes or no when its interval lies on one side of the limit and "may
+    not" otherwise; when the very batch was compiled (``verified``) the best figure decides. The
+    quick route is believed only when it is clearly away from the limit.
+    """
+    device = memory.device_bytes
+    if verified and program.route == "exact":
+        return "yes" if device.best <= usable_bytes else "no"
+    quick = program.route == "quick"
+    margin = 1.0 + (model["unverified_margin"] if quick else 0.0)
+    if device.high * margin <= usable_bytes:
+        return "yes"
+    if device.low > usable_bytes * margin:
+        return "no"
+    return "unverified" if quick else "may not"
+
+
+def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int:
+    """Largest batch whose best device memory fits the card; 0 when one sample does not.
+
+    Every moment of the plan is affine in the batch, so the answer is a division for each. A
+    program that holds at one batch only (no marker) answers that batch or 0.
+    """
+
+    def needed_bytes(batch: int) -> float:
+        return predict_memory(
+            program, gpu=gpu, batch_size=batch, execution=execution, model=model
+        ).device_bytes.best
+
+    limit = float(gpu.usable_memory_bytes)
+    if program.marker == 0:
+        return program.batch_size if needed_bytes(program.batch_size) <= limit else 0
+    if needed_bytes(1) > limit:
+        return 0
+    plan_bytes, device_bytes = program.buffers.peak_at(1), needed_bytes(1)
+    per_plan_byte = (needed_bytes(2**20) - device_bytes) / max(
+        1.0, program.buffers.peak_at(2**20) - plan_bytes
+    )
+    room = plan_bytes + (limit - device_bytes) / max(per_plan_byte, 1e-9)
+    moments = program.buffers.envelope or (program.buffers.peak_bytes,)
+    fitting = ((room - m.fixed) / m.per_sample for m in moments if m.per_sample > 0.0)
+    return int(min([MOST_SAMPLES, *fitting]) * (1.0 + 1e-12))
+
+
+def workspaces(program: Program, model: MemoryModel) -> tuple[Interval, Interval]:
+    """Scratch bytes of cuBLAS and cuDNN, each only where the plan lacks it and needs it."""
+    kinds = {cost_class.kind for cost_class in KernelTable.of(program).classes}
+    planned = program.buffers.parts_bytes.get("workspace", Scaled()).at(program.batch_size) > 0
+    cublas = "gemm" in kinds and not planned
+    return (
+        _range(model, "workspace_cublas") if cublas else NOTHING,
+        _range(model, "workspace_cudnn") if "convolution" in kinds else NOTHING,
+    )
+
+
+def _range(model: MemoryModel, name: str) -> Interval:
+    constant = model.parameters[name]
+    return Interval(low=constant.low, best=constant.value, high=constant.high)
+
+
+def _generation(gpu: Gpu) -> int:
+    return min(10, max(6, int(gpu.compute_capability.split(".")[0])))

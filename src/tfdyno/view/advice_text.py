@@ -1,0 +1,100 @@
+"""The advice as terminal text: 80 columns, the answer in the first line, then the evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.view.advice_words import OWNED, card, range_line, terms
+from tfdyno.view.amounts import short_hours, table_usd
+from tfdyno.view.ranking_text import ranking_lines
+from tfdyno.view.text import WIDTH, paint, pairs, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.advice import Advice, Candidate, Change
+    from tfdyno.core.workload import Trace
+
+SHOWN_ROWS = 8
+_SHORT_ASSUMPTIONS = ("precision", "execution", "batch", "length", "spot", "electricity")
+
+
+def advice_text(
+    advice: Advice,
+    trace: Trace,
+    *,
+    show_all: bool = False,
+    report: str = "",
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """The whole answer.
+
+    Args:
+        advice: What was found.
+        trace: What was traced; its warnings are told.
+        show_all: Every row of the ranking instead of the first ones.
+        report: Path of the page that was written, or empty.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    blocks = [
+        _answer(advice, width, colour),
+        _picks(advice),
+        ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
+        _section("What would change the answer", advice.changes, width, colour),
+        _section("Buy or rent", advice.buy_or_rent, width, colour),
+        _closing(advice, trace, report, width),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _answer(advice: Advice, width: int, colour: bool) -> str:
+    lines = [paint(wrapped(advice.headline, width=width), "bold", colour=colour)]
+    if balanced := advice.pick("balanced"):
+        lines.append(wrapped(range_line(balanced.candidate), width=width))
+    if not advice.exact and advice.picks:
+        lines.append(
+            "Memory is a first estimate: the compiler has not confirmed it for every card."
+        )
+    return "\n".join(lines)
+
+
+def _picks(advice: Advice) -> str:
+    rows = [(pick.title, _described(pick.candidate), *_costs(pick.candidate), pick.reason)
+            for pick in advice.picks]  # fmt: skip
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return "\n".join(
+        f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  "
+        f"{row[3]:>{widths[3]}}\n  {'':<{widths[0]}}  {row[4]}"
+        for row in rows
+    )
+
+
+def _described(candidate: Candidate) -> str:
+    offer = candidate.offer
+    seller = f", {offer.provider}" if offer and offer.provider != OWNED else ""
+    return f"{card(candidate)} {terms(candidate)}{seller}"
+
+
+def _costs(candidate: Candidate) -> tuple[str, str]:
+    usd = f"${table_usd(candidate.cost_usd.best)}" if candidate.cost_usd else "no price"
+    return usd, short_hours(candidate.hours.best)
+
+
+def _section(title: str, changes: Sequence[Change], width: int, colour: bool) -> str:
+    if not changes:
+        return ""
+    body = pairs([(one.condition, one.consequence) for one in changes], width=width)
+    return f"{paint(title, 'bold', colour=colour)}\n{body}"
+
+
+def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
+    said = [advice.assumptions[name] for name in _SHORT_ASSUMPTIONS if name in advice.assumptions]
+    lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
+    lines += [wrapped(f"Note: {text}", width=width) for text in (*trace.warnings, *advice.notes)]
+    if report:
+        lines.append(f"Report: {report}")
+    else:
+        lines.append(f"Next: tfdyno advise {trace.workload.reference} --html report.html")
+    return "\n".join(lines)

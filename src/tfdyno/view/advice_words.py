@@ -1,0 +1,230 @@
+"""The sentences of an answer: each is built from the numbers, none is fixed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.view.amounts import (
+    about_hours,
+    about_usd,
+    dearer,
+    hours_range,
+    of_gib,
+    percent,
+    plural,
+    short_hours,
+    usd_range,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.advice import Candidate, Pick, Run, Title
+
+OWNED = "owned"
+ONE_MILLION = 1_000_000
+_BRANDS = ("NVIDIA", "GeForce", "Tesla")
+_SMALL = {1: "one", 2: "two", 3: "three", 4: "four"}
+
+
+def brief(name: str) -> str:
+    """A card's name as people say it: without the maker's brand in front."""
+    for brand in _BRANDS:
+        name = name.removeprefix(f"{brand} ")
+    return name
+
+
+def card(candidate: Candidate) -> str:
+    """The hardware with its count or share: ``8 x H100``, ``H100``, ``1/6 of A10``."""
+    share = candidate.offer.gpu_fraction if candidate.offer else 1.0
+    if share < 1.0:
+        return f"1/{round(1.0 / share)} of {brief(candidate.gpu_name)}"
+    name = brief(candidate.gpu_name)
+    return name if candidate.count == 1 else f"{candidate.count} x {name}"
+
+
+def terms(candidate: Candidate) -> str:
+    """How it is had: ``spot``, ``on demand``, ``owned``, ``no offer``."""
+    if candidate.offer is None:
+        return "no offer"
+    if candidate.offer.provider == OWNED:
+        return "owned"
+    return "spot" if candidate.offer.spot else "on demand"
+
+
+def purpose(run: Run, mode: str) -> str:
+    """What the hours are for: ``for all 90 epochs``, ``for a million samples``."""
+    if mode == "infer" or run.length_source == "assumed":
+        return f"for {_samples(run.samples)}"
+    if run.epochs > 1:
+        return f"for all {run.epochs:,} epochs"
+    if run.epochs == 1:
+        return f"for one epoch of {_samples(run.samples)}"
+    return f"for {plural(run.steps, 'step')}"
+
+
+def headline(ranking: Sequence[Candidate], balanced: Candidate | None, run: Run) -> str:
+    """The answer as an order with two rounded numbers; why there is none, where there is none."""
+    if balanced is None:
+        return _no_answer(ranking, run)
+    hours, what = about_hours(balanced.hours.best), purpose(run, balanced.estimate.mode)
+    money = about_usd(balanced.cost_usd.best if balanced.cost_usd else 0.0)
+    if balanced.offer and balanced.offer.provider == OWNED:
+        return f"Use your {card(balanced)}: about {hours} and {money} of electricity {what}."
+    verb = "Serve on" if balanced.estimate.mode == "infer" else "Rent"
+    way = "on spot" if balanced.spot else "on demand"
+    return f"{verb} {_counted(balanced)} {way}: about {hours} and {money} {what}."
+
+
+def range_line(candidate: Candidate) -> str:
+    """The range of the answer and whether it fits, in one line."""
+    money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
+    return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
+
+
+def fit_words(candidate: Candidate) -> str:
+    """Whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
+    estimate = candidate.estimate
+    used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
+    return {
+        "yes": f"Fits: {used}.",
+        "unverified": f"Should fit: {used}, not compiled yet.",
+        "may not": f"May not fit: {used}.",
+        "no": f"Does not fit: needs {used}.",
+    }[estimate.fits]
+
+
+def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:
+    """Why this one, compared with the pick next to it; ``choices`` were open to choose from."""
+    chosen, cheapest, balanced = picks[title], picks["cheapest"], picks["balanced"]
+    if title == "cheapest":
+        return _cheapest_reason(chosen, picks["fastest"], run, choices)
+    if title == "balanced":
+        if chosen is cheapest:
+            return "nothing saves more time, in percent, than it costs"
+        return f"{_compared(chosen, cheapest)} than the cheapest"
+    if chosen is balanced:
+        return "nothing finishes sooner"
+    return f"{_compared(chosen, balanced)} than the balanced one"
+
+
+def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
+    """The one thing to know about a row: why it is out, or what holds it back."""
+    estimate, verdict = candidate.estimate, candidate.verdict
+    if verdict == "cannot run":
+        return candidate.tensorflow.partition(": ")[2] or candidate.tensorflow
+    if verdict == "does not fit":
+        used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
+        most = estimate.max_batch_size
+        return f"needs {used}; " + (f"batch up to {most:,} fits" if most else "no batch fits")
+    notes = [f"{_HELD.get(estimate.bound_by, estimate.bound_by)} sets the pace"]
+    if verdict == "no offer":
+        notes.insert(0, "no price in the catalogue")
+    if verdict == "too late":
+        notes.insert(
+            0, f"takes {short_hours(candidate.hours.best)}, the limit is {run.deadline_h:g} h"
+        )
+    elif run.deadline_h and candidate.hours.high > run.deadline_h:
+        notes.insert(0, f"may miss {run.deadline_h:g} h")
+    if verdict == "too dear" and candidate.cost_usd:
+        notes.insert(
+            0, f"costs {about_usd(candidate.cost_usd.best)}, the limit is ${run.budget_usd:,.10g}"
+        )
+    elif run.budget_usd and candidate.cost_usd and candidate.cost_usd.high > run.budget_usd:
+        notes.insert(0, f"may cost more than ${run.budget_usd:,.10g}")
+    if estimate.fits == "may not":
+        notes.insert(0, "may not fit")
+    if stale and candidate.offer:
+        notes.append(f"price of {candidate.offer.priced_on[:7]}")
+    return ", ".join(notes)
+
+
+def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
+    """The titles that a candidate holds."""
+    return [pick.title for pick in picks if pick.candidate.slug == candidate.slug]
+
+
+_HELD = {
+    "compute": "arithmetic",
+    "memory": "memory traffic",
+    "launch": "kernel launching",
+    "communication": "communication",
+    "input": "waiting for input",
+}
+
+
+def _cheapest_reason(chosen: Candidate, fastest: Candidate, run: Run, choices: int) -> str:
+    if choices == 1:
+        return "nothing else meets the conditions"
+    limit = f" within {run.deadline_h:g} h" if run.deadline_h else ""
+    if chosen is fastest:
+        return f"lowest price{limit} of {choices:,} choices, and nothing finishes sooner"
+    return f"lowest price{limit} of {choices:,} choices"
+
+
+def _compared(one: Candidate, other: Candidate) -> str:
+    """``3% dearer, 42% less time``; equal costs and owned cards have words of their own."""
+    ours, theirs = _usd(one), _usd(other)
+    saved = f"{percent(1.0 - one.hours.best / other.hours.best)} less time"
+    if theirs <= 0.0 or ours / theirs >= 1.005:
+        price = dearer(ours / theirs) if theirs > 0 else f"{about_usd(ours)} more"
+        return f"{price}, {saved}"
+    return f"the same price, {saved}"
+
+
+def _no_answer(ranking: Sequence[Candidate], run: Run) -> str:
+    groups = {verdict: [c for c in ranking if c.verdict == verdict] for verdict in _ORDER}
+    if groups["feasible"]:
+        brink = groups["feasible"][0]
+        return f"Nothing surely fits: {card(brink)} comes nearest. {fit_words(brink)}"
+    if groups["too late"]:
+        quickest = min(groups["too late"], key=lambda c: c.hours.best)
+        return (
+            f"Nothing finishes within {run.deadline_h:g} h: the quickest is {card(quickest)} "
+            f"with about {about_hours(quickest.hours.best)} and {about_usd(_usd(quickest))}."
+        )
+    if groups["too dear"]:
+        cheapest = min(groups["too dear"], key=_usd)
+        return (
+            f"Nothing stays within ${run.budget_usd:,.10g}: the cheapest is {card(cheapest)} "
+            f"with about {about_usd(_usd(cheapest))} and {about_hours(cheapest.hours.best)}."
+        )
+    if groups["no offer"]:
+        best = min(groups["no offer"], key=lambda c: c.hours.best)
+        why = "Nothing is rented at the edge" if run.scenario == "edge" else "No price is known"
+        return (
+            f"{why}: the quickest that fits is {card(best)} "
+            f"with about {about_hours(best.hours.best)} {purpose(run, best.estimate.mode)}."
+        )
+    return _nothing_possible(groups["does not fit"], groups["cannot run"])
+
+
+def _nothing_possible(too_small: list[Candidate], unsupported: list[Candidate]) -> str:
+    if too_small:
+        largest = max(too_small, key=lambda c: c.estimate.usable_memory_bytes)
+        most = largest.estimate.max_batch_size
+        way_out = f"batch {most:,} would fit it" if most else "not even one sample fits"
+        need = of_gib(
+            largest.estimate.device_memory_bytes.best, largest.estimate.usable_memory_bytes
+        )
+        return f"No card is large enough: {card(largest)} would need {need}; {way_out}."
+    if unsupported:
+        return f"This TensorFlow runs on none of the cards asked: {unsupported[0].tensorflow}."
+    return "Nothing is left to choose from: no card and no offer meets the conditions."
+
+
+_ORDER = ("feasible", "too late", "too dear", "no offer", "does not fit", "cannot run")
+
+
+def _counted(candidate: Candidate) -> str:
+    if candidate.offer and candidate.offer.gpu_fraction < 1.0:
+        return card(candidate)
+    return f"{_SMALL.get(candidate.count, str(candidate.count))} {brief(candidate.gpu_name)}"
+
+
+def _samples(samples: int) -> str:
+    return "a million samples" if samples == ONE_MILLION else plural(samples, "sample")
+
+
+def _usd(candidate: Candidate) -> float:
+    return candidate.cost_usd.best if candidate.cost_usd else float("inf")

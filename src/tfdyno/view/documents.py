@@ -1,0 +1,124 @@
+"""What ``--json`` prints: the documented keys, stable from release to release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.advice import Advice, Candidate, Pick
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.interval import Interval
+    from tfdyno.core.workload import Trace
+
+_ESTIMATE_LEFT_OUT = ("layers", "roofline")
+
+
+def estimate_document(
+    estimates: Sequence[Estimate], trace: Trace, batch_source: str, notes: Sequence[str]
+) -> dict[str, Any]:
+    """``{"estimates": […], "trace": {…}}``: every field of every estimate, under its own name."""
+    return {
+        "estimates": [to_builtins(one) for one in estimates],
+        "trace": {**trace_document(trace), "batch_source": batch_source},
+        "notes": list(notes),
+    }
+
+
+def trace_document(trace: Trace) -> dict[str, Any]:
+    """Facts of the trace that a reader of the estimates may want; no tensors."""
+    return {
+        "workload": trace.workload.reference,
+        "title": trace.title,
+        "mode": trace.workload.mode,
+        "policy": trace.policy,
+        "optimizer": trace.optimizer,
+        "loss": trace.loss,
+        "parameter_count": trace.parameter_count,
+        "trainable_parameter_count": trace.trainable_parameter_count,
+        "script_batch_size": trace.script_batch_size,
+        "samples_per_epoch": trace.samples_per_epoch,
+        "epochs": trace.epochs,
+        "path": trace.path,
+        "path_reason": trace.path_reason,
+        "seconds_s": trace.seconds_s,
+        "script_seconds_s": trace.script_seconds_s,
+        "versions": trace.versions,
+        "warnings": list(trace.warnings),
+    }
+
+
+def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
+    """``{"ranking": […], "picks": {…}, "pareto": […], …}``: costs and hours as plain numbers.
+
+    The range of each stands beside it (``hours_range``, ``cost_usd_range``).
+    """
+    picks = {pick.title: _pick(pick) for pick in advice.picks}
+    return {
+        "headline": advice.headline,
+        "title": advice.title,
+        "ranking": [_candidate(one) for one in advice.ranking],
+        "picks": {title: picks.get(title) for title in ("cheapest", "fastest", "balanced")},
+        "pareto": sorted(
+            (_short(one) for one in advice.ranking if one.pareto), key=lambda row: row["hours"]
+        ),
+        "changes": [to_builtins(one) for one in advice.changes],
+        "buy_or_rent": [to_builtins(one) for one in advice.buy_or_rent],
+        "run": to_builtins(advice.run),
+        "assumptions": advice.assumptions,
+        "notes": list(advice.notes),
+        "sources": list(advice.sources),
+        "catalogue_date": advice.catalogue_date,
+        "made_on": advice.made_on,
+        "exact": advice.exact,
+        "trace": trace_document(trace),
+    }
+
+
+def _pick(pick: Pick) -> dict[str, Any]:
+    return {**_short(pick.candidate), "reason": pick.reason}
+
+
+def _short(one: Candidate) -> dict[str, Any]:
+    return {
+        "gpu": one.gpu,
+        "count": one.count,
+        "offer": one.offer.slug if one.offer else None,
+        "spot": one.spot,
+        "hours": one.hours.best,
+        "hours_range": to_builtins(one.hours),
+        "cost_usd": one.cost_usd.best if one.cost_usd else None,
+        "cost_usd_range": _range(one.cost_usd),
+        "reason": one.reason,
+    }
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    offer, estimate = one.offer, to_builtins(one.estimate)
+    return {
+        **_short(one),
+        "gpu_name": one.gpu_name,
+        "verdict": one.verdict,
+        "pareto": one.pareto,
+        "steps": one.steps,
+        "usd_per_epoch": one.usd_per_epoch.best if one.usd_per_epoch else None,
+        "energy_kwh": one.energy_kwh.best,
+        "energy_kwh_range": to_builtins(one.energy_kwh),
+        "provider": offer.provider if offer else None,
+        "instance": offer.instance if offer else None,
+        "region": offer.region if offer else None,
+        "gpu_fraction": offer.gpu_fraction if offer else 1.0,
+        "usd_per_h": offer.usd_per_h if offer else None,
+        "priced_on": offer.priced_on if offer else None,
+        "date_precision": offer.date_precision if offer else None,
+        "price_source": offer.source if offer else None,
+        "tensorflow": one.tensorflow,
+        "estimate": {key: estimate[key] for key in estimate if key not in _ESTIMATE_LEFT_OUT},
+    }
+
+
+def _range(value: Interval | None) -> dict[str, float] | None:
+    return to_builtins(value) if value else None

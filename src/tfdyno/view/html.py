@@ -1,0 +1,246 @@
+"""The report page: an Advice and what it was made from, as one self-contained HTML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins, to_json
+from tfdyno.core.units import significant
+from tfdyno.view import amounts, basis, cards, figures, palette, ranking, sentences, svg, wording
+from tfdyno.view.cards import card_in_words, card_name
+from tfdyno.view.figure_cost import cost_figure, frontier
+from tfdyno.view.figure_roofline import roofline_figure
+from tfdyno.view.layers import group_layers
+from tfdyno.view.sentences import Finding
+from tfdyno.view.svg import Figure, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+    from tfdyno.core.advice import Advice, Candidate
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.program import Program
+    from tfdyno.core.workload import Trace
+
+_CARDS_IN_A_FIGURE = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the page: its topic, what was found, and the evidence."""
+
+    id: str
+    topic: str
+    finding: Finding
+    figures: tuple[Figure, ...] = ()
+    table: Table | None = None
+    note: str = ""
+
+
+def render_report(
+    *, advice: Advice, trace: Trace, program: Program, gpus: Mapping[str, Gpu]
+) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript.
+
+    Args:
+        advice: The answer, with the estimates of all candidates.
+        trace: What was traced; names the workload.
+        program: The program that the recommended estimate stands on.
+        gpus: The catalogue's cards by slug; a card that is missing shows by its slug.
+    """
+    best = cards.recommended(advice)
+    context: dict[str, Any] = {
+        "advice": advice,
+        "trace": trace,
+        "best": best,
+        "picks": _picks(advice),
+        "answer": sentences.answer(advice),
+        "changes": (*advice.changes, *advice.buy_or_rent),
+        "sections": _sections(advice, best, gpus, program),
+        "ranking": sentences.ranking(advice),
+        "few": ranking.FEW,
+        "groups": ranking.groups(advice, gpus),
+        "axis": " to ".join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
+        "markets": cards.markets(advice, gpus),
+        "providers": cards.providers(advice),
+        "figures_missing": not svg.available(),
+        "facts": basis.facts(advice, trace, program, best),
+        "sources": basis.sources(advice, best, gpus),
+        "commands": basis.commands(advice, trace, best),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": _json(advice),
+        "setup": _setup(advice, trace, best),
+    }
+    return _environment().get_template("report.html.j2").render(context)
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tfdyno.view"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"tied": wording.tied, "sentence": wording.sentence}
+    return environment
+
+
+def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, ...]:
+    """The line at the top: model, recipe and limits."""
+    run, found = advice.run, [trace.title]
+    if best is not None:
+        estimate = best.estimate
+        found += [
+            f"batch {estimate.batch_size:,}",
+            estimate.precision,
+            wording.execution(estimate.execution),
+        ]
+    found.append(f"{run.epochs:,} epochs" if run.epochs else f"{run.steps:,} steps")
+    if run.deadline_h:
+        found.append(f"within {wording.plain(run.deadline_h)} h")
+    if run.budget_usd:
+        found.append(f"at most ${run.budget_usd:,.0f}")
+    return tuple(found)
+
+
+def _picks(advice: Advice) -> list[dict[str, Any]]:
+    """The three picks as boxes; the recommended one is marked."""
+    best, made = cards.recommended(advice), list[dict[str, Any]]()
+    for title in ("cheapest", "balanced", "fastest"):
+        for pick in advice.picks:
+            if pick.title != title:
+                continue
+            card, ours = pick.candidate, best is not None and cards.same(pick.candidate, best)
+            first = ours and not any(other["best"] for other in made)
+            cost = card.cost_usd
+            made.append(
+                {
+                    "title": wording.capital(title) + (": our pick" if title == "balanced" else ""),
+                    "best": title == "balanced" or (first and len(advice.picks) == 1),
+                    "name": card_name(card),
+                    "machine": cards.machine(card),
+                    "rent": cards.rent_words(card),
+                    "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
+                    "cost_range": amounts.usd_range(cost) if cost else "no price known",
+                    "hours": f"{wording.hours(card.hours.best)} h",
+                    "hours_range": f"{wording.hours_range(card.hours)} h",
+                    "reason": pick.reason,
+                    "stale": ranking.stale(card, advice.made_on),
+                }
+            )
+    return made
+
+
+def _sections(
+    advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu], program: Program
+) -> dict[str, Section]:
+    """All sections with a finding and figures, by id; those about one card need a candidate."""
+    sections = [
+        Section(
+            id="cost",
+            topic="Cost and time",
+            finding=sentences.cost(advice, frontier(advice)),
+            figures=_drawn(cost_figure(advice)),
+        )
+    ]
+    if best is not None:
+        sections += _card_sections(advice, best, gpus, program)
+    return {section.id: section for section in sections}
+
+
+def _card_sections(
+    advice: Advice, best: Candidate, gpus: Mapping[str, Gpu], program: Program
+) -> list[Section]:
+    estimate, one = best.estimate, card_in_words(best)
+    shown = cards.shown_cards(advice, _CARDS_IN_A_FIGURE)
+    by_memory = cards.memory_cards(advice, _CARDS_IN_A_FIGURE)
+    forward = [kernel.layer for kernel in program.kernels if kernel.phase == "forward"]
+    groups = group_layers(estimate.layers, order=forward)
+    gpu = gpus.get(best.gpu)
+    return [
+        Section(
+            id="memory",
+            topic="Memory",
+            finding=sentences.memory(advice, best, gpus),
+            figures=_drawn(figures.parts_figure(estimate), figures.memory_figure(by_memory, best)),
+        ),
+        Section(
+            id="terms",
+            topic="What holds each card back",
+            finding=sentences.terms(shown),
+            figures=_drawn(figures.terms_figure(shown, best)),
+            note="Right: best estimate of one step and, in brackets, its 9-in-10 range. Causes "
+            "overlap in time, so their shares are of their sum.",
+        ),
+        Section(
+            id="roofline",
+            topic=f"Roofline, {one}",
+            finding=sentences.roofline(estimate),
+            figures=_drawn(roofline_figure(estimate, gpu) if gpu else None),
+        ),
+        Section(
+            id="layers",
+            topic=f"Where the time goes, {one}",
+            finding=sentences.layers(groups),
+            figures=_drawn(figures.layers_figure(groups, estimate)),
+        ),
+        Section(
+            id="sure",
+            topic="How sure",
+            finding=sentences.sure(advice, best),
+            table=figures.certainty_table(shown),
+        ),
+    ]
+
+
+def _drawn(*found: Figure | None) -> tuple[Figure, ...]:
+    return tuple(figure for figure in found if figure is not None)
+
+
+def _json(advice: Advice) -> str:
+    """The whole answer as JSON that is safe inside ``<script>``.
+
+    An estimate that serves many offers stands once in ``estimates``, and candidates name it by
+    its place there; layers and roofline are kept for the picks. Floats have six digits.
+    """
+    best = cards.recommended(advice)
+    detailed = [pick.candidate for pick in advice.picks] + ([best] if best else [])
+    picked = {(candidate.gpu, candidate.count) for candidate in detailed}
+    places: dict[bytes, int] = {}
+    estimates: list[dict[str, Any]] = []
+
+    def place(candidate: Candidate) -> dict[str, Any]:
+        raw: dict[str, Any] = to_builtins(candidate)
+        if (candidate.gpu, candidate.count) not in picked:
+            raw["estimate"] |= {"layers": [], "roofline": []}
+        key = to_json(raw["estimate"])
+        if key not in places:
+            places[key] = len(estimates)
+            estimates.append(raw["estimate"])
+        return raw | {"estimate": places[key]}
+
+    whole: dict[str, Any] = to_builtins(replace(advice, ranking=(), picks=()))
+    whole["ranking"] = [place(candidate) for candidate in advice.ranking]
+    whole["picks"] = [
+        {"title": p.title, "reason": p.reason, "candidate": place(p.candidate)}
+        for p in advice.picks
+    ]
+    whole["estimates"] = estimates
+    text = to_json(_rounded(whole)).decode()
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
+    """The same with six significant digits in every float: estimates know no more."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,179 @@
+"""Greedy placement of labels in pixel space: the important first, none over another thing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Mean advance of a character in Inter and the system faces, as a share of the font size.
+_NARROW, _NORMAL, _BROAD = 0.30, 0.57, 0.70
+_LINE = 1.25
+_LINE_COST, _POINT_COST, _LABEL_COST = 1.0, 5.0, 50.0
+_RINGS_PX = (6.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0)
+_DIRECTIONS = (
+    (1.0, 0.0),
+    (-1.0, 0.0),
+    (0.0, -1.0),
+    (0.0, 1.0),
+    (0.85, -0.9),
+    (0.85, 0.9),
+    (-0.85, -0.9),
+    (-0.85, 0.9),
+    (0.45, -1.0),
+    (0.45, 1.0),
+    (-0.45, -1.0),
+    (-0.45, 1.0),
+)
+LEADER_PX = 15.0
+"""A label farther than this from its point gets a line to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle in pixels; y grows downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether the two share an area."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+    def inside(self, other: Box) -> bool:
+        """Whether this box lies within ``other``."""
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.top >= other.top
+            and self.bottom <= other.bottom
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A point that wants a label."""
+
+    x: float
+    y: float
+    text: str
+    radius: float = 4.0
+    bold: bool = False
+    rings: int = 2
+    """How far from its point the label may stand: rings of 6, 12, 20, 30, 42, 56, 72 px."""
+    must: bool = False
+    """Placed even where nothing is free: at the least bad place, never dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A label with its place; ``leader`` ends at the label when it stands away from its point."""
+
+    text: str
+    x: float
+    y: float
+    bold: bool
+    leader: tuple[float, float, float, float] | None
+
+
+def text_width(text: str, font_px: float, *, bold: bool = False) -> float:
+    """Approximate width of ``text`` in pixels, a little on the wide side."""
+    total = 0.0
+    for char in text:
+        if char in " .,:;|'()iljtfI1·":
+            total += _NARROW
+        elif char.isupper() or char in "mw%×–":
+            total += _BROAD
+        else:
+            total += _NORMAL
+    return total * font_px * (1.06 if bold else 1.0)
+
+
+def place(
+    anchors: Sequence[Anchor],
+    *,
+    frame: Box,
+    obstacles: Iterable[Box],
+    font_px: float = 12.0,
+) -> tuple[Placed, ...]:
+    """Place labels in the order given; drop those without a free place unless they must stand.
+
+    Points of all anchors are obstacles too, as is every label already placed. A label that must
+    stand covers a line before it covers a point, and a point before another label.
+    """
+    taken = [(box, _LINE_COST) for box in obstacles]
+    taken += [(_dot(anchor), _POINT_COST) for anchor in anchors]
+    placed = []
+    for anchor in anchors:
+        box = _free(anchor, frame, taken, font_px) if anchor.text else None
+        if box is None:
+            continue
+        taken.append((box, _LABEL_COST))
+        placed.append(_label(anchor, box))
+    return tuple(placed)
+
+
+def along(x1: float, y1: float, x2: float, y2: float, *, step: float = 6.0) -> list[Box]:
+    """Small boxes that cover a straight line, as obstacles."""
+    parts = max(1, math.ceil(math.hypot(x2 - x1, y2 - y1) / step))
+    points = [(x1 + (x2 - x1) * k / parts, y1 + (y2 - y1) * k / parts) for k in range(parts + 1)]
+    return [Box(x - 2, y - 2, x + 2, y + 2) for x, y in points]
+
+
+def _dot(anchor: Anchor) -> Box:
+    reach = anchor.radius
+    return Box(anchor.x - reach, anchor.y - reach, anchor.x + reach, anchor.y + reach)
+
+
+def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: float) -> Box | None:
+    best, least = None, math.inf
+    for box in _candidates(anchor, font_px):
+        if not box.inside(frame):
+            continue
+        cost = sum(cost for other, cost in taken if box.overlaps(other))
+        if cost == 0:
+            return box
+        if cost < least:
+            best, least = box, cost
+    return best if anchor.must else None
+
+
+def _candidates(anchor: Anchor, font_px: float) -> Iterable[Box]:
+    """Right, left, above, below, then between these; the same on wider rings."""
+    width = text_width(anchor.text, font_px, bold=anchor.bold)
+    height = font_px * _LINE
+    for ring in _RINGS_PX[: anchor.rings]:
+        gap = anchor.radius + ring
+        across, up = gap + width / 2, gap + height / 2
+        for right, down in _DIRECTIONS:
+            x, y = anchor.x + right * across, anchor.y + down * up
+            yield Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _label(anchor: Anchor, box: Box) -> Placed:
+    near_x = min(max(anchor.x, box.left), box.right)
+    near_y = min(max(anchor.y, box.top + 3), box.bottom - 3)
+    distance = math.hypot(near_x - anchor.x, near_y - anchor.y)
+    leader = None
+    if distance - anchor.radius > LEADER_PX:
+        share = (anchor.radius + 1) / distance  # from the rim of the point, not its middle
+        start_x = anchor.x + (near_x - anchor.x) * share
+        start_y = anchor.y + (near_y - anchor.y) * share
+        leader = (start_x, start_y, near_x, near_y)
+    return Placed(
+        text=anchor.text,
+        x=box.left,
+        y=(box.top + box.bottom) / 2,
+        bold=anchor.bold,
+        leader=leader,
+    )

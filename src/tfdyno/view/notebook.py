@@ -1,0 +1,77 @@
+"""Results as a few lines of HTML that a notebook shows below its cell."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import significant
+from tfdyno.view.advice_words import brief, card, range_line, terms
+from tfdyno.view.amounts import gib, short_hours, table_ms, table_usd
+from tfdyno.view.estimate_text import headline
+from tfdyno.view.ranking_text import distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.advice import Advice
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.workload import Trace
+
+ROWS = 10
+
+
+def estimates_html(estimates: Sequence[Estimate], trace: Trace, names: Mapping[str, str]) -> str:
+    """The answer for the first card as a heading, then a table of all."""
+    heads = ("GPU", "replicas", "step ms", "9 in 10", "samples/s", "GiB", "of", "max batch", "fits")
+    rows = [
+        (
+            brief(names[one.gpu]),
+            f"{one.replicas:,}",
+            table_ms(one.step_s.best),
+            f"{table_ms(one.step_s.low)}–{table_ms(one.step_s.high)}",
+            significant(one.samples_per_s.best, 2),
+            gib(one.device_memory_bytes.best),
+            gib(one.usable_memory_bytes),
+            f"{one.max_batch_size:,}",
+            one.fits,
+        )
+        for one in estimates
+    ]
+    answer = escape(headline(estimates[0], trace, names))
+    return f"<p><strong>{answer}</strong></p>{_table(heads, rows)}"
+
+
+def advice_html(advice: Advice) -> str:
+    """The answer as a heading, the picks with their reasons, and the first rows of the ranking."""
+    best = advice.pick("balanced")
+    told = f"<p>{escape(range_line(best.candidate))}</p>" if best else ""
+    picks = "".join(
+        f"<li><strong>{pick.title}</strong>: {escape(card(pick.candidate))} "
+        f"{escape(terms(pick.candidate))}: {escape(pick.reason)}</li>"
+        for pick in advice.picks
+    )
+    heads = ("GPU", "offer", "US$", "hours", "step ms", "reason")
+    rows = [
+        (
+            card(one),
+            one.offer.slug if one.offer else "",
+            table_usd(one.cost_usd.best) if one.cost_usd else "",
+            short_hours(one.hours.best),
+            table_ms(one.estimate.step_s.best),
+            one.reason,
+        )
+        for one in distinct(advice.ranking)[:ROWS]
+    ]
+    return (
+        f"<p><strong>{escape(advice.headline)}</strong></p>{told}<ul>{picks}</ul>"
+        f"{_table(heads, rows)}"
+    )
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

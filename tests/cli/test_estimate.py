@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODEL = f"{Path(__file__).parent.parent / 'data' / 'models' / 'small.py'}:convnet"
+KEYS = {
+    *("gpu replicas batch_size step_s peak_memory_bytes memory_parts_bytes fits").split(),
+    *("max_batch_size bound_by terms_s made_by context_bytes device_memory_bytes").split(),
+}
+
+
+def tfdyno(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tfdyno", *words],
+        capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def estimates(*words: str) -> list[dict[str, Any]]:
+    done = tfdyno("estimate", MODEL, "--route", "quick", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found: list[dict[str, Any]] = json.loads(done.stdout)["estimates"]
+    return found
+
+
+def test_json_has_the_documented_keys_in_the_order_asked() -> None:
+    found = estimates("--batch-size", "8", "--gpu", "t4,rtx-4090", "--replicas", "1,2")
+    assert [(one["gpu"], one["replicas"]) for one in found] == [
+        ("t4", 1),
+        ("t4", 2),
+        ("rtx-4090", 1),
+        ("rtx-4090", 2),
+    ]
+    for one in found:
+        assert set(one) >= KEYS
+        assert one["batch_size"] == 8
+        assert 0 < one["step_s"]["low"] <= one["step_s"]["best"] <= one["step_s"]["high"]
+        assert one["made_by"] == {"time": "quick", "memory": "quick"}
+
+
+def test_every_setting_of_the_scorer_is_answered() -> None:
+    for execution in ("xla", "graph", "eager-torch"):
+        for mode, precision in (
+            ("train", "mixed_float16"),
+            ("infer", "tf32"),
+            ("infer", "float16"),
+        ):
+            found = estimates("--batch-size", "8", "--gpu", "t4,p4,b200-sxm-180gb",
+                              "--precision", precision, "--mode", mode, "--execution", execution,
+                              "--replicas", "8")  # fmt: skip
+            assert [one["execution"] for one in found] == [execution] * 3
+
+
+def test_text_begins_with_the_answer_and_fits_80_columns() -> None:
+    done = tfdyno("estimate", MODEL, "--route", "quick", "--gpu", "t4", "--batch-size", "8")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("small at batch 8 on T4: about ")
+    assert "Fits: " in done.stdout
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_table_of_cards_begins_with_the_quickest() -> None:
+    done = tfdyno("estimate", MODEL, "--route", "quick", "--gpu", "t4,h100", "--batch-size", "64")
+    assert done.returncode == 2  # H100 alone is several cards
+    words = ("--gpu", "t4,h100-sxm5-80gb", "--batch-size", "64")
+    lines = tfdyno("estimate", MODEL, "--route", "quick", *words).stdout.splitlines()
+    assert lines[0].startswith("small at batch 64: H100 SXM5 80 GB is the quickest, about ")
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--gpu", "t44"), "there is no GPU 't44'"),
+        (("--gpu", "t4", "--batch-size", "nan"), "batch size nan is not possible"),
+        (("--gpu", "t4", "--batch-size", "inf"), "batch size inf is not possible"),
+        (("--gpu", "t4", "--batch-size", "0"), "batch size 0 is not possible"),
+        (("--gpu", "t4", "--batch-size", "-8"), "batch size -8 is not possible"),
+        (("--gpu", "t4", "--batch-size", "1.5"), "batch size 1.5 is not possible"),
+        (("--gpu", "t4", "--batch-size", "many"), "batch size 'many' is not a number"),
+        (("--gpu", "t4", "--batch-size", "99999999999"), "is not possible: no card holds"),
+        (("--gpu", "t4", "--replicas", "1,x"), "replicas 'x' is not a number"),
+        (("--gpu", "t4", "--replicas", "2", "--link", "nvlnk"), "there is no link 'nvlnk'"),
+        (("--gpu", "t4", "--input-shape", "0,3"), "input size 0 is not possible"),
+        (("--gpu", "t4", "--fit", "0"), "call of fit 0 is not possible"),
+        (("--gpu", "t4", "--precision", "float8"), "float8"),
+        (("--gpu", "t4", "--python", "/no/python"), "--python /no/python cannot be run"),
+        (("--gpu", "a100-sxm4-80gb:3g.40gb", "--replicas", "2"), "cannot train with other slices"),
+        (("--gpu", "t4", "--", "--lr", "3"), "takes no arguments"),
+        ((), "--gpu"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str) -> None:
+    reference = MODEL if "--" not in words else "keras:ResNet50"
+    done = tfdyno("estimate", reference, "--route", "quick", *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_missing_file_is_told_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    done = tfdyno("estimate", "trian.py", "--gpu", "t4", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean train.py" in done.stderr

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tfdyno.catalog.gpus import find, parse_list
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs._market import Conditions
+from tfdyno.jobs.advise import Outcome, Request, advise, check, run_of
+from tfdyno.jobs.reference import parse_reference
+
+MODEL = Path(__file__).parent.parent / "data" / "models" / "small.py"
+
+
+def request(**changes: object) -> Request:
+    base = Request(
+        workload=parse_reference(f"{MODEL}:convnet"),
+        batch_size=64,
+        epochs=10,
+        samples=1_000_000,
+        route="quick",
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def whole() -> Outcome:
+    return advise(request())
+
+
+def test_the_ranking_holds_every_card_in_order(whole: Outcome) -> None:
+    ranking = whole.advice.ranking
+    feasible = [one for one in ranking if one.verdict == "feasible"]
+    costs = [one.cost_usd.best for one in feasible if one.cost_usd]
+    assert costs == sorted(costs)
+    assert {one.gpu for one in ranking} >= {"t4", "a100-sxm4-80gb", "gtx-1080", "rtx-5090"}
+    assert ranking[: len(feasible)] == tuple(feasible)
+
+
+def test_picks_are_rows_of_the_ranking_with_a_reason_and_details(whole: Outcome) -> None:
+    advice = whole.advice
+    assert [pick.title for pick in advice.picks] == ["cheapest", "balanced", "fastest"]
+    for pick in advice.picks:
+        assert pick.candidate in advice.ranking
+        assert pick.reason
+        assert pick.candidate.estimate.roofline
+
+
+def test_cost_hours_and_energy_agree_with_the_estimate(whole: Outcome) -> None:
+    one = next(c for c in whole.advice.ranking if c.verdict == "feasible" and not c.spot)
+    step, offer = one.estimate, one.offer
+    assert offer
+    assert one.cost_usd
+    assert one.usd_per_epoch
+    steps = -(-10_000_000 // step.global_batch_size)
+    hours = (steps * step.step_s.best + step.compile_s.best) / 3600
+    assert one.hours.best == pytest.approx(hours)
+    assert one.cost_usd.best == pytest.approx(hours * offer.usd_per_h)
+    assert one.usd_per_epoch.best == pytest.approx(one.cost_usd.best / 10)
+    assert one.energy_kwh.best == pytest.approx(steps * step.energy_j_per_step.best / 3.6e6)
+
+
+def test_several_gpus_hold_the_batch_of_each_and_take_fewer_steps(whole: Outcome) -> None:
+    by_count = {one.count: one for one in whole.advice.ranking if one.gpu == "a100-sxm4-40gb"}
+    assert by_count[8].estimate.batch_size == 64
+    assert by_count[8].steps == -(-10_000_000 // 512)
+    assert "learning rate" in whole.advice.assumptions["scaling"]
+
+
+def test_a_global_batch_is_held_and_numbers_that_cannot_share_it_are_left_out() -> None:
+    outcome = advise(request(batch_size=0, global_batch_size=24))
+    assert {one.estimate.global_batch_size for one in outcome.advice.ranking} == {24}
+    assert 16 not in {one.count for one in outcome.advice.ranking}
+    assert outcome.advice.run.holds == "global batch"
+
+
+def test_limits_turn_the_rest_into_late_and_dear(whole: Outcome) -> None:
+    fastest = whole.advice.pick("fastest")
+    assert fastest
+    tight = advise(request(deadline_h=fastest.candidate.hours.best / 2)).advice
+    assert tight.picks == ()
+    assert tight.headline.startswith("Nothing finishes within")
+    poor = advise(request(budget_usd=1e-4)).advice
+    assert poor.headline.startswith("Nothing stays within $0.0001: the cheapest is")
+
+
+def test_cards_that_the_wheel_cannot_run_leave_the_picks_and_say_what_would_run_them() -> None:
+    cards = Conditions(gpus=parse_list("gtx-1080,b200-sxm-180gb"))
+    advice = advise(request(conditions=cards, tensorflow="2.16")).advice
+    out = [one for one in advice.ranking if one.verdict == "cannot run"]
+    for one in out:
+        assert one.tensorflow.startswith("cannot: TensorFlow 2.16")
+        assert all(pick.candidate.gpu != one.gpu for pick in advice.picks)
+
+
+def test_an_owned_card_costs_electricity_and_may_win() -> None:
+    owned = Conditions(owned=(find("rtx-3090"),))
+    advice = advise(request(conditions=owned)).advice
+    mine = next(one for one in advice.ranking if one.offer and one.offer.provider == "owned")
+    assert mine.cost_usd
+    assert mine.cost_usd.best == pytest.approx(mine.energy_kwh.best * 0.17)
+    assert "electricity" in advice.assumptions
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, (156_250, 10_000_000, 10, "as asked")),
+        ({"epochs": 0, "samples": 0, "steps": 500}, (500, 32_000, 0, "as asked")),
+        ({"epochs": 0, "samples": 640}, (10, 640, 1, "as asked")),
+        ({"epochs": 3, "samples": 0}, (46_875, 3_000_000, 3, "assumed")),
+        ({"epochs": 0, "samples": 0}, (15_625, 1_000_000, 1, "assumed")),
+    ],
+)
+def test_the_length_of_the_run_is_as_asked_or_assumed(
+    whole: Outcome, changes: dict[str, object], expected: tuple[object, ...]
+) -> None:
+    run = run_of(request(**changes), whole.trace, 64)
+    assert (run.steps, run.samples, run.epochs, run.length_source) == expected
+
+
+def test_the_length_of_the_run_comes_from_the_script_where_it_says_so(whole: Outcome) -> None:
+    script = replace(whole.trace, samples_per_epoch=6400, epochs=5)
+    run = run_of(request(epochs=0, samples=0), script, 64)
+    assert (run.steps, run.epochs, run.length_source) == (500, 5, "from the script")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 5}, "give --steps, or --epochs and --samples, not both"),
+        ({"global_batch_size": 64}, "give --batch-size or --global-batch, not both"),
+        ({"tensorflow": "newest"}, "'newest' is no TensorFlow release"),
+        ({"batch_size": 1 << 30}, "is not possible"),
+        (
+            {"conditions": Conditions(scenario="industrial", spot=True)},
+            "--spot contradicts --scenario industrial",
+        ),
+    ],
+)
+def test_contradictions_are_refused_before_any_work(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        check(request(**changes))
+
+
+def test_what_would_change_the_answer_is_computed(whole: Outcome) -> None:
+    conditions = {change.condition for change in whole.advice.changes}
+    pick = whole.advice.pick("balanced")
+    assert pick
+    if pick.candidate.spot:
+        assert "no spot instances" in conditions
+    assert any(text.startswith("batch above") for text in conditions)
+    for change in whole.advice.buy_or_rent:
+        assert change.condition.startswith("buy ")

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tfdyno.catalog.gpus import all_gpus, find, parse_list
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs.estimate import Question, check, estimate
+from tfdyno.jobs.reference import parse_reference
+
+MODEL = Path(__file__).parent.parent / "data" / "models" / "small.py"
+T4 = find("t4")
+
+
+def question(**changes: object) -> Question:
+    base = Question(
+        workload=parse_reference(f"{MODEL}:convnet"), gpus=(T4,), batch_size=64, route="quick"
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_every_card_and_number_of_replicas_gets_an_ordered_finite_answer() -> None:
+    cards = tuple(gpu for gpu in all_gpus() if gpu.vendor.upper() == "NVIDIA")
+    answer = estimate(question(gpus=cards, replicas=(1, 4)))
+    assert [one.gpu for one in answer.estimates[::2]] == [gpu.slug for gpu in cards]
+    for one in answer.estimates:
+        for value in (one.step_s, one.device_memory_bytes, one.energy_j_per_step):
+            assert 0.0 < value.low <= value.best <= value.high < math.inf
+
+
+def test_without_a_batch_the_default_of_keras_is_taken_and_said() -> None:
+    answer = estimate(question(batch_size=0))
+    assert answer.estimates[0].batch_size == 32
+    assert answer.batch_source == "assumed: Keras' default"
+
+
+def test_execution_is_what_keras_does_unless_it_is_named() -> None:
+    one, many = estimate(question(replicas=(1, 2))).estimates
+    assert (one.execution, many.execution) == ("xla", "graph")
+    named = estimate(question(replicas=(1, 2), execution="xla")).estimates
+    assert [each.execution for each in named] == ["xla", "xla"]
+
+
+def test_a_global_batch_is_shared_by_the_replicas() -> None:
+    found = estimate(question(batch_size=0, global_batch_size=128, replicas=(1, 2, 4))).estimates
+    assert [one.batch_size for one in found] == [128, 64, 32]
+    assert {one.global_batch_size for one in found} == {128}
+
+
+def test_a_named_link_replaces_the_cards_own() -> None:
+    found = estimate(question(replicas=(8,), link="pcie3-x16")).estimates[0]
+    assert found.link == "pcie3-x16"
+
+
+@pytest.mark.parametrize(
+    ("precision", "warning"),
+    [
+        ("mixed_bfloat16", "bfloat16"),
+        ("tf32", "has no TF32"),
+    ],
+)
+def test_an_unsupported_precision_is_answered_with_a_warning(precision: str, warning: str) -> None:
+    answer = estimate(question(precision=precision))
+    assert any(warning in text for text in answer.estimates[0].warnings)
+
+
+def test_tf32_and_strict_float32_share_a_trace_but_not_a_time() -> None:
+    cards = parse_list("a100-sxm4-80gb")
+    fast, strict = (estimate(question(gpus=cards, precision=name)) for name in ("tf32", "float32"))
+    assert fast.trace == strict.trace
+    assert fast.estimates[0].step_s.best < strict.estimates[0].step_s.best
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch_size": -3}, "a batch of -3 is not possible"),
+        ({"batch_size": 1 << 21}, "a batch of 2,097,152 is not possible"),
+        ({"global_batch_size": 64}, "give --batch-size or --global-batch, not both"),
+        ({"batch_size": 0, "global_batch_size": 65, "replicas": (2,)}, "cannot be shared by 2"),
+        ({"replicas": (0,)}, "0 replicas are not possible"),
+        ({"replicas": (2000,)}, "2000 replicas are not possible"),
+        ({"verify": True}, "--verify needs the compiler"),
+        ({"gpus": (replace(T4, vendor="AMD", name="MI300X"),)}, "MI300X cannot be estimated"),
+    ],
+)
+def test_a_question_without_an_answer_is_refused_before_any_work(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        check(question(**changes))
+
+
+def test_unknown_executions_and_links_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="no execution 'fast'; use xla, graph"):
+        estimate(question(execution="fast"))
+    with pytest.raises(UsageError, match="no link 'nvlnk4'"):
+        estimate(question(link="nvlnk4"))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.catalog.gpus import all_gpus, find
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs._market import Conditions, Supply, is_stale, share_of, supplies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tfdyno.core.advice import Scenario
+
+HEAD = (
+    "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
+    "spot_per_hour_usd,date,source,date_precision\n"
+)
+
+
+def test_every_nvidia_card_of_the_catalogue_has_a_row() -> None:
+    found = {supply.gpu.slug for supply in supplies(Conditions())}
+    assert found == {gpu.slug for gpu in all_gpus() if gpu.vendor.upper() == "NVIDIA"}
+
+
+def test_of_like_offers_the_cheapest_region_stays(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        f"{HEAD}mine,box,t4,1,4,16,east,0.60,0,2026-11-01,a mail,day\n"
+        "mine,box,t4,1,4,16,west,0.50,0.20,2026-11-01,a mail,day\n"
+    )
+    found = supplies(Conditions(offers_file=prices, providers=("mine",)))
+    prices_seen = {(s.offer.region, s.offer.spot): s.offer.usd_per_h for s in found if s.offer}
+    assert prices_seen == {("west", False): 0.5, ("west", True): 0.2}
+
+
+def test_an_owned_card_is_an_offer_without_a_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("rtx-3090"),), owned=(find("rtx-3090"),),
+                                    counts=(1,), spot=True))  # fmt: skip
+    assert supply.offer is not None
+    assert (supply.offer.provider, supply.offer.usd_per_h) == ("owned", 0.0)
+
+
+def test_a_mig_slice_that_nobody_offers_is_listed_without_a_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("a100-sxm4-80gb:3g.40gb"),)))
+    assert supply.offer is None
+
+
+@pytest.mark.parametrize(
+    ("scenario", "promise"),
+    [
+        ("develop", lambda s: s.count == 1 and not (s.offer and s.offer.spot)),
+        ("industrial", lambda s: s.gpu.ecc and s.gpu.continuous_duty == "yes"),
+        ("edge", lambda s: s.offer is None and (s.gpu.tdp_w <= 75 or s.gpu.market == "embedded")),
+        ("serve", lambda s: not (s.offer and s.offer.spot)),
+    ],
+)
+def test_a_scenario_keeps_its_promise(
+    scenario: Scenario, promise: Callable[[Supply], bool]
+) -> None:
+    found = supplies(Conditions(scenario=scenario))
+    assert found
+    assert all(promise(supply) for supply in found)
+
+
+def test_a_share_of_a_card_has_its_share_of_everything() -> None:
+    card = find("a10")
+    part = share_of(card, 0.5)
+    assert part.usable_memory_bytes == card.usable_memory_bytes // 2
+    assert part.sm_count == card.sm_count // 2
+    assert part.memory_bytes_per_s == card.memory_bytes_per_s / 2
+
+
+def test_nothing_left_and_unknown_providers_are_told() -> None:
+    with pytest.raises(UsageError, match="no card and no offer meets the conditions"):
+        supplies(Conditions(gpus=(find("gtx-1080"),), counts=(16,)))
+    with pytest.raises(UsageError, match="no offer of provider 'nobody'; choose from aws"):
+        supplies(Conditions(providers=("nobody",)))
+
+
+def test_an_unreadable_offers_file_is_told_with_its_line(tmp_path: Path) -> None:
+    broken = tmp_path / "prices.csv"
+    broken.write_text(f"{HEAD}mine,box,t4,one,4,16,east,0.60,0,2026-11-01,a mail,day\n")
+    with pytest.raises(UsageError, match=r"prices\.csv.*gpu_count"):
+        supplies(Conditions(offers_file=broken))
+
+
+def test_owned_cards_never_have_a_stale_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("t4"),), owned=(find("t4"),), counts=(1,),
+                                    providers=("aws",), spot=True))[-1:]  # fmt: skip
+    assert supply.offer is not None
+    assert supply.offer.provider == "owned"
+    assert not is_stale(supply.offer)

@@ -1,0 +1,180 @@
+"""The door to child processes, with real children that fail in every way."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.jobs._worker import run_child
+
+SRC = Path(__file__).parents[2] / "src"
+CHILD = """
+import os, sys, time, signal, ctypes, subprocess, pathlib
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.runtime import child
+
+def handle(request, progress):
+    print("from the child")
+    {body}
+    return {{"answer": request["question"] + 1}}
+
+child.leave(child.serve(handle))
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), str(SRC))))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield tmp_path
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def write(folder: Path, body: str) -> str:
+    (folder / "kid.py").write_text(CHILD.format(body=body))
+    return "kid"
+
+
+def ask(folder: Path, body: str, *, timeout_s: float = 20.0) -> dict[str, object]:
+    return run_child(
+        write(folder, body), {"question": 41}, timeout_s=timeout_s, doing="tracing train.py"
+    )
+
+
+def test_a_request_is_answered(modules: Path) -> None:
+    assert ask(modules, "pass") == {"answer": 42}
+
+
+def test_progress_lines_reach_the_caller_in_order(modules: Path) -> None:
+    said: list[str] = []
+    body = "progress('building'); print('noise', file=sys.stderr); progress('tracing')"
+    run_child(write(modules, body), {"question": 1}, progress=said.append, timeout_s=20)
+    assert said == ["building", "tracing"]
+
+
+def test_the_gpu_is_hidden_and_the_user_cannot_be_asked(modules: Path) -> None:
+    body = (
+        "return {'gpu': os.environ['CUDA_VISIBLE_DEVICES'], 'jax': os.environ['JAX_PLATFORMS'],"
+        " 'input': sys.stdin.read(), 'fd': os.read(0, 1).decode()}"
+    )
+    assert ask(modules, body) == {"gpu": "-1", "jax": "cpu", "input": "", "fd": ""}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sentence"),
+    [
+        (
+            "raise UsageError('no such model', why='a typo', remedy='mend it')",
+            UsageError,
+            "no such model: a typo; mend it.",
+        ),
+        ("raise ToolError('it broke')", ToolError, "it broke."),
+        (
+            "os._exit(7)",
+            ToolError,
+            "tracing train.py failed: the process ended with exit code 7 and without a result; "
+            "its last line was 'from the child'.",
+        ),
+        (
+            "ctypes.string_at(0)",
+            ToolError,
+            "tracing train.py failed: the process crashed (SIGSEGV); its last line was "
+            "'from the child'.",
+        ),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            ToolError,
+            "tracing train.py failed: it was killed, most likely because this machine ran out of "
+            "memory; close other programs or use a larger machine.",
+        ),
+    ],
+)
+def test_every_end_of_a_child_is_one_sentence(
+    modules: Path, body: str, kind: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        ask(modules, body)
+    assert str(caught.value) == sentence
+
+
+def test_an_unexpected_exception_shows_its_last_line(modules: Path) -> None:
+    with pytest.raises(ToolError, match=r'exit code 1 .*"?ZeroDivisionError: division by zero'):
+        ask(modules, "1 / 0")
+
+
+def test_a_child_that_hangs_is_killed_with_all_it_started(modules: Path) -> None:
+    pid = modules / "pid"
+    start = "str(subprocess.Popen(['sleep', '60']).pid)"
+    body = f"pathlib.Path({str(pid)!r}).write_text({start}); time.sleep(60)"
+    began = time.monotonic()
+    with pytest.raises(ToolError, match="was stopped: no result within 2 s"):
+        ask(modules, body, timeout_s=2)
+    assert time.monotonic() - began < 10
+    assert _is_gone(int(pid.read_text()))
+
+
+def test_ctrl_c_kills_the_child(modules: Path) -> None:
+    pid = modules / "pid"
+    body = f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(60)"
+
+    def interrupt() -> None:
+        while not pid.exists() or not pid.read_text():
+            time.sleep(0.05)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        ask(modules, body)
+    thread.join()
+    assert _is_gone(int(pid.read_text()))
+
+
+def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
+    pid = modules / "pid"
+    write(modules, f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(60)")
+    code = (
+        "from tfdyno.jobs._worker import run_child; run_child('kid', {'question': 1}, timeout_s=60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(modules)}
+    ) as parent:
+        while not pid.exists() or not pid.read_text():
+            time.sleep(0.05)
+        parent.kill()
+    assert _is_gone(int(pid.read_text()))
+
+
+def test_an_interpreter_that_is_none_is_a_wrong_request(modules: Path) -> None:
+    with pytest.raises(UsageError, match="cannot run /nowhere/python"):
+        run_child("kid", {}, timeout_s=5, python="/nowhere/python")
+
+
+def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Path) -> None:
+    other = modules / "python"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    other.chmod(0o755)
+    body = "import importlib.util as u; return {'found': u.find_spec('msgspec') is not None}"
+    write(modules, body)
+    assert run_child("kid", {}, timeout_s=20, python=str(other)) == {"found": False}
+
+
+def _is_gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tfdyno.catalog.gpus import find
+from tfdyno.model.buy import break_even_h
+
+CARD = replace(find("rtx-4090"), launch_price_usd=1600.0, tdp_w=500.0)
+
+
+def test_hours_are_the_price_over_what_an_hour_saves() -> None:
+    # by hand: 0.50 rent - 0.5 kW x $0.20 = $0.40 saved an hour; 1600 / 0.40 = 4000 h
+    hours = break_even_h(CARD, rent_usd_per_h=0.5, electricity_usd_per_kwh=0.2)
+    assert hours == pytest.approx(4000.0)
+
+
+def test_a_rent_below_the_electricity_never_pays() -> None:
+    assert break_even_h(CARD, rent_usd_per_h=0.05, electricity_usd_per_kwh=0.2) == math.inf
+
+
+@pytest.mark.parametrize(("price", "rent"), [(0.0, 1.0), (1600.0, 0.0)])
+def test_unknown_prices_are_refused(price: float, rent: float) -> None:
+    with pytest.raises(ValueError, match="need a price and a rent above 0"):
+        break_even_h(
+            replace(CARD, launch_price_usd=price), rent_usd_per_h=rent, electricity_usd_per_kwh=0.2
+        )

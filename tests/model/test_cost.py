@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.advice import estimate, exactly, offer, run
+
+from tfdyno.core.advice import Assumed
+from tfdyno.core.interval import Interval
+from tfdyno.model.cost import run_cost_usd, run_energy_kwh, run_hours, steps_of
+
+ASSUMED = Assumed(
+    spot_overhead_ratio=0.08,
+    electricity_usd_per_kwh=0.2,
+    default_samples=1_000_000,
+    default_batch_size=32,
+)
+
+
+@pytest.mark.parametrize(
+    ("samples", "global_batch_size", "steps"),
+    [(100_000, 100, 1000), (100_001, 100, 1001), (1, 100, 1), (100_000, 800, 125)],
+)
+def test_steps_cover_every_sample_once(samples: int, global_batch_size: int, steps: int) -> None:
+    step = estimate(global_batch_size=global_batch_size)
+    assert steps_of(run(samples=samples), step) == steps
+
+
+def test_hours_count_the_steps_and_the_compile_of_the_first_one() -> None:
+    # by hand: (1000 steps x 3.6 s + 360 s) / 3600 s/h = 1.1 h; on spot 8 % more: 1.188 h
+    step = estimate(step_s=exactly(3.6), compile_s=exactly(360.0))
+    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(1.1)
+    assert run_hours(run(), step, spot_overhead_ratio=0.08).best == pytest.approx(1.188)
+
+
+def test_hours_carry_the_ends_of_both_intervals() -> None:
+    # by hand: low 1000 x 1.8 s + 0, high 1000 x 7.2 s + 720 s, in hours
+    step = estimate(
+        step_s=Interval(low=1.8, best=3.6, high=7.2),
+        compile_s=Interval(low=0.0, best=360.0, high=720.0),
+    )
+    hours = run_hours(run(), step, spot_overhead_ratio=0.0)
+    assert (hours.low, hours.high) == pytest.approx((0.5, 2.2))
+
+
+def test_a_rented_machine_costs_its_hours() -> None:
+    cost = run_cost_usd(offer(usd_per_h=2.5), exactly(4.0), exactly(100.0), assumed=ASSUMED)
+    assert cost.best == pytest.approx(10.0)
+
+
+def test_an_owned_card_costs_its_electricity() -> None:
+    # by hand: 1000 steps x 36,000 J = 36 MJ = 10 kWh, at $0.20
+    energy = run_energy_kwh(run(), estimate(energy_j_per_step=exactly(36_000.0)))
+    own = offer(provider="owned", usd_per_h=0.0)
+    assert energy.best == pytest.approx(10.0)
+    assert run_cost_usd(own, exactly(4.0), energy, assumed=ASSUMED).best == pytest.approx(2.0)
+
+
+@given(
+    samples=st.integers(1, 10**9),
+    batch=st.integers(1, 4096),
+    step_s=st.floats(1e-5, 100.0),
+    replicas=st.integers(1, 64),
+)
+def test_more_replicas_at_the_same_step_time_never_take_longer(
+    samples: int, batch: int, step_s: float, replicas: int
+) -> None:
+    one = estimate(global_batch_size=batch, step_s=exactly(step_s))
+    many = estimate(global_batch_size=batch * replicas, step_s=exactly(step_s))
+    asked = run(samples=samples)
+    assert (
+        run_hours(asked, many, spot_overhead_ratio=0.0).best
+        <= run_hours(asked, one, spot_overhead_ratio=0.0).best
+    )

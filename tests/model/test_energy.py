@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tfdyno.catalog.time_model import time_model
+from tfdyno.core.interval import Interval
+from tfdyno.core.time_model import TimeModel
+from tfdyno.model.energy import compile_time_s, step_energy_j
+
+STEP = Interval(low=0.8, best=1.0, high=1.5)
+
+
+def with_values(**values: float) -> TimeModel:
+    model = time_model()
+    changed = {n: replace(model.parameters[n], value=v, low=v, high=v) for n, v in values.items()}
+    return replace(model, parameters=model.parameters | changed)
+
+
+def test_energy_weighs_what_the_card_does() -> None:
+    model = with_values(power_compute=1.0, power_memory=0.5, power_launch=0.0)
+    found = step_energy_j(step_s=STEP, compute_s=0.6, memory_s=0.2, tdp_w=300.0, model=model)
+    assert found.best == pytest.approx(0.6 * 300 + 0.2 * 150)
+    assert found.high == pytest.approx(1.5 * found.best)
+
+
+def test_a_card_of_unknown_power_draws_no_number() -> None:
+    found = step_energy_j(step_s=STEP, compute_s=1.0, memory_s=0.0, tdp_w=0.0, model=time_model())
+    assert found == Interval(low=0.0, best=0.0, high=0.0)
+
+
+def test_the_first_step_compiles_under_xla_only() -> None:
+    model = with_values(compile_fixed=4.0, compile_per_kernel=0.01)
+    assert compile_time_s(1000, "xla", model).best == pytest.approx(14.0)
+    assert compile_time_s(1000, "graph", model).high == 0.0

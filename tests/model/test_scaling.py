@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.steps import Neutral
+
+from tfdyno.catalog.gpus import find
+from tfdyno.catalog.links import find_link
+from tfdyno.catalog.time_model import time_model
+from tfdyno.core.hardware import Gpu, Link
+from tfdyno.model.scaling import communication_s, has_peer_copies, ring_all_reduce_s
+
+if TYPE_CHECKING:
+    from tfdyno.core.time_model import Constants
+
+NVLINK = Link(slug="x", kind="NVLink", scope="", bus_bytes_per_s=1e9, latency_s=1e-3, source="")
+A100 = find("a100-sxm4-40gb")
+
+
+def exchange(
+    constants: Constants, *, gradients: float = 0.1e9, replicas: int = 2, gpu: Gpu = A100
+) -> tuple[float, float]:
+    return communication_s(
+        gradient_bytes=gradients,
+        replicas=replicas,
+        gpu=gpu,
+        link=NVLINK,
+        device_s=0.09,
+        execution="xla",
+        constants=constants,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected_s"),
+    [(1, 0.0), (2, 0.08 + 0.002), (4, 0.12 + 0.006), (8, 0.14 + 0.014)],  # 2 (n-1)/n x 0.08 s
+)
+def test_time_of_a_ring_matches_the_hand_calculation(ranks: int, expected_s: float) -> None:
+    found = ring_all_reduce_s(0.08e9, ranks, bus_bytes_per_s=1e9, latency_s=1e-3)
+    assert found == pytest.approx(expected_s)
+
+
+def test_a_ring_refuses_negative_gradients() -> None:
+    with pytest.raises(ValueError, match="payload_bytes >= 0, got 2, -1"):
+        ring_all_reduce_s(-1, 2, bus_bytes_per_s=1e9, latency_s=0.0)
+
+
+def test_the_backward_pass_hides_its_share() -> None:
+    constants = Neutral(allreduce_overlap=0.5, allreduce_bucket_bytes=10e6)
+    total, exposed = exchange(constants)  # ten buckets of 10 + 2 ms
+    assert total == pytest.approx(0.12)
+    assert exposed == pytest.approx(0.12 - 0.5 * 2 / 3 * 0.09)
+
+
+def test_the_last_bucket_is_never_hidden() -> None:
+    constants = Neutral(allreduce_overlap=1.0, allreduce_bucket_bytes=10e6)
+    assert exchange(constants, gradients=20e6)[1] == pytest.approx(0.012)
+
+
+def test_one_card_exchanges_nothing() -> None:
+    assert exchange(Neutral(), replicas=1) == (0.0, 0.0)
+
+
+def test_geforce_cards_since_ampere_copy_through_the_host() -> None:
+    pcie = find_link("pcie4-x16")
+    assert not has_peer_copies(find("rtx-3090"), pcie)
+    assert has_peer_copies(find("rtx-a6000"), pcie)
+    assert has_peer_copies(find("gtx-1080-ti"), pcie)
+
+
+@given(st.integers(1, 512), st.floats(1, 1e11))
+def test_more_replicas_never_exchange_faster(replicas: int, gradients: float) -> None:
+    model = time_model()
+    now, wider = (
+        exchange(model, gradients=gradients, replicas=n) for n in (replicas, replicas + 1)
+    )
+    assert wider[0] >= now[0] >= now[1] >= 0.0

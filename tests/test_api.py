@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfdyno
+from tfdyno.core.advice import Advice
+from tfdyno.core.estimate import Estimate
+
+MODEL = f"{Path(__file__).parent / 'data' / 'models' / 'small.py'}:convnet"
+
+
+@pytest.fixture(scope="module")
+def traced() -> tfdyno.Traced:
+    return tfdyno.trace(MODEL)
+
+
+def test_every_public_name_is_there_and_nothing_heavy_comes_with_the_package() -> None:
+    heavy = {"numpy", "jax", "keras", "click", "msgspec"}
+    code = f"import sys, tfdyno; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    for name in tfdyno.__all__:
+        assert getattr(tfdyno, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tfdyno.nothing  # noqa: B018
+
+
+def test_a_trace_serves_estimate_and_advise(traced: tfdyno.Traced) -> None:
+    result = tfdyno.estimate(traced, gpu=["t4", "l4"], batch_size=64, route="quick")
+    assert [one.gpu for one in result] == ["t4", "l4"]
+    assert isinstance(result[0], Estimate)
+    advice = tfdyno.advise(traced, batch_size=64, steps=1000, gpu="t4,l4", route="quick")
+    assert isinstance(advice, Advice)
+    assert advice.ranking[0].estimate.step_s in [one.step_s for one in result] or (
+        advice.ranking[0].count > 1
+    )
+
+
+def test_a_notebook_shows_the_answer_and_escapes_what_a_user_named(traced: tfdyno.Traced) -> None:
+    shown = tfdyno.estimate(traced, gpu="t4", batch_size=64, route="quick")._repr_html_()
+    assert shown.startswith("<p><strong>small at batch 64 on T4: about ")
+    advice = tfdyno.advise(traced, batch_size=64, steps=1000, gpu="t4", route="quick")
+    assert "<li><strong>cheapest</strong>: " in advice._repr_html_()
+    assert advice.headline in advice.html()
+
+
+def test_the_graph_of_another_precision_is_traced_anew(traced: tfdyno.Traced) -> None:
+    result = tfdyno.estimate(traced, gpu="t4", precision="mixed_float16", route="quick")
+    assert result.trace.policy == "mixed_float16"
+    assert traced.trace.policy == "float32"
+
+
+def test_what_is_no_model_is_refused_in_words() -> None:
+    with pytest.raises(tfdyno.UsageError, match="int is neither a reference nor a Keras model"):
+        tfdyno.trace(3)

@@ -1,0 +1,82 @@
+"""scripts/bench: a page and a JSON that say what was measured, where, and what could not be."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.clock import Failed, run
+from benchmarks.page import document, page, write
+from benchmarks.rows import GROUPS, Figure
+
+ROOT = Path(__file__).parents[1]
+FAST = Figure(group="startup", name="tfdyno gpus", unit="ms", value=80.0, target=150.0, runs=9)
+SLOW = replace(FAST, name="tfdyno offers", value=151.0)
+MISSING = replace(FAST, group="compile", name="for 5.x", value=None, note="no compiler: a|b")
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ROOT / "scripts" / "bench"), *words]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_page_says_which_target_is_met_and_why_a_row_is_empty() -> None:
+    text = page(document([FAST, SLOW, MISSING], {}))
+    assert "| tfdyno gpus | 80 ms | 150 ms | yes | 9 |  |" in text
+    assert "| tfdyno offers | 151 ms | 150 ms | no | 9 |  |" in text
+    assert r"| for 5.x | – | 150 ms |  | 9 | not measured: no compiler: a\|b |" in text
+
+
+def test_rows_measured_earlier_stay_on_the_same_machine_only() -> None:
+    first = document([FAST], {})
+    assert set(document([MISSING], first)["groups"]) == {"startup", "compile"}
+    elsewhere = {**first, "machine": "64 cores"}
+    assert set(document([MISSING], elsewhere)["groups"]) == {"compile"}
+
+
+def test_both_files_are_written_and_nothing_else(tmp_path: Path) -> None:
+    made = document([FAST], {})
+    write(tmp_path, made)
+    assert {p.name for p in tmp_path.iterdir()} == {"performance.json", "performance.md"}
+    assert json.loads((tmp_path / "performance.json").read_text()) == made
+
+
+def test_a_clock_reads_the_cpu_time_of_the_command_and_not_of_the_wait() -> None:
+    asleep = run([sys.executable, "-c", "import time; time.sleep(0.4); print('woke')"], {})
+    assert asleep.stdout == "woke\n"
+    assert asleep.wall_s >= 0.4
+    assert asleep.cpu_s < 0.3
+    busy = "import time\nwhile time.process_time() < 0.4: pass"
+    assert run([sys.executable, "-c", busy], {}).cpu_s >= 0.4
+
+
+def test_a_command_that_fails_gives_its_last_words() -> None:
+    with pytest.raises(Failed, match="exit code 3: the reason"):
+        run(
+            [sys.executable, "-c", "import sys; print('the reason', file=sys.stderr); sys.exit(3)"],
+            {},
+        )
+
+
+def test_start_up_is_measured_for_real_and_names_no_path(tmp_path: Path) -> None:
+    done = bench("--quick", "--only", "startup", "--output", str(tmp_path))
+    written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
+    figures = written["groups"]["startup"]["figures"]
+    assert [f["name"] for f in figures][:2] == ["tfdyno --help", "tfdyno gpus"]
+    assert all(10 < f["value"] < 5000 for f in figures), done.stderr
+    text = (tmp_path / "performance.md").read_text()
+    assert "cores" in text
+    assert str(ROOT) not in text
+    assert str(Path.home()) not in text
+
+
+def test_an_unknown_group_is_wrong_use() -> None:
+    done = bench("--only", "everything")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in GROUPS)

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.advice import GIB, candidate, estimate, exactly, offer, run
+
+from tfdyno.core.advice import Candidate, Title
+from tfdyno.view import advice_words as words
+
+if TYPE_CHECKING:
+    from tfdyno.core.advice import Run
+
+Picks = dict[Title, Candidate]
+
+A100 = candidate("A100", 11.6, 5.24)
+H100 = candidate("H100", 6.7, 5.37)
+SPOT = replace(H100, offer=offer("h100", 0.8, spot=True))
+EIGHT = replace(candidate("H100", 1.3, 29.53), count=8)
+OWN = replace(candidate("RTX 3090", 20.0, 1.2), offer=offer("rtx", 0.0, provider="owned"))
+BIG = {"device_memory_bytes": exactly(10.5 * GIB), "usable_memory_bytes": 7.6 * GIB}
+EPOCHS = run(epochs=90)
+
+
+@pytest.mark.parametrize(
+    ("pick", "asked", "sentence"),
+    [
+        (SPOT, EPOCHS, "Rent one H100 on spot: about 6.7 hours and $5.40 for all 90 epochs."),
+        (
+            EIGHT,
+            run(epochs=1, samples=1200),
+            "Rent 8 H100 on demand: about 1.3 hours and $30 for one epoch of 1,200 samples.",
+        ),
+        (
+            OWN,
+            run(epochs=0, steps=1000),
+            "Use your RTX 3090: about 20 hours and $1.20 of electricity for 1,000 steps.",
+        ),
+        (
+            replace(H100, estimate=estimate(mode="infer")),
+            run(samples=1_000_000),
+            "Serve on one H100 on demand: about 6.7 hours and $5.40 for a million samples.",
+        ),
+    ],
+)
+def test_headline_is_the_answer_as_an_order(pick: Candidate, asked: Run, sentence: str) -> None:
+    assert words.headline([pick], pick, asked) == sentence
+
+
+@pytest.mark.parametrize(
+    ("ranking", "asked", "sentence"),
+    [
+        (
+            [replace(H100, verdict="too late"), replace(A100, verdict="too late")],
+            run(deadline_h=5.0),
+            "Nothing finishes within 5 h: the quickest is H100 with about 6.7 hours and $5.40.",
+        ),
+        (
+            [replace(EIGHT, verdict="too dear"), replace(H100, verdict="too dear")],
+            run(budget_usd=5.0),
+            "Nothing stays within $5: the cheapest is H100 with about $5.40 and 6.7 hours.",
+        ),
+        (
+            [candidate("H100", 6.7, None)],
+            EPOCHS,
+            "No price is known: the quickest that fits is H100 with about 6.7 hours for all 90 "
+            "epochs.",
+        ),
+        (
+            [candidate("Orin", 6.7, None)],
+            replace(EPOCHS, scenario="edge"),
+            "Nothing is rented at the edge: the quickest that fits is Orin with about 6.7 hours "
+            "for all 90 epochs.",
+        ),
+        (
+            [replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=56))],
+            EPOCHS,
+            "No card is large enough: H100 would need 10.5 of 7.6 GiB; batch 56 would fit it.",
+        ),
+        (
+            [replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=0))],
+            EPOCHS,
+            "No card is large enough: H100 would need 10.5 of 7.6 GiB; not even one sample fits.",
+        ),
+        (
+            [replace(H100, verdict="cannot run", tensorflow="cannot: no code for it")],
+            EPOCHS,
+            "This TensorFlow runs on none of the cards asked: cannot: no code for it.",
+        ),
+        (
+            [replace(H100, estimate=estimate(fits="may not"))],
+            EPOCHS,
+            "Nothing surely fits: H100 comes nearest. May not fit: 10.0 of 80 GiB.",
+        ),
+        ([], EPOCHS, "Nothing is left to choose from: no card and no offer meets the conditions."),
+    ],
+)
+def test_without_an_answer_the_headline_says_what_stands_in_the_way(
+    ranking: list[Candidate], asked: Run, sentence: str
+) -> None:
+    assert words.headline(ranking, None, asked) == sentence
+
+
+def test_the_range_follows_with_whether_it_fits() -> None:
+    assert (
+        words.range_line(SPOT) == "Nine times in ten: 5.4–8.4 h, $4.30–6.70. Fits: 10.0 of 80 GiB."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fits", "start"),
+    [("unverified", "Should fit: "), ("may not", "May not fit: "), ("no", "Does not fit: needs ")],
+)
+def test_doubt_about_memory_is_said(fits: str, start: str) -> None:
+    assert words.fit_words(replace(H100, estimate=estimate(fits=fits))).startswith(start)
+
+
+def test_pick_reasons_compare_with_the_neighbour() -> None:
+    picks: Picks = {"cheapest": A100, "balanced": H100, "fastest": EIGHT}
+    reasons = {
+        title: words.pick_reason(title, picks, run(deadline_h=24), choices=9) for title in picks
+    }
+    # by hand: 5.37 / 5.24 = 1.025, 6.7 / 11.6 = 0.578; 29.53 / 5.37 = 5.5, 1.3 / 6.7 = 0.194
+    assert reasons == {
+        "cheapest": "lowest price within 24 h of 9 choices",
+        "balanced": "2% dearer, 42% less time than the cheapest",
+        "fastest": "5.5x the price, 81% less time than the balanced one",
+    }
+
+
+def test_one_card_may_be_all_three_picks() -> None:
+    picks: Picks = {"cheapest": H100, "balanced": H100, "fastest": H100}
+    assert (
+        words.pick_reason("cheapest", picks, run(), choices=1)
+        == "nothing else meets the conditions"
+    )
+    assert words.pick_reason("cheapest", picks, run(), choices=3) == (
+        "lowest price of 3 choices, and nothing finishes sooner"
+    )
+    assert words.pick_reason("fastest", picks, run(), choices=3) == "nothing finishes sooner"
+    assert "nothing saves more time" in words.pick_reason("balanced", picks, run(), choices=3)
+
+
+def test_an_owned_card_is_compared_in_dollars_when_it_costs_nothing() -> None:
+    free = replace(OWN, cost_usd=exactly(0.0))
+    picks: Picks = {"cheapest": free, "balanced": H100, "fastest": H100}
+    reason = words.pick_reason("balanced", picks, run(), choices=2)
+    assert reason == "$5.40 more, 66% less time than the cheapest"
+
+
+@pytest.mark.parametrize(
+    ("one", "asked", "reason"),
+    [
+        (H100, run(), "memory traffic sets the pace"),
+        (H100, run(deadline_h=8.0), "may miss 8 h, memory traffic sets the pace"),
+        (H100, run(budget_usd=6.0), "may cost more than $6, memory traffic sets the pace"),
+        (
+            replace(H100, verdict="too late"),
+            run(deadline_h=5.0),
+            "takes 6.7 h, the limit is 5 h, memory traffic sets the pace",
+        ),
+        (
+            replace(H100, verdict="too dear"),
+            run(budget_usd=5.0),
+            "costs $5.40, the limit is $5, memory traffic sets the pace",
+        ),
+        (
+            candidate("Bare", 1.0, None),
+            run(),
+            "no price in the catalogue, memory traffic sets the pace",
+        ),
+        (
+            replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=56)),
+            run(),
+            "needs 10.5 of 7.6 GiB; batch up to 56 fits",
+        ),
+        (
+            replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=0)),
+            run(),
+            "needs 10.5 of 7.6 GiB; no batch fits",
+        ),
+        (
+            replace(H100, verdict="cannot run", tensorflow="cannot: 2.10 has no code for it"),
+            run(),
+            "2.10 has no code for it",
+        ),
+    ],
+)
+def test_a_row_says_the_one_thing_to_know(one: Candidate, asked: Run, reason: str) -> None:
+    assert words.row_reason(one, asked, stale=False) == reason
+
+
+def test_an_old_price_is_dated_in_its_row() -> None:
+    assert words.row_reason(H100, run(), stale=True).endswith(", price of 2026-10")
+
+
+def test_hardware_is_named_with_its_count_or_share() -> None:
+    assert words.card(EIGHT) == "8 x H100"
+    part = replace(H100, gpu_name="Tesla A10", offer=offer("a10", 1.0, gpu_fraction=0.167))
+    assert words.card(part) == "1/6 of A10"
+    assert [words.terms(c) for c in (SPOT, H100, OWN, candidate(usd=None))] == [
+        "spot",
+        "on demand",
+        "owned",
+        "no offer",
+    ]
