@@ -2,8 +2,7 @@
 
 ``zoo.py:resnet50_224`` is a workload: it returns the compiled model that the published measurement trained
 (or ran), with weights that are random and an input whose batch dimension is None. Nothing is downloaded and
-nothing depends on the backend. ``zoo_models.csv`` says which function belongs to which measurement;
-``check_zoo.py`` builds every function without memory for its weights and checks the parameter count.
+nothing depends on the backend. ``zoo_models.csv`` says which function belongs to which measurement.
 
 Layouts follow the measured code, not the original papers: ``resnet50_v1_*`` has its stride in the first 1x1
 convolution (tf_cnn_benchmarks), the other ResNets in the 3x3 (torchvision, timm, NVIDIA "v1.5").

@@ -56,6 +56,7 @@ class Design:
         factors = step.Factors(
             fusion=each("fusion"),
             library=each("library"),
+            launches=each("launches"),
             host_s=each("host_s"),
         )
         return step.step_time(self.work, self.classes, by_row, factors, constants).step_s

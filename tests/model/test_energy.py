@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.interval import Interval
-from tfdyno.core.time_model import TimeModel
 from tfdyno.model.energy import compile_time_s, step_energy_j
+
+if TYPE_CHECKING:
+    from tfdyno.core.time_model import TimeModel
 
 STEP = Interval(low=0.8, best=1.0, high=1.5)
 

@@ -77,4 +77,5 @@ def test_more_replicas_never_exchange_faster(replicas: int, gradients: float) ->
     now, wider = (
         exchange(model, gradients=gradients, replicas=n) for n in (replicas, replicas + 1)
     )
-    assert wider[0] >= now[0] >= now[1] >= 0.0
+    assert wider[0] >= now[0]
+    assert now[0] >= now[1] * (1 - 1e-12) >= 0.0  # rounding where nothing is hidden

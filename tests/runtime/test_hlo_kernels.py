@@ -14,7 +14,8 @@ ADD = """%add (p: f32[], q: f32[]) -> f32[] {
 
 
 def kernels(computations: str, entry: str, *, marker: int = 37, train: bool = True) -> list[Kernel]:
-    text = f"HloModule m, is_scheduled=true\n\n{computations}\nENTRY %main () -> f32[] {{\n{entry}\n}}\n"
+    header = f"HloModule m, is_scheduled=true\n\n{computations}"
+    text = f"{header}\nENTRY %main () -> f32[] {{\n{entry}\n}}\n"
     return list(KernelReader(parse(text), Sizes(74, marker), train=train).kernels())
 
 
@@ -39,6 +40,7 @@ metadata={op_name="jit(step)/transpose(jvp(dense_1))/add"}""",
     assert kernel.read_bytes.per_sample == 8 * 4  # the row of a sample
     assert kernel.read_bytes.fixed == 8 * 4  # the bias
     assert kernel.write_bytes.per_sample == 8 * (4 + 2)
+    assert (kernel.flops.per_sample, kernel.flops.fixed) == (8, 0)  # one addition each
     assert kernel.write_bytes.fixed == 0
 
 
@@ -200,6 +202,7 @@ backend_config={{"gemm_backend_config":{{"dot_dimension_numbers":{dims}}}}}""",
 
 
 def test_inference_is_forward_throughout() -> None:
-    entry = '  %x = f32[8]{0} parameter(0)\n  ROOT %c = f32[8]{0} copy(%x), metadata={op_name="jit(f)/mul"}'
+    entry = """  %x = f32[8]{0} parameter(0)
+  ROOT %c = f32[8]{0} copy(%x), metadata={op_name="jit(f)/mul"}"""
     assert [kernel.phase for kernel in kernels("", entry, train=False)] == ["forward"]
     assert [kernel.phase for kernel in kernels("", entry)] == ["update"]

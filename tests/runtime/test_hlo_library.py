@@ -2,6 +2,7 @@ import pytest
 
 from tfdyno.runtime.hlo_library import LibraryCall, library_call, scratch_bytes
 from tfdyno.runtime.hlo_text import Shape, parse
+from tfdyno.runtime.kernels import Sizes
 
 PRODUCT = (
     'custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":{'
@@ -14,7 +15,7 @@ PRODUCT = (
 def call(result: str, operands: list[Shape], attributes: str, phase: str) -> LibraryCall:
     line = f"  ROOT %c = ({result}, u8[16]{{0}}) custom-call(%a, %b), {attributes}"
     module = parse(f"HloModule m\n\nENTRY %main (a: f16[1]) -> f16[1] {{\n{line}\n}}\n")
-    work = library_call(module.entry.root, operands, phase)  # type: ignore[arg-type]
+    work = library_call(module.entry.root, operands, phase, Sizes(8, 0))  # type: ignore[arg-type]
     assert work
     return work
 
@@ -68,6 +69,19 @@ def test_a_forward_call_in_the_backward_pass_is_an_input_gradient() -> None:
     assert work.direction == "input_gradient"
     assert (work.dims["cin"], work.dims["cout"]) == ((16,), (32,))
     assert (work.dims["input"], work.dims["output"]) == ((14, 14), (12, 12))
+    assert work.flops == 2 * 8 * 14 * 14 * 9 * 16 * 32  # borders are computed with
+
+
+def test_a_forward_call_over_the_batch_is_a_weight_gradient() -> None:
+    # forward: 8 images, 16 -> 32 channels, 14x14 -> 12x12, 3x3; images and channels change places
+    data, kernel = Shape("f16", (16, 14, 14, 8)), Shape("f16", (32, 12, 12, 8))
+    attributes = (
+        'window={size=12x12}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convForward"'
+    )
+    work = call("f16[16,3,3,32]{3,2,1,0}", [data, kernel], attributes, "backward")
+    assert work.direction == "weight_gradient"
+    assert (work.dims["n"], work.dims["cin"], work.dims["cout"]) == ((8,), (16,), (32,))
+    assert (work.dims["window"], work.dims["output"]) == ((3, 3), (12, 12))
     assert work.flops == 2 * 8 * 12 * 12 * 9 * 16 * 32
 
 

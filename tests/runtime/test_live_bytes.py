@@ -37,4 +37,5 @@ def test_the_curve_keeps_the_peak_in_at_most_200_points(moments: list[Scaled]) -
     points = curve(moments, Scaled(fixed=7), 3)
     assert len(points) <= 200
     assert max(live for _, live in points) == max(each.at(3) for each in moments) + 7
-    assert points[0][0] == 0 and points[-1][0] <= 1
+    assert points[0][0] == 0
+    assert points[-1][0] <= 1

@@ -42,6 +42,14 @@ def test_money_is_rounded_in_sentences_and_exact_in_tables(
     assert amounts.table_usd(usd) == in_table
 
 
+def test_next_to_nothing_is_said_in_words() -> None:
+    moment = Interval(low=1e-6, best=2e-6, high=3e-6)
+    assert amounts.about_hours(2e-6) == "a second"
+    assert amounts.short_hours(2e-6) == amounts.hours_range(moment) == "under 1 s"
+    assert amounts.about_usd(2e-6) == amounts.usd_range(moment) == "under $0.01"
+    assert amounts.usd_range(Interval(low=0.004, best=0.01, high=0.02)) == "up to $0.02"
+
+
 def test_ranges_are_dashed_and_collapse_when_both_ends_read_alike() -> None:
     assert amounts.hours_range(Interval(low=5.4, best=6.7, high=8.44)) == "5.4–8.4 h"
     assert amounts.usd_range(Interval(low=4.31, best=5.37, high=6.7)) == "$4.30–6.70"

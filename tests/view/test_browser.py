@@ -209,6 +209,18 @@ def test_folding_needs_no_script(tmp_path: Path) -> None:
     assert filter_height == 0
 
 
+def test_another_card_can_be_chosen_without_the_script(page: str, tmp_path: Path) -> None:
+    bare = re.sub(r'<script>"use strict".*?</script>', "", page, flags=re.S)
+    code = """const heads = () => [...document.querySelectorAll("#roofline .kick")]
+      .filter((one) => one.offsetHeight).map((one) => one.textContent);
+    const first = heads();
+    document.querySelectorAll("#roofline .cards input")[1].click();
+    return [first, heads()];"""
+    first, second = probe(bare, tmp_path, code=code)["found"]
+    assert first == ["Roofline, one H100 SXM"]
+    assert second == ["Roofline, one A100 SXM4 80 GB"]
+
+
 def test_a_mark_says_what_it_is_when_pointed_at(page: str, tmp_path: Path) -> None:
     code = """const mark = document.querySelector("#cost .wide [data-tip]");
     mark.dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));

@@ -126,16 +126,16 @@ def test_names_cannot_break_out_of_the_page() -> None:
 
 def test_figures_have_a_sentence_two_layouts_and_no_fixed_colour(page: str) -> None:
     labels = re.findall(r'role="img" aria-label="([^"]+)"', page)
-    assert len(labels) == 6
+    assert len(labels) == 10  # roofline and layers for each of the three picks
     assert all(label.endswith(".") and len(label) > 60 for label in labels)
     drawings = re.findall(r"<svg.*?</svg>", page, re.S)
-    assert len(drawings) == 12
+    assert len(drawings) == 20
     assert all("font-family" not in drawing for drawing in drawings)
     assert all(not re.search(r'(fill|stroke)="#', drawing) for drawing in drawings)
 
 
 def test_every_figure_has_its_numbers_in_a_table(page: str) -> None:
-    assert page.count("<figure>") == page.count("Numbers behind this figure</summary>") == 6
+    assert page.count("<figure>") == page.count("Numbers behind this figure</summary>") == 10
 
 
 def test_without_the_drawing_library_tables_take_the_place_of_figures(
@@ -145,7 +145,7 @@ def test_without_the_drawing_library_tables_take_the_place_of_figures(
     page = render(answers.advice())
     assert "<svg" not in page
     assert page.count("Figures are left out because vl-convert is not installed") == 1
-    assert page.count("<details open>") == 6
+    assert page.count("<details open>") == 10
 
 
 def test_an_answer_without_picks_still_makes_a_page() -> None:

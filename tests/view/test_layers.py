@@ -49,7 +49,7 @@ def test_a_transformer_falls_into_its_blocks_or_into_one_name() -> None:
 def test_a_deep_stack_of_blocks_is_cut_into_ranges() -> None:
     parts = ("attention", "mlp", "norm")
     stack = [layer(f"block_{k}_{part}") for k in range(1, 17) for part in parts]
-    ends = [layer(name) for name in ("embedding", "final_norm", "head")]
+    ends = [layer(name, 9.0) for name in ("embedding", "final_norm", "head")]
     names = [group.name for group in group_layers([*stack, *ends], most=8)]
     assert names == [
         "block_1–4",
@@ -64,7 +64,8 @@ def test_a_deep_stack_of_blocks_is_cut_into_ranges() -> None:
 
 def test_blocks_with_letters_fall_into_their_stage() -> None:
     stages = ["1a", "2a", "2b", "3a", "3b", "4a", "4b", "4c", "5a", "5b", "5c", "6a", "6b", "7a"]
-    names = [g.name for g in group_layers([layer(f"block{s}_conv") for s in stages], most=9)]
+    blocks = [layer(f"block{s}_{part}") for s in stages for part in ("conv", "bn")]
+    names = [g.name for g in group_layers(blocks, most=9)]
     assert names == [f"block{k}" for k in range(1, 8)]
 
 

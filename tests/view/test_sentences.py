@@ -160,8 +160,9 @@ def test_memory_names_the_smallest_size_above_which_every_card_fits(advice: Advi
 
 
 def test_memory_that_fits_everywhere_or_nowhere_is_said(advice: Advice) -> None:
-    every = replace(advice, ranking=tuple(altered(c, fits="yes") for c in advice.ranking))
-    none = replace(advice, ranking=tuple(altered(c, fits="no") for c in advice.ranking), picks=())
+    fine = judged(advice, "feasible")
+    every = replace(fine, ranking=tuple(altered(c, fits="yes") for c in fine.ranking))
+    none = replace(fine, ranking=tuple(altered(c, fits="no") for c in fine.ranking))
     best = balanced(advice)
     assert sentences.memory(every, best, answers.gpus()).heading.endswith(
         "it fits on every card of the catalogue"
@@ -172,8 +173,9 @@ def test_memory_that_fits_everywhere_or_nowhere_is_said(advice: Advice) -> None:
 
 
 def test_memory_without_a_clear_border_counts_cards(advice: Advice) -> None:
-    ranking = tuple(altered(c, fits="no" if c.gpu == "h200-sxm" else "yes") for c in advice.ranking)
-    mixed = replace(advice, ranking=ranking, picks=())
+    fine = judged(advice, "feasible")
+    ranking = tuple(altered(c, fits="no" if c.gpu == "h200-sxm" else "yes") for c in fine.ranking)
+    mixed = replace(fine, ranking=ranking)
     heading = sentences.memory(mixed, balanced(advice), answers.gpus()).heading
     assert heading == "The step needs 5.6 GiB: it fits on 10 of 11 cards"
 
@@ -253,6 +255,13 @@ def test_the_kind_of_kernel_that_takes_most_makes_the_heading(
     advice: Advice, classes: dict[str, float], heading: str
 ) -> None:
     assert sentences.roofline(with_classes(advice, classes)).heading == heading
+
+
+def test_a_roofline_that_leaves_much_out_says_so(advice: Advice) -> None:
+    estimate = balanced(advice).estimate
+    assert sentences.coverage(estimate) == ""
+    part = replace(estimate, roofline=estimate.roofline[:2])  # 45% and 24% of the step
+    assert "69% of the kernels’ time" in sentences.coverage(part)
 
 
 def group(name: str, step_s: float, flops: float) -> LayerGroup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _invoke(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = _invoke(words)
         sys.stdout.flush()  # here, where a closed pipe can still be told apart
     except BrokenPipeError:
         # The interpreter flushes once more at exit: give it somewhere to flush to.
@@ -101,6 +104,11 @@ def _invoke(words: list[str]) -> int:
     except Exception as error:  # the last resort: a sentence instead of a traceback
         return _tell(_defect_sentence(error), error, ToolError.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _warn(message: Warning | str, *_place: object, **_options: object) -> None:
+    """Show a warning as a sentence, without the line of code that gave it."""
+    click.echo(f"tfdyno: {str(message).rstrip('.')}.", err=True)
 
 
 def _tell(sentence: str, error: BaseException, exit_code: int) -> int:

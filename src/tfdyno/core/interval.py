@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Low, best and high of one quantity; true nine times in ten. The holder's field names the unit."""
+    """Low, best and high of one quantity, true nine times in ten; its field names the unit."""
 
     low: float
     best: float

@@ -23,14 +23,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.hardware import Gpu
-    from tfdyno.core.workload import Trace
 
 TIMEOUT_S = 900.0  # ResNet-50 takes 10 s, a slow machine with a large model minutes
 AMPLE_MEMORY_BYTES = 4 * 10**12  # nothing is recomputed to save memory
 PACKAGES = ("jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
 PACKAGE = Path(tfdyno.__file__).parent
 CODE = (
-    *("compile", "target", "xla_gpu", "hlo_text", "hlo_library", "hlo_kernels", "hlo_buffers"),
+    *(
+        "compile",
+        "target",
+        "xla_gpu",
+        "hlo_text",
+        "hlo_library",
+        "hlo_fusions",
+        "hlo_kernels",
+        "hlo_buffers",
+    ),
     *("hlo_plan", "kernels", "layers", "live_bytes", "stablehlo"),
 )
 """Modules of ``runtime`` that decide what a program says."""
@@ -89,22 +97,10 @@ def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) 
     return _stored(default_cache().root / "serving" / key)
 
 
-def distinct_key(trace: Trace, family: str, *, attention: bool) -> str:
-    """The same text for families that get the same program of this trace.
-
-    Args:
-        trace: The traced step.
-        family: Slug of the family.
-        attention: Whether activations are multiplied by activations.
-    """
-    served = served_by(family, policy=trace.policy, attention=attention)
-    return f"{trace.stablehlo_sha256}/{served}"
-
-
 def _check(family: str, batch_size: int | None, real: bool) -> None:
     chosen = family_named(family)
     if not chosen.supported:
-        what = f"compute capability {family} cannot be compiled for on this machine"
+        what = f"compute capability {family} cannot be compiled for"
         raise ToolError(what, why=chosen.reason)
     if real and not batch_size:
         raise UsageError("a real compile needs a batch size")

@@ -37,7 +37,7 @@ def kernel_seconds(
     compute = (table.executed_flops @ at) * (rates.s_per_flop[0] / how.library)[index]
     memory = (table.traffic_bytes @ at) * (rates.s_per_byte[0] * traffic)[index]
     memory += (table.extra_bytes @ at) * (rates.s_per_extra_byte[0] * traffic)[index]
-    launch = table.launches * constants["t_launch"]
+    launch = table.launches * how.launches * constants["t_launch"]
     return np.asarray(compute + memory + launch)
 
 

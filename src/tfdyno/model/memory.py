@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -38,19 +39,18 @@ def predict_memory(
     """Predict what one step holds on a card.
 
         peak   = plan(batch) * route * execution + workspaces
-        device = peak * (1 + slack) + context
+        device = peak + peak * slack + context
 
-    Bytes throughout. The low and high ends take the low and high ends of every constant.
+    Bytes throughout. The ends of the range add the constants' uncertainties as independent ones,
+    by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
     """
     plan = program.buffers.peak_at(batch_size)
     route = _range(model, f"peak_{program.route}")
     name = EXECUTION_FACTOR.get(execution)
     unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
     cublas, cudnn = workspaces(program, model)
-    peak = Interval(
-        low=plan * route.low * unfused.low + cublas.low + cudnn.low,
-        best=plan * route.best * unfused.best + cublas.best + cudnn.best,
-        high=plan * route.high * unfused.high + cublas.high + cudnn.high,
+    peak = _sum(
+        route.times(plan * unfused.best), _spread(unfused, plan * route.best), cublas, cudnn
     )
     context = _range(model, f"context_{_generation(gpu)}")
     slack = _range(model, "allocator_slack")
@@ -64,11 +64,7 @@ def predict_memory(
         peak_bytes=peak,
         parts_bytes=parts,
         context_bytes=context.best,
-        device_bytes=Interval(
-            low=peak.low * (1.0 + slack.low) + context.low,
-            best=peak.best * (1.0 + slack.best) + context.best,
-            high=peak.high * (1.0 + slack.high) + context.high,
-        ),
+        device_bytes=_sum(peak, slack.times(peak.best), context),
     )
 
 
@@ -129,6 +125,19 @@ def workspaces(program: Program, model: MemoryModel) -> tuple[Interval, Interval
         _range(model, "workspace_cublas") if cublas else NOTHING,
         _range(model, "workspace_cudnn") if "convolution" in kinds else NOTHING,
     )
+
+
+def _sum(*parts: Interval) -> Interval:
+    """The sum of independent amounts."""
+    best = sum(part.best for part in parts)
+    below = math.hypot(*(part.best - part.low for part in parts))
+    above = math.hypot(*(part.high - part.best for part in parts))
+    return Interval(low=max(0.0, best - below), best=best, high=best + above)
+
+
+def _spread(factor: Interval, amount: float) -> Interval:
+    """Only the uncertainty of a factor that another amount already contains."""
+    return factor.times(amount).plus(-factor.best * amount)
 
 
 def _range(model: MemoryModel, name: str) -> Interval:

@@ -47,8 +47,10 @@ class Factors:
     """Traffic of fusions: what is not fused is read and written again."""
     library: Number
     """Rate of library kernels (layout, autotuning)."""
+    launches: Number
+    """Launches for each of the XLA program."""
     host_s: Number
-    """Host time per kernel."""
+    """Host time per kernel of the XLA program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,22 +68,25 @@ def factors(setting: Setting, constants: Constants) -> Factors:
     mode = setting.mode
     if setting.execution == "xla":
         if mode == "train":
-            return Factors(fusion=1.0, library=1.0, host_s=constants["host_xla"])
+            return Factors(fusion=1.0, library=1.0, launches=1.0, host_s=constants["host_xla"])
         return Factors(
             fusion=constants["xla_fusion_infer"],
             library=constants["xla_library_infer"],
+            launches=1.0,
             host_s=constants["host_xla"],
         )
     if setting.execution == "graph":
         return Factors(
             fusion=constants[f"graph_fusion_{mode}"],
             library=constants[f"graph_library_{mode}"],
+            launches=constants["graph_launches"],
             host_s=constants["host_graph"],
         )
     model = "transformer" if setting.transformer else "cnn"
     return Factors(
         fusion=constants[f"torch_fusion_{model}_{mode}"],
         library=constants[f"torch_library_{mode}"],
+        launches=constants["torch_launches"],
         host_s=constants["host_torch"],
     )
 
@@ -91,7 +96,7 @@ def step_time(
 ) -> StepTime:
     """Sum the kernels of a step.
 
-        device = sum(launches * t_launch + FLOPs * s_per_flop + bytes * s_per_byte)
+        device = sum(launches * factor * t_launch + FLOPs * s_per_flop + bytes * s_per_byte)
         step   = (device^4 + (launches * host)^4)^(1/4) + t_step
 
     Args:
@@ -112,7 +117,7 @@ def step_time(
     memory_by_class = memory_by_class + work.extra_bytes * rates.s_per_extra_byte
     memory = np.sum(memory_by_class * traffic, axis=-1)
     launches = np.sum(work.launches, axis=-1)
-    device = compute + memory + launches * constants["t_launch"]
+    device = compute + memory + launches * how.launches * constants["t_launch"]
     host = launches * how.host_s
     both = (device**HOST_FLOOR_POWER + host**HOST_FLOOR_POWER) ** (1.0 / HOST_FLOOR_POWER)
     step = both + constants["t_step"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,9 @@ def baked_batch(model: Any) -> int:  # noqa: ANN401
 def dimensions(model: Any, batch: Batch) -> set[int]:  # noqa: ANN401
     """All sizes in the model that the batch must not share a prime with."""
     found = {size for leaf in leaves((batch.x, batch.y)) for size in leaf.shape if size}
-    for variable in model.variables:
-        found.update(variable.shape)
+    with contextlib.suppress(ValueError):  # Keras 2: not made before the first step
+        for variable in model.variables:
+            found.update(variable.shape)
     for layer in model._flatten_layers():
         for node in getattr(layer, "_inbound_nodes", ()):
             made = node.output_tensors

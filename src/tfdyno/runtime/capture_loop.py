@@ -32,8 +32,19 @@ class LoopCaptured(BaseException):
         self.function, self.arguments, self.named = function, arguments, named
 
 
-class LoopInside(BaseException):
-    """The function that takes gradients runs over the whole dataset: it has no single step."""
+class _NoStep(BaseException):
+    """The script trains, but not by steps that can be traced; ends the script as well."""
+
+    def __init__(self, reason: UsageError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+INSIDE = UsageError(
+    "the loop over the dataset is inside the tf.function",
+    why="it is one program for a whole epoch, not a step",
+    remedy="move what is done with one batch into a tf.function of its own",
+)
 
 
 class LoopWatch:
@@ -57,9 +68,9 @@ class LoopWatch:
             self.with_dataset.add(key)
 
     def gradient(self) -> None:
-        """Note that a tape was asked for gradients; raises ``LoopInside`` where no step can be."""
+        """Note that a tape was asked for gradients; ends the script where there can be no step."""
         if self.with_dataset.intersection(self.active):
-            raise LoopInside
+            raise _NoStep(INSIDE)
         if self.active:
             self.with_gradient.update(self.active)
         elif tf.executing_eagerly():
@@ -68,13 +79,15 @@ class LoopWatch:
 
 @contextlib.contextmanager
 def watching(watch: LoopWatch) -> Iterator[None]:
-    """Watch ``tf.function`` and ``tf.GradientTape`` while the script runs.
+    """Watch functions, tapes and strategies while the script runs.
 
     Raises:
-        UsageError: The loop over the data is inside the function that takes gradients.
+        UsageError: The loop over the data is inside the function that takes gradients, or a
+            strategy runs on several devices.
     """
     function_type, tape_type = type(tf.function(lambda: None)), tf.GradientTape
-    call, gradient = function_type.__call__, tape_type.gradient
+    strategy_type = tf.distribute.Strategy
+    call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
 
     def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         watch.called(self, arguments, named)
@@ -88,14 +101,24 @@ def watching(watch: LoopWatch) -> Iterator[None]:
         watch.gradient()
         return gradient(self, *arguments, **named)
 
+    def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        _check_replicas(self.num_replicas_in_sync)
+        return run(self, *arguments, **named)
+
     function_type.__call__, tape_type.gradient = watched_call, watched_gradient
+    strategy_type.run = watched_run
     try:
         yield
-    except LoopInside:
-        raise UsageError(
-            "the loop over the dataset is inside the tf.function",
-            why="it is one program for a whole epoch, not a step",
-            remedy="move what is done with one batch into a tf.function of its own",
-        ) from None
+    except _NoStep as end:
+        raise end.reason from None
     finally:
         function_type.__call__, tape_type.gradient = call, gradient
+        strategy_type.run = run
+
+
+def _check_replicas(count: int) -> None:
+    if count > 1:
+        what = f"the loop runs on {count} devices by a tf.distribute strategy"
+        why = "the step of a loop of your own is traced for one device"
+        remedy = f"run it on one device and ask for --replicas {count}"
+        raise _NoStep(UsageError(what, why=why, remedy=remedy))

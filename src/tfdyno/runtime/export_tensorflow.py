@@ -6,21 +6,27 @@ shapes), the step itself is never run: it is traced for the CPU and stops at HLO
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
 )
 """In the name of a variable that an optimizer made (Keras 3: words, Keras 2: one-letter scopes)."""
+
+UNKNOWN = re.compile(r"(\w+) \(No registered")
+"""An operation in TensorFlow's message about those that XLA does not know."""
+OPEN_SIZE = frozenset({"Unique", "UniqueV2", "Where"})
+EARLIER = "do that part in the dataset, before the step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,64 +53,104 @@ def export(
     step: Callable[..., Any],
     arguments: Sequence[Any],
     roles: Sequence[str],
-    variables: Variables,
+    sort: Callable[[Sequence[Any]], Variables],
     *,
     autograph: bool = False,
 ) -> Exported:
     """Lower ``step(*arguments)`` to HLO.
 
     Args:
-        step: A Python function of tensors that uses TensorFlow variables.
+        step: A Python function of tensors that uses TensorFlow variables, or makes them.
         arguments: Nested structures of ``tf.TensorSpec`` with full shapes.
         roles: For each argument the role of its tensors: input, target, sample_weight.
-        variables: The variables that the step may read or assign.
+        sort: Says which part each of the variables plays that the step reads or assigns.
         autograph: Whether Python's ``if`` and ``for`` over tensors become part of the program.
 
     Raises:
-        UsageError: The step uses an operation that XLA cannot compile (strings, unknown shapes).
+        UsageError: The step uses an operation that XLA cannot compile: strings, tables, Python.
         ToolError: TensorFlow fails otherwise.
     """
-    compiled = tf.function(step, jit_compile=True, autograph=autograph)
+    flat = tf.nest.flatten(list(arguments))
+
+    def flat_step(*tensors: Any) -> Any:  # noqa: ANN401  (HLO is made for flat arguments only)
+        return step(*tf.nest.pack_sequence_as(list(arguments), tensors))
+
+    def traced() -> tuple[Any, Any]:
+        function = tf.function(flat_step, jit_compile=True, autograph=autograph)
+        return function, function.get_concrete_function(*flat)
+
     try:
-        concrete = compiled.get_concrete_function(*arguments)
+        compiled, concrete = traced()
+        if _has_open_size(concrete):
+            with _dense_gradients():
+                compiled, concrete = traced()
+        variables = sort(concrete.graph.variables)
+        captured = tuple(_captured(concrete, variables))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lower = compiled.experimental_get_compiler_ir(*arguments)
+            lower = compiled.experimental_get_compiler_ir(*flat)
             hlo = lower(stage="hlo_serialized", device_name="/device:CPU:0")
-    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
-        raise UsageError("XLA cannot compile this step", why=_first_line(error)) from None
-    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
-        why = f"{type(error).__name__}: {_first_line(error)}"
-        raise ToolError("TensorFlow cannot trace this step", why=why) from None
-    tensors = (
-        *_given(arguments, roles),
-        *_captured(concrete, variables),
-    )
+    except (
+        *(tf.errors.InvalidArgumentError, tf.errors.UnimplementedError),
+        *(TypeError, ValueError, RuntimeError, AttributeError),
+    ) as error:
+        raise _refusal(error) from None
     trainable = _elements(variables.weights)
     return Exported(
         hlo=hlo,
-        tensors=tensors,
+        tensors=(*_given(arguments, roles), *captured),
         parameter_count=trainable + _elements(variables.state),
         trainable_parameter_count=trainable,
     )
 
 
-def variables_of(model: Any) -> Variables:  # noqa: ANN401  (Keras is not imported here)
-    """Weights, other state and optimizer slots of a Keras model (Keras 3 or tf.keras 2)."""
-    weights = [_resource(v) for v in model.trainable_variables]
-    slots_of = getattr(getattr(model, "optimizer", None), "variables", ())
-    slots = [_resource(v) for v in (slots_of() if callable(slots_of) else slots_of)]
-    taken = {id(v) for v in (*weights, *slots)}
-    others = [_resource(v) for v in model.variables]
-    state = [v for v in others if id(v) not in taken]
-    return Variables(weights=weights, state=state, optimizer=slots)
+def _has_open_size(concrete: Any) -> bool:  # noqa: ANN401
+    """Whether an operation returns as many elements as the data decide."""
+    graph = concrete.graph.as_graph_def()
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    return any(node.op in OPEN_SIZE for node in nodes)
+
+
+@contextlib.contextmanager
+def _dense_gradients() -> Iterator[None]:
+    """Gradients of embeddings as whole tables, as the JAX path has them.
+
+    Optimizers bring sparse ones together by token, and how many tokens differ is not known before
+    the data is: a program with such sizes cannot be read.
+    """
+    gradient = tf.GradientTape.gradient
+
+    def dense(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        found = gradient(*arguments, **named)
+        return tf.nest.map_structure(lambda g: g if g is None else tf.convert_to_tensor(g), found)
+
+    tf.GradientTape.gradient = dense
+    try:
+        yield
+    finally:
+        tf.GradientTape.gradient = gradient
+
+
+def split_by_model(model: Any) -> Callable[[Sequence[Any]], Variables]:  # noqa: ANN401
+    """Sort by what a Keras model says of its variables, by name those that it does not know."""
+
+    def sort(used: Sequence[Any]) -> Variables:
+        weights = [_resource(v) for v in model.trainable_variables]
+        slots_of = getattr(getattr(model, "optimizer", None), "variables", ())
+        slots = [_resource(v) for v in (slots_of() if callable(slots_of) else slots_of)]
+        state = [_resource(v) for v in model.non_trainable_variables]
+        known = {id(v.handle) for v in (*weights, *slots, *state)}
+        others = split_by_name(v for v in used if id(v.handle) not in known)
+        return Variables(weights=weights, state=state, optimizer=[*slots, *others.optimizer])
+
+    return sort
 
 
 def split_by_name(variables: Iterable[Any]) -> Variables:
-    """Sort the variables that a hand-written step captures.
+    """Sort the variables that a hand-written step uses.
 
-    A trainable variable is a weight; of the others those that look like an optimizer's slots go to
-    the optimizer, the rest is state.
+    Those that look like an optimizer's slots go to the optimizer; of the others a trainable
+    variable is a weight, the rest is state.
     """
     weights, state, slots = [], [], []
     for variable in variables:
@@ -115,14 +161,6 @@ def split_by_name(variables: Iterable[Any]) -> Variables:
         else:
             state.append(variable)
     return Variables(weights=weights, state=state, optimizer=slots)
-
-
-def variables_used(
-    step: Callable[..., Any], arguments: Sequence[Any], *, autograph: bool
-) -> tuple[Any, ...]:
-    """The variables that a step reads or assigns; those that it creates are created."""
-    concrete = tf.function(step, autograph=autograph).get_concrete_function(*arguments)
-    return tuple(concrete.graph.variables)
 
 
 def _resource(variable: Any) -> Any:  # noqa: ANN401
@@ -150,7 +188,11 @@ def _captured(concrete: Any, variables: Variables) -> Iterable[dict[str, Any]]: 
             yield _row("constant", "constant", tensor.shape, tensor.dtype)
             continue
         if (variable := known.get(id(tensor))) is None:
-            raise UsageError("the step uses a table or iterator that XLA cannot compile")
+            raise UsageError(
+                "the step reads a lookup table or an iterator",
+                why="XLA compiles variables and tensors only",
+                remedy=EARLIER,
+            )
         yield _row(_name(variable), roles.get(id(tensor), "state"), variable.shape, variable.dtype)
 
 
@@ -167,6 +209,17 @@ def _row(name: str, role: str, shape: Any, dtype: Any) -> dict[str, Any]:  # noq
         "dtype": dtype.name,
         "bytes": math.prod(sizes) * dtype.size,
     }
+
+
+def _refusal(error: Exception) -> TfdynoError:
+    """What TensorFlow means when it refuses a step, in one sentence."""
+    if operations := sorted(set(UNKNOWN.findall(str(error)))):
+        why = f"it uses {', '.join(operations)}, which exists outside of XLA only"
+        return UsageError("XLA cannot compile this step", why=why, remedy=EARLIER)
+    why = f"{type(error).__name__}: {_first_line(error)}"
+    if isinstance(error, tf.errors.OpError):
+        return UsageError("XLA cannot compile this step", why=why)
+    return ToolError("TensorFlow cannot trace this step", why=why)
 
 
 def _first_line(error: BaseException) -> str:

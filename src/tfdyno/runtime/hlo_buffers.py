@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
-from tfdyno.runtime.hlo_kernels import VIEWS, branch_names
+from tfdyno.runtime.hlo_fusions import VIEWS
+from tfdyno.runtime.hlo_kernels import branch_names
 from tfdyno.runtime.hlo_library import scratch_bytes
 from tfdyno.runtime.hlo_text import Computation, HloModule, Instruction, Shape, Type, leaves
 

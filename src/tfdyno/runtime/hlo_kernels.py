@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Kernel, KernelKind, Phase
+from tfdyno.runtime.hlo_fusions import (
+    UPDATES,
+    fusion_kind,
+    shapes_computed,
+    shapes_read,
+    shapes_written,
+    windows,
+)
 from tfdyno.runtime.hlo_library import LibraryCall, dot, library_call, scratch_bytes
 from tfdyno.runtime.hlo_text import Computation, HloModule, Instruction, Shape, leaves
 from tfdyno.runtime.layers import layer_of, phase_of
@@ -29,9 +37,6 @@ FREE = frozenset({
     "recv-done",
 })  # fmt: skip
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
-SLICES = frozenset({"slice", "dynamic-slice", "gather"})
-UPDATES = frozenset({"dynamic-update-slice", "scatter"})
-VIEWS = frozenset({"bitcast", "reshape", "get-tuple-element"})
 PLAIN: dict[str, KernelKind] = {
     "copy": "copy", "copy-start": "copy", "transpose": "transpose", "sort": "sort", "rng": "random",
     "rng-bit-generator": "random", "rng-get-and-update-state": "random", "gather": "gather",
@@ -89,7 +94,7 @@ class KernelReader:
         operands = operand_shapes(computation, instruction)
         inside = self.module.computations.get(instruction.calls)
         fused = inside if instruction.opcode == "fusion" else None
-        work = _work(instruction, operands, fused, phase)
+        work = _work(instruction, operands, fused, phase, self.sizes)
         kind = work.kind if work else _kind(instruction, fused)
         base = Kernel(
             kind=kind,
@@ -103,8 +108,8 @@ class KernelReader:
         )
         if work:
             return self._with_work(base, work)
-        window = _windows(fused) if kind in ("window", "scan") else {}
-        return replace(base, dims=window)
+        window = windows(fused) if fused and kind in ("window", "scan") else {}
+        return replace(base, dims=window, flops=self._computed(fused))
 
     def _with_work(self, kernel: Kernel, work: LibraryCall) -> Kernel:
         grow = ("m", "n", "k", "batch") if work.kind == "gemm" else ("n",)
@@ -120,26 +125,22 @@ class KernelReader:
     def _read(
         self, instruction: Instruction, operands: list[Shape], fused: Computation | None
     ) -> Scaled:
-        if fused is None:
-            skipped = operands[1:] if instruction.opcode in UPDATES else operands
-            return self._total(skipped)
-        parts: list[Shape] = []
-        for parameter in fused.parameters():
-            parts += _really_read(fused, parameter)
-        return self._total(parts)
+        if fused is not None:
+            return self._total(shapes_read(fused))
+        return self._total(operands[1:] if instruction.opcode in UPDATES else operands)
 
     def _written(self, instruction: Instruction, fused: Computation | None) -> Scaled:
+        if fused is not None:
+            return self._total(shapes_written(fused))
+        if instruction.opcode == "dynamic-update-slice":
+            return Scaled()
         results = list(leaves(instruction.type))
-        if fused is None:
-            if instruction.opcode == "dynamic-update-slice":
-                return Scaled()
-            return self._total(results[:-1] if scratch_bytes(instruction) else results)
-        root = fused.root
-        names = root.operands if root.opcode == "tuple" else (root.name,)
-        written: list[Shape] = []
-        for name in names:
-            written += _written_by(fused, _origin(fused, name))
-        return self._total(written)
+        return self._total(results[:-1] if scratch_bytes(instruction) else results)
+
+    def _computed(self, fused: Computation | None) -> Scaled:
+        shapes = shapes_computed(fused) if fused else []
+        amounts = (self.sizes.scaled(shape.elements, shape.elements) for shape in shapes)
+        return sum(amounts, start=Scaled())
 
     def _total(self, shapes: list[Shape]) -> Scaled:
         amounts = (self.sizes.scaled(shape.bytes, shape.elements) for shape in shapes)
@@ -177,28 +178,25 @@ def location_of(module: HloModule, instruction: Instruction) -> str:
 
 def _kind(instruction: Instruction, fused: Computation | None) -> KernelKind:
     opcode = instruction.opcode
+    if fused is not None:
+        return fusion_kind(fused, instruction.attribute("kind"))
     if opcode.startswith(COLLECTIVES):
         return "collective"
     if opcode == "custom-call":
         target = instruction.attribute("custom_call_target")
         return next((kind for part, kind in TARGETS if part in target), "other")
-    if fused is None:
-        return PLAIN.get(opcode, "loop")
-    ops = {each.opcode for each in fused.instructions.values()}
-    if "reduce-window" in ops:
-        return "scan" if _is_scan(fused) else "reduce" if "reduce" in ops else "window"
-    if "reduce" in ops:
-        return "reduce"
-    if "transpose" in ops and instruction.attribute("kind") == "kInput":
-        return "transpose"
-    return "scatter" if "scatter" in ops else "loop"
+    return PLAIN.get(opcode, "loop")
 
 
 def _work(
-    instruction: Instruction, operands: list[Shape], fused: Computation | None, phase: Phase
+    instruction: Instruction,
+    operands: list[Shape],
+    fused: Computation | None,
+    phase: Phase,
+    sizes: Sizes,
 ) -> LibraryCall | None:
     if fused is None:
-        return library_call(instruction, operands, phase)
+        return library_call(instruction, operands, phase, sizes)
     products = [each for each in fused.instructions.values() if each.opcode == "dot"]
     if not products:
         return None
@@ -212,74 +210,6 @@ def _dtype(instruction: Instruction, operands: list[Shape]) -> str:
         return operands[0].dtype
     results = leaves(instruction.type)
     return floats[0] if floats else results[0].dtype if results else "f32"
-
-
-def _really_read(fused: Computation, parameter: Instruction) -> list[Shape]:
-    """What a fusion reads of an operand: only slices where it slices, nothing it overwrites."""
-    read: list[Shape] = []
-    for user, operand in _users(fused, parameter.name):
-        if user.opcode in SLICES and user.operands[0] == operand:
-            read += leaves(user.type)
-        elif user.opcode not in UPDATES or user.operands[0] != operand:
-            return list(leaves(parameter.type))
-    whole = leaves(parameter.type)
-    return read if sum(s.bytes for s in read) < sum(s.bytes for s in whole) else list(whole)
-
-
-def _users(fused: Computation, name: str) -> Iterator[tuple[Instruction, str]]:
-    """Instructions that read a value, views passed through, with the operand they read it by."""
-    for user in fused.instructions.values():
-        if name in user.operands:
-            if user.opcode in VIEWS and user.name not in fused.roots:
-                yield from _users(fused, user.name)
-            else:
-                yield user, name
-
-
-def _origin(fused: Computation, name: str) -> Instruction:
-    """The instruction behind the views of a result."""
-    instruction = fused.instructions[name]
-    while instruction.opcode in VIEWS and instruction.operands:
-        instruction = fused.instructions[instruction.operands[0]]
-    return instruction
-
-
-def _written_by(fused: Computation, root: Instruction) -> list[Shape]:
-    """Only the update of an update in place; a scatter reads and writes its updates."""
-    if root.opcode == "dynamic-update-slice":
-        return list(leaves(fused.instructions[root.operands[1]].type))
-    if root.opcode == "scatter":
-        updates = leaves(fused.instructions[root.operands[-1]].type)
-        return [*updates, *updates]
-    return list(leaves(root.type))
-
-
-def _windows(fused: Computation | None) -> dict[str, tuple[int, ...]]:
-    """Window and stride of the pooling with the largest overlap inside a fusion."""
-    found: list[tuple[float, dict[str, tuple[int, ...]]]] = []
-    for each in fused.instructions.values() if fused else ():
-        if each.opcode == "reduce-window":
-            size = _sizes(each, "size")
-            stride = _sizes(each, "stride") or (1,) * len(size)
-            found.append((prod(size) / prod(stride), {"window": size, "stride": stride}))
-    return max(found, key=lambda pair: pair[0])[1] if found else {}
-
-
-def _is_scan(fused: Computation) -> bool:
-    """Whether a window reaches from each element to the start of its row: a cumulative sum."""
-    for each in fused.instructions.values():
-        if each.opcode == "reduce-window" and not _sizes(each, "stride"):
-            pads = re.search(r"pad=([\d_x]+)", each.group("window"))
-            low = [int(p.split("_")[0]) for p in pads[1].split("x")] if pads else []
-            size = _sizes(each, "size")
-            if max(size) > 3 and low == [extent - 1 for extent in size]:
-                return True
-    return False
-
-
-def _sizes(instruction: Instruction, key: str) -> tuple[int, ...]:
-    match = re.search(rf"{key}=([\dx]+)", instruction.group("window"))
-    return tuple(int(size) for size in match[1].split("x")) if match else ()
 
 
 def _repeated(kernel: Kernel, trips: int) -> Kernel:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 from tfdyno.core.program import Direction, KernelKind, Phase
 from tfdyno.runtime.hlo_text import Instruction, Shape, leaves
+
+if TYPE_CHECKING:
+    from tfdyno.runtime.kernels import Sizes
 
 CONVOLUTION = "__cudnn$conv"
 PRODUCTS = ("__cublas$lt$matmul", "__cublas$gemm")
@@ -26,12 +30,12 @@ class LibraryCall:
 
 
 def library_call(
-    instruction: Instruction, operands: list[Shape], phase: Phase
+    instruction: Instruction, operands: list[Shape], phase: Phase, sizes: Sizes
 ) -> LibraryCall | None:
     """The work of a custom call to cuDNN or cuBLAS; None for every other instruction."""
     target = instruction.attribute("custom_call_target").strip('"')
     if target.startswith(CONVOLUTION) and len(operands) >= 2:
-        return _convolution(instruction, operands, target, phase)
+        return _convolution(instruction, operands, target, phase, sizes)
     if target.startswith(PRODUCTS) and len(operands) >= 2:
         contract, batch = _product_dims(instruction.attributes)
         return matrix_product(operands[0], operands[1], contract, batch)
@@ -91,39 +95,48 @@ def _product_dims(
 
 
 def _convolution(
-    instruction: Instruction, operands: list[Shape], target: str, phase: Phase
+    instruction: Instruction, operands: list[Shape], target: str, phase: Phase, sizes: Sizes
 ) -> LibraryCall:
-    """Forward geometry, whichever of the three passes it is.
+    """What the call itself computes, told as the pass of the forward convolution that it is.
 
-    ``2 * batch * spatial(forward output) * prod(kernel)``, kernels of a grouped convolution being
-    small already. A backward pass through a convolution of stride 1 often arrives as a forward call
-    on the gradient: there data and output change places.
+    ``2 * batch * spatial(output) * prod(kernel)``; kernels of a grouped convolution are small
+    already, and zeros that XLA put between the elements of a gradient are computed with.
     """
-    result = leaves(instruction.type)[0]
-    stride = _window(instruction, "stride")
+    data, kernel, output = operands[0], operands[1], leaves(instruction.type)[0]
     direction: Direction = "forward"
-    data, kernel, output = operands[0], operands[1], result
     if "BackwardFilter" in target:
-        data, kernel, output, direction = operands[0], result, operands[1], "weight_gradient"
+        data, kernel, output, direction = operands[0], output, operands[1], "weight_gradient"
     elif "BackwardInput" in target:
-        data, kernel, output, direction = result, operands[1], operands[0], "input_gradient"
+        data, kernel, output, direction = output, operands[1], operands[0], "input_gradient"
     labels = [_label(part) for part in re.split("_|->", instruction.attribute("dim_labels"))]
     n, cin, x = _dims(data, labels[0], "bf")
-    cout, _, window = _dims(kernel, labels[1], "oi")
+    cout, inner, window = _dims(kernel, labels[1], "oi")
     y = _dims(output, labels[2], "bf")[2]
-    if direction == "forward" and phase == "backward" and max(stride, default=1) == 1:
-        direction, cin, cout, x, y = "input_gradient", cout, cin, y, x
+    flops = 2 * n * prod(y) * kernel.elements
+    stride = _window(instruction, "stride") or (1,) * len(window)
+    if direction == "forward" and phase == "backward":
+        if _sums_over_batch(kernel, window, y, sizes):
+            direction, n, cin, window, y = "weight_gradient", inner, n, y, window
+        elif max(stride, default=1) == 1:
+            direction, cin, cout, x, y = "input_gradient", cout, cin, y, x
     dims = {
         "n": (n,),
         "cin": (cin,),
         "cout": (cout,),
         "groups": (int(instruction.attribute("feature_group_count") or 1),),
         "window": window,
-        "stride": stride or (1,) * len(window),
+        "stride": stride,
         "input": x,
         "output": y,
     }
-    return LibraryCall("convolution", 2 * n * prod(y) * kernel.elements, direction, dims)
+    return LibraryCall("convolution", flops, direction, dims)
+
+
+def _sums_over_batch(
+    kernel: Shape, window: tuple[int, ...], output: tuple[int, ...], sizes: Sizes
+) -> bool:
+    """Whether a forward call in the backward pass is a weight gradient: a batch is its kernel."""
+    return sizes.grows(kernel.elements) if sizes.marker else prod(window) > prod(output)
 
 
 def _dims(shape: Shape, label: dict[str, int], names: str) -> tuple[int, int, tuple[int, ...]]:

@@ -25,7 +25,7 @@ def load_config(path: Path, *, allow_unsafe: bool) -> Any:  # noqa: ANN401
         raise UsageError(
             f"{path} holds a lambda",
             why="loading it runs code from the file",
-            remedy="allow it with --allow-unsafe only if you trust where the file comes from",
+            remedy="allow it with --unsafe only if you trust where the file comes from",
         )
     import keras
 

@@ -178,7 +178,10 @@ class KernelMaker:
             if node.op in CHEAP:
                 continue
             reduces = node.op in {"reduce", "reduce_window", "select_window"}
-            value = self.graph.values[node.operands[0] if reduces else node.results[0]]
+            counted = node.operands[0] if reduces else node.results[0]
+            if node.op in IN_PLACE:  # only what is written into the other operand is computed
+                counted = node.operands[IN_PLACE[node.op][0]]
+            value = self.graph.values[counted]
             total += self.sizes.scaled(value.elements, value.elements)
         return total
 

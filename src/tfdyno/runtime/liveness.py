@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
@@ -17,6 +16,8 @@ from tfdyno.core.program import Buffer, BufferPlan
 from tfdyno.runtime.graph import INPUT_ROLES, Graph, TensorType, depends_on_roles
 from tfdyno.runtime.launch import LIBRARY, WHOLE, Fusion, Launch, results_of
 from tfdyno.runtime.layers import layer_of, phase_of
+from tfdyno.runtime.live_bytes import curve, live_bytes
+from tfdyno.runtime.live_bytes import envelope as hull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import TensorSpec
     from tfdyno.runtime.kernels import Sizes
 
-CURVE_POINTS = 200
 LARGEST = 10
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
 DONATED = frozenset({"weight", "state", "optimizer"})
@@ -48,14 +48,14 @@ def buffer_plan(
     """Arguments, outputs and temporaries of a step, with the peak and what is alive at it."""
     aliased, fresh = _outputs(graph, tensors, mode)
     spans = _spans(graph, fusion, sizes, aliased | fresh)
-    live = _live(spans, len(fusion.launches))
+    live = live_bytes(spans, len(fusion.launches))
     at = max(range(len(live)), key=lambda step: live[step].at(sizes.batch_size), default=0)
     temporary = live[at] if live else Scaled()
     argument = _sum(_size(graph, sizes, value) for value in graph.arguments)
     output = _sum(_size(graph, sizes, value) for value in graph.outputs)
     reused = _sum(_size(graph, sizes, value) for value in graph.outputs if value in aliased)
     resident = _sum((argument, output, _times(reused, -1)))
-    envelope = tuple(_sum((resident, line)) for line in _envelope(live))
+    envelope = tuple(_sum((resident, line)) for line in hull(live))
     held = _resident_buffers(graph, sizes, tensors, fresh)
     held += _temporary_buffers(graph, sizes, tensors, [s for s in spans if s.start <= at <= s.end])
     largest = sorted(held, key=lambda buffer: -buffer.bytes.at(sizes.batch_size))[:LARGEST]
@@ -69,7 +69,7 @@ def buffer_plan(
             part: _sum(buffer.bytes for buffer in held if buffer.part == part) for part in PARTS
         },
         largest=tuple(largest),
-        live_curve=_curve(live, resident, sizes.batch_size),
+        live_curve=curve(live, resident, sizes.batch_size),
         envelope=envelope,
     )
 
@@ -160,38 +160,6 @@ def _reuse(
                 over.end = step - 1
 
 
-def _live(spans: list[_Span], steps: int) -> list[Scaled]:
-    """Bytes of temporaries during each launch."""
-    fixed, growing = [0.0] * (steps + 1), [0.0] * (steps + 1)
-    for span in spans:
-        fixed[span.start] += span.size.fixed
-        fixed[span.end + 1] -= span.size.fixed
-        growing[span.start] += span.size.per_sample
-        growing[span.end + 1] -= span.size.per_sample
-    totals = zip(accumulate(fixed), accumulate(growing), strict=True)
-    return [Scaled(fixed=a, per_sample=b) for a, b in totals][:steps]
-
-
-def _envelope(live: list[Scaled]) -> list[Scaled]:
-    """The moments that can be the peak at some batch: the upper hull of lines over the batch."""
-    hull: list[Scaled] = []
-    for line in sorted(live, key=lambda item: (item.per_sample, item.fixed)):
-        while hull and (hull[-1].fixed <= line.fixed or _hidden(hull, line)):
-            hull.pop()
-        hull.append(line)
-    return hull
-
-
-def _hidden(hull: list[Scaled], line: Scaled) -> bool:
-    """Whether the last line of the hull is nowhere above its neighbours."""
-    if len(hull) < 2:
-        return False
-    before, middle = hull[-2], hull[-1]
-    return (line.fixed - before.fixed) * (middle.per_sample - before.per_sample) >= (
-        middle.fixed - before.fixed
-    ) * (line.per_sample - before.per_sample)
-
-
 def _resident_buffers(
     graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...], fresh: set[int]
 ) -> list[Buffer]:
@@ -230,18 +198,6 @@ def _buffer(graph: Graph, sizes: Sizes, value: int, name: str, layer: str, part:
     kind = graph.values[value].type
     size = _size(graph, sizes, value)
     return Buffer(name=name, layer=layer, part=part, dtype=kind.dtype, shape=kind.shape, bytes=size)
-
-
-def _curve(
-    live: list[Scaled], resident: Scaled, batch_size: int
-) -> tuple[tuple[float, float], ...]:
-    """The highest live bytes of each of at most ``CURVE_POINTS`` stretches of the step."""
-    total = [line.at(batch_size) + resident.at(batch_size) for line in live]
-    width = max(1, -(-len(total) // CURVE_POINTS))
-    last = max(1, len(total) - 1)
-    return tuple(
-        (start / last, max(total[start : start + width])) for start in range(0, len(total), width)
-    )
 
 
 def _size(graph: Graph, sizes: Sizes, value: int) -> Scaled:

@@ -54,7 +54,7 @@ def loop_step(function: Any, arguments: Sequence[Any], named: Mapping[str, Any])
         named: Its keyword arguments.
 
     Raises:
-        UsageError: An argument has strings, or a size that differs from batch to batch.
+        UsageError: An argument has strings.
     """
     python = getattr(function, "python_function", function)
     given = [_opened(value) for value in (*arguments, *named.values())]
@@ -101,9 +101,9 @@ _MARK = "tfdyno: the next batch of an iterator"
 
 
 def _opened(value: Any) -> Any:  # noqa: ANN401
-    """An iterator as a batch of specs; anything else as it is."""
-    if isinstance(value, tf.data.Iterator):
-        return {_MARK: value.element_spec}
+    """An iterator as its next batch; anything else as it is."""
+    if isinstance(value, tf.data.Iterator | tf.distribute.DistributedIterator):
+        value = {_MARK: next(value)}
     return value
 
 
@@ -113,7 +113,7 @@ def _closed(value: Any) -> Any:  # noqa: ANN401
 
 
 def _is_tensor(value: Any) -> bool:  # noqa: ANN401
-    """Tensors and arrays differ from call to call; numbers, texts and objects are part of the step."""
+    """Tensors and arrays differ from call to call; numbers, texts and objects do not."""
     if isinstance(value, tf.Variable):
         return False
     return isinstance(value, tf.TensorSpec) or (
@@ -130,12 +130,6 @@ def _spec(value: Any) -> tf.TensorSpec:  # noqa: ANN401
             "the step takes a tensor of strings",
             why="a GPU has no strings",
             remedy="turn them into numbers in the dataset, before the step",
-        )
-    if value.shape.rank is None or None in value.shape.as_list():
-        raise UsageError(
-            f"the step takes batches of the shape {value.shape}",
-            why="None is not known before the data is",
-            remedy="batch with drop_remainder=True and pad to one length",
         )
     return value
 

@@ -6,6 +6,7 @@ step leaves as HLO, which ``runtime.bridge`` reads in tfdyno's environment.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +150,8 @@ def _first_that_works(
         except Exception as error:
             reasons.append(error)
     first = reasons[0]
+    if isinstance(first, UsageError):
+        raise first from None
     if isinstance(first, TfdynoError):
         raise Declined(f"{title} cannot be traced", why=str(first)) from None
     why = f"{type(first).__name__}: {first_line(first)}"
@@ -158,10 +161,10 @@ def _first_that_works(
 
 
 def _sizes(
-    model: Any,
+    model: Any,  # noqa: ANN401
     batch: Batch,
     asked: int | None,
-    own: int,  # noqa: ANN401
+    own: int,
 ) -> list[tuple[int, int]]:
     known, baked = dimensions(model, batch), baked_batch(model)
     if baked:
@@ -172,20 +175,38 @@ def _sizes(
 
 
 def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noqa: ANN401
-    from tfdyno.runtime.export_tensorflow import export, variables_of
+    from tfdyno.runtime.export_tensorflow import export, split_by_model
+    from tfdyno.runtime.keras2 import is_keras2
 
     parts = [_specs(part, size) for part in (batch.x, batch.y, batch.sample_weight)]
     given = [part for part in parts if part is not None]
+    sort, autograph = split_by_model(model), is_keras2()
     if mode == "infer":
-        return export(lambda x: model(x, training=False), given[:1], ROLES[:1], variables_of(model))
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and hasattr(optimizer, "build"):
-        optimizer.build(model.trainable_variables)
+
+        def forward(x: Any) -> Any:  # noqa: ANN401
+            return model(x, training=False)
+
+        return export(forward, given[:1], ROLES[:1], sort, autograph=autograph)
+    _build(model, given[0])
 
     def step(*data: Any) -> Any:  # noqa: ANN401
         return model.train_step(data[0] if len(data) == 1 else data)
 
-    return export(step, given, ROLES[: len(given)], variables_of(model))
+    return export(step, given, ROLES[: len(given)], sort, autograph=autograph)
+
+
+def _build(model: Any, x: Any) -> None:  # noqa: ANN401
+    """Make the weights and the optimizer's slots, where the model can be called by itself."""
+    import tensorflow as tf
+
+    if not model.built:
+        # A model of several networks may have a train_step only: that makes its variables then.
+        with contextlib.suppress(Exception):
+            tf.function(model, autograph=False).get_concrete_function(x)
+    optimizer = getattr(model, "optimizer", None)
+    with contextlib.suppress(ValueError):  # Keras 2: the weights of such a model
+        if hasattr(optimizer, "build") and model.trainable_variables:
+            optimizer.build(model.trainable_variables)
 
 
 def _specs(structure: Any, size: int) -> Any:  # noqa: ANN401
@@ -202,7 +223,7 @@ def _specs(structure: Any, size: int) -> Any:  # noqa: ANN401
 
 def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
     """Export a hand-written step: first at the marker batch, else at the batch it came with."""
-    from tfdyno.runtime.export_tensorflow import export, split_by_name, variables_used
+    from tfdyno.runtime.export_tensorflow import export, split_by_name
 
     sizes = step.dimensions()
     own = [(0, 0)] if step.batch_size else []
@@ -223,8 +244,7 @@ def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
 
     def attempt(size: int, marker: int) -> _Made:
         specs = step.specs(size)
-        used = split_by_name(variables_used(step.function, specs, autograph=step.autograph))
-        exported = export(step.function, specs, roles, used, autograph=step.autograph)
+        exported = export(step.function, specs, roles, split_by_name, autograph=step.autograph)
         batch_size = size or step.batch_size
         return _Made(exported=exported, batch_size=batch_size, marker=marker, about=about)
 

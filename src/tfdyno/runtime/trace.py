@@ -24,6 +24,7 @@ from tfdyno.runtime.environment import files_used, versions
 from tfdyno.runtime.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.keras2 import reason_against_jax
 from tfdyno.runtime.marker import marker_batch, marker_of
+from tfdyno.runtime.recurrent import recurrent_notes
 
 BEGAN = time.perf_counter()
 
@@ -110,7 +111,7 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
         "script_seconds_s": subject.seconds_s,
         "samples_per_epoch": data.samples_per_epoch if data else 0,
         "epochs": data.epochs if data else 0,
-        "warnings": subject.warnings + notes,
+        "warnings": subject.warnings + notes + recurrent_notes(model),
     }
 
 

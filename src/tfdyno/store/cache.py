@@ -13,7 +13,9 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
+
+from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,6 +54,9 @@ class Cache:
 
         Returns:
             A folder that is complete. Read it soon: a later call may remove old entries.
+
+        Raises:
+            UsageError: The cache's folder cannot be written to.
         """
         final = self.root / kind / key
         if not fresh and _usable(final, current):
@@ -65,11 +70,21 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self, kind: str, key: str) -> Iterator[None]:
-        folder = self.root / "locks"
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / f"{kind}-{key}").open("w") as file:
+        with self._lock_file(f"{kind}-{key}") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _lock_file(self, name: str) -> IO[str]:
+        folder = self.root / "locks"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return (folder / name).open("w")
+        except OSError as error:
+            raise UsageError(
+                f"the cache {self.root} cannot be used",
+                why=error.strerror or str(error),
+                remedy="name a folder that you may write to in TFDYNO_CACHE",
+            ) from None
 
     def _fill(self, final: Path, make: Callable[[Path], None]) -> None:
         final.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.view.advice_words import OWNED, card, range_line, terms
-from tfdyno.view.amounts import short_hours, table_usd
+from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.ranking_text import ranking_lines
 from tfdyno.view.text import WIDTH, paint, pairs, wrapped
 
@@ -78,8 +78,11 @@ def _described(candidate: Candidate) -> str:
 
 
 def _costs(candidate: Candidate) -> tuple[str, str]:
-    usd = f"${table_usd(candidate.cost_usd.best)}" if candidate.cost_usd else "no price"
-    return usd, short_hours(candidate.hours.best)
+    hours = short_hours(candidate.hours.best)
+    if candidate.cost_usd is None:
+        return "no price", hours
+    usd = candidate.cost_usd.best
+    return about_usd(usd) if usd < A_CENT_USD else f"${table_usd(usd)}", hours
 
 
 def _section(title: str, changes: Sequence[Change], width: int, colour: bool) -> str:

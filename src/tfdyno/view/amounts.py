@@ -17,6 +17,8 @@ _TIMES_H = (
 )
 _STEPS_S = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (float("inf"), 1.0, "s"))
 GIB = 2.0**30
+A_SECOND_H = 1.0 / 3600.0
+A_CENT_USD = 0.01
 WHOLE_DOLLARS_USD = 10.0
 CENTS_USD = 0.1
 DEARER_TIMES_RATIO = 2.0
@@ -24,6 +26,8 @@ DEARER_TIMES_RATIO = 2.0
 
 def about_hours(hours: float) -> str:
     """Two digits and a whole word: ``6.7 hours``, ``18 minutes``, ``54 days``."""
+    if hours < A_SECOND_H:
+        return "a second"
     _, factor, _, word = _time(hours)
     text = significant(hours / factor, 2)
     return f"{text} {word}" + ("" if text == "1" else "s")
@@ -31,6 +35,8 @@ def about_hours(hours: float) -> str:
 
 def short_hours(hours: float) -> str:
     """Two digits and the sign of the unit: ``6.7 h``, ``18 min``."""
+    if hours < A_SECOND_H:
+        return "under 1 s"
     _, factor, sign, _ = _time(hours)
     return f"{significant(hours / factor, 2)} {sign}"
 
@@ -42,6 +48,8 @@ def table_time(time: float) -> str:
 
 def hours_range(hours: Interval) -> str:
     """``5.4–8.4 h``, in the unit of the best estimate."""
+    if hours.high < A_SECOND_H:
+        return "under 1 s"
     _, factor, sign, _ = _time(hours.best)
     return f"{dashed(hours.low / factor, hours.high / factor)} {sign}"
 
@@ -56,6 +64,8 @@ def about_usd(usd: float) -> str:
     """Two digits: ``$5.40``, ``$30``, ``$1,200``."""
     if usd >= WHOLE_DOLLARS_USD or usd == 0:
         return f"${significant(usd, 2)}"
+    if usd < A_CENT_USD:
+        return "under $0.01"
     return f"${usd:.2g}" if usd < CENTS_USD else f"${float(f'{usd:.2g}'):.2f}"
 
 
@@ -66,13 +76,15 @@ def table_usd(usd: float) -> str:
 
 def usd_range(usd: Interval) -> str:
     """``$4.30–6.70``; whole dollars from $10 on."""
+    if usd.low < A_CENT_USD:
+        return f"up to {about_usd(usd.high)}" if usd.high >= A_CENT_USD else "under $0.01"
     first, last = about_usd(usd.low), about_usd(usd.high).removeprefix("$")
     return first if first == f"${last}" else f"{first}–{last}"
 
 
 def usd_per_h(usd: float) -> str:
     """``$0.80/h``."""
-    return f"${usd:,.2f}/h" if usd >= 0.01 else f"${significant(usd, 2)}/h"
+    return f"${usd:,.2f}/h" if usd >= A_CENT_USD else f"${significant(usd, 2)}/h"
 
 
 def table_ms(seconds: float) -> str:

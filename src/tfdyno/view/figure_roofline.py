@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
 from tfdyno.view.bars import texts
-from tfdyno.view.labels import Anchor, text_width
-from tfdyno.view.layers import common_names
+from tfdyno.view.labels import Anchor
+from tfdyno.view.layers import block_names
 from tfdyno.view.palette import paint
 from tfdyno.view.plane import Plane, line, marks, padded, placed_labels, plane, spec
-from tfdyno.view.svg import FONT_PX, Figure, Spec, Table, draw
+from tfdyno.view.svg import Figure, Spec, Table, draw
 
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate, RooflinePoint
     from tfdyno.core.hardware import Gpu
 
-_MOST_GROUPS = 8
 _LARGEST_AREA = 2600.0
 _SMALLEST_AREA = 24.0
 _ARITHMETIC = ("convolution", "gemm")
@@ -78,8 +77,9 @@ def drawable(estimate: Estimate) -> list[RooflinePoint]:
         if point.intensity_flops_per_byte > 0 and point.rate_flops_per_s > 0
     ]
     members: dict[str, list[RooflinePoint]] = defaultdict(list)
-    names = common_names([point.label for point in points], _MOST_GROUPS)
-    for name, point in zip(names, points, strict=True):
+    blocks = block_names(estimate.layers)
+    for point in points:
+        name = blocks.get(point.label, point.label)
         members[f"{name} {wording.kind(point.kind)}"].append(point)
     return sorted((_sum(*item) for item in members.items()), key=lambda point: -point.time_s)
 
@@ -105,7 +105,7 @@ def _spec(estimate: Estimate, gpu: Gpu, ceilings: tuple[Roof, ...], *, narrow: b
     board = _board(points, gpu, ceilings, narrow=narrow)
     lines = [_roof_line(board, gpu, roof) for roof in ceilings]
     layers = [line(path, color=paint("ink"), strokeWidth=1.5) for path in lines]
-    words = _roof_words(board, gpu, ceilings)
+    words = _roof_words(board, gpu, ceilings, narrow=narrow)
     layers += texts(words, align="right")
     layers.append(_dots(points, estimate, board, narrow))
     most = 6 if narrow else 16
@@ -155,16 +155,14 @@ def _roof_line(board: Plane, gpu: Gpu, roof: Roof) -> list[tuple[float, float]]:
 
 
 def _roof_words(
-    board: Plane, gpu: Gpu, ceilings: tuple[Roof, ...]
+    board: Plane, gpu: Gpu, ceilings: tuple[Roof, ...], *, narrow: bool
 ) -> list[tuple[float, float, str]]:
-    """Words on each flat roof, as many as fit on it."""
+    """Words at the right end of each flat roof: on a phone the number alone."""
     words = []
     for roof in ceilings:
-        x, y = board.point(roof.flops_per_s / gpu.memory_bytes_per_s, roof.flops_per_s)
+        y = board.point(roof.flops_per_s / gpu.memory_bytes_per_s, roof.flops_per_s)[1]
         number = f"{roof.flops_per_s / 1e12:,.0f} TFLOP/s"
-        texts_ = (f"{number}, {roof.name}", f"{number}, {roof.name.split(',')[0]}", number)
-        room = board.x.length_px - x + 8
-        text = next((t for t in texts_ if text_width(t, FONT_PX) < room), number)
+        text = number if narrow else f"{number}, {roof.name}"
         words.append((board.x.length_px, y - 10, text))
     return words
 

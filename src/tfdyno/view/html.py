@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.units import significant
-from tfdyno.view import amounts, basis, cards, figures, palette, ranking, sentences, svg, wording
-from tfdyno.view.cards import card_in_words, card_name
-from tfdyno.view.figure_cost import cost_figure, frontier
-from tfdyno.view.figure_roofline import roofline_figure
-from tfdyno.view.layers import group_layers
-from tfdyno.view.sentences import Finding
-from tfdyno.view.svg import Figure, Table
+from tfdyno.view import amounts, basis, cards, palette, ranking, sections, sentences, svg, wording
+from tfdyno.view.cards import card_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,20 +19,6 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.program import Program
     from tfdyno.core.workload import Trace
-
-_CARDS_IN_A_FIGURE = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A part of the page: its topic, what was found, and the evidence."""
-
-    id: str
-    topic: str
-    finding: Finding
-    figures: tuple[Figure, ...] = ()
-    table: Table | None = None
-    note: str = ""
 
 
 def render_report(
@@ -59,7 +40,7 @@ def render_report(
         "picks": _picks(advice),
         "answer": sentences.answer(advice),
         "changes": (*advice.changes, *advice.buy_or_rent),
-        "sections": _sections(advice, best, gpus, program),
+        "sections": sections.evidence(advice, best, gpus, program),
         "ranking": sentences.ranking(advice),
         "few": ranking.FEW,
         "groups": ranking.groups(advice, gpus),
@@ -136,72 +117,6 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
                 }
             )
     return made
-
-
-def _sections(
-    advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu], program: Program
-) -> dict[str, Section]:
-    """All sections with a finding and figures, by id; those about one card need a candidate."""
-    sections = [
-        Section(
-            id="cost",
-            topic="Cost and time",
-            finding=sentences.cost(advice, frontier(advice)),
-            figures=_drawn(cost_figure(advice)),
-        )
-    ]
-    if best is not None:
-        sections += _card_sections(advice, best, gpus, program)
-    return {section.id: section for section in sections}
-
-
-def _card_sections(
-    advice: Advice, best: Candidate, gpus: Mapping[str, Gpu], program: Program
-) -> list[Section]:
-    estimate, one = best.estimate, card_in_words(best)
-    shown = cards.shown_cards(advice, _CARDS_IN_A_FIGURE)
-    by_memory = cards.memory_cards(advice, _CARDS_IN_A_FIGURE)
-    forward = [kernel.layer for kernel in program.kernels if kernel.phase == "forward"]
-    groups = group_layers(estimate.layers, order=forward)
-    gpu = gpus.get(best.gpu)
-    return [
-        Section(
-            id="memory",
-            topic="Memory",
-            finding=sentences.memory(advice, best, gpus),
-            figures=_drawn(figures.parts_figure(estimate), figures.memory_figure(by_memory, best)),
-        ),
-        Section(
-            id="terms",
-            topic="What holds each card back",
-            finding=sentences.terms(shown),
-            figures=_drawn(figures.terms_figure(shown, best)),
-            note="Right: best estimate of one step and, in brackets, its 9-in-10 range. Causes "
-            "overlap in time, so their shares are of their sum.",
-        ),
-        Section(
-            id="roofline",
-            topic=f"Roofline, {one}",
-            finding=sentences.roofline(estimate),
-            figures=_drawn(roofline_figure(estimate, gpu) if gpu else None),
-        ),
-        Section(
-            id="layers",
-            topic=f"Where the time goes, {one}",
-            finding=sentences.layers(groups),
-            figures=_drawn(figures.layers_figure(groups, estimate)),
-        ),
-        Section(
-            id="sure",
-            topic="How sure",
-            finding=sentences.sure(advice, best),
-            table=figures.certainty_table(shown),
-        ),
-    ]
-
-
-def _drawn(*found: Figure | None) -> tuple[Figure, ...]:
-    return tuple(figure for figure in found if figure is not None)
 
 
 def _json(advice: Advice) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 OTHER = "other layers"
 UNNAMED = "not in any layer"
 _NUMBERED = re.compile(r"(.*?)(\d+)[a-z]?")
+_SPARE_RATIO = 0.1
 _SMALL_RATIO = 0.004
 _SEPARATORS = re.compile(r"[_/.\-]+")
 
@@ -41,7 +41,7 @@ def group_layers(
     Layers are grouped by the longest common beginning of their names (``conv2_block1_1_conv`` →
     ``conv2_block1`` → ``conv2``) that gives few enough groups.
     """
-    keys = common_names([layer.layer for layer in layers], most)
+    keys = common_names([layer.layer for layer in layers], most, [layer.step_s for layer in layers])
     members: dict[str, list[LayerTime]] = defaultdict(list)
     for layer, key in zip(layers, keys, strict=True):
         members[key].append(layer)
@@ -83,17 +83,31 @@ def _sum(name: str, layers: Iterable[LayerTime]) -> LayerGroup:
     )
 
 
-def common_names(names: Sequence[str], most: int) -> list[str]:
-    """For each layer as many leading parts of its name as keep the groups at ``most`` or fewer.
+def block_names(layers: Sequence[LayerTime], *, most: int = 12) -> dict[str, str]:
+    """The group of each layer; a layer that is alone in its group keeps its own name."""
+    keys = _keys(layers, most)
+    sizes = Counter(keys)
+    pairs = zip(layers, keys, strict=True)
+    return {one.layer: key if sizes[key] > 1 else one.layer for one, key in pairs}
 
-    Where that puts most layers into one group, numbered blocks are joined in ranges instead:
-    ``block_1–4``, ``block_5–8``.
+
+def _keys(layers: Sequence[LayerTime], most: int) -> list[str]:
+    weights = [layer.step_s for layer in layers]
+    return common_names([layer.layer for layer in layers], most, weights)
+
+
+def common_names(names: Sequence[str], most: int, weights: Sequence[float] = ()) -> list[str]:
+    """For each layer as many leading parts of its name as keep the groups few.
+
+    Few means ``most``, or that the others weigh no more than a tenth together. Where that puts
+    most layers into one group, numbered blocks are joined in ranges instead: ``block_1–4``.
     """
     finer: list[str] = list(names)
     for keys in _levels(names):
-        if len(set(keys)) <= most:
-            ranged = _ranges(finer, most) if _lopsided(keys) else keys
-            return ranged if len(set(keys)) < len(set(ranged)) <= most else keys
+        if _few(keys, most, weights):
+            sizes = range(2, len(names)) if _lopsided(keys) else ()
+            ranges = (_ranges(finer, size) for size in sizes)
+            return next((one for one in ranges if _few(one, most, weights)), keys)
         finer = keys
     return finer
 
@@ -108,26 +122,31 @@ def _levels(names: Sequence[str]) -> Iterator[list[str]]:
     yield [key.rstrip("0123456789") or key for key in keys]
 
 
+def _few(keys: list[str], most: int, weights: Sequence[float]) -> bool:
+    """Whether ``most`` groups are all, or all that counts."""
+    totals: dict[str, float] = defaultdict(float)
+    for key, weight in zip(keys, weights or [1.0] * len(keys), strict=True):
+        totals[key] += weight
+    others = sorted(totals.values())[: 1 - most] if len(totals) > most else []
+    return sum(others) <= _SPARE_RATIO * sum(totals.values())
+
+
 def _lopsided(keys: list[str]) -> bool:
     """Whether one group holds more than half of the layers."""
     return bool(keys) and max(Counter(keys).values()) > len(keys) / 2
 
 
-def _ranges(keys: list[str], most: int) -> list[str]:
-    """Numbered keys joined so that about ``most`` are left: ``block_1``, ``block_2`` → one."""
+def _ranges(keys: list[str], size: int) -> list[str]:
+    """Numbered keys joined in ranges of ``size``: ``block_1``, ``block_2`` → ``block_1–2``."""
     numbers: dict[str, set[int]] = defaultdict(set)
     split = {key: _NUMBERED.fullmatch(key) for key in set(keys)}
     for match in split.values():
         if match:
             numbers[match.group(1)].add(int(match.group(2)))
-    stacks = {stem for stem, found in numbers.items() if len(found) > 2}
-    singles = sum(not (m and m.group(1) in stacks) for m in split.values())
-    total = sum(len(numbers[stem]) for stem in stacks)
-    size = math.ceil(total / max(most - singles - len(stacks) + 1, 1))
 
     def name(key: str) -> str:
         match = split[key]
-        if not match or match.group(1) not in stacks:
+        if not match:
             return key
         ordered = sorted(numbers[match.group(1)])
         start = ordered.index(int(match.group(2))) // size * size

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.view.layers import LayerGroup
 
+_NEARLY_ALL_RATIO = 0.95
 _NARROW_RATIO = 1.15
 """A range of memory up to this times the best estimate counts as narrow."""
 
@@ -276,6 +277,18 @@ def roofline(estimate: Estimate) -> Finding:
         return Finding(f"{words} {verb} {amounts.percent(share)} of the kernels’ time", lead)
     rest = f", arithmetic kernels {amounts.percent(arithmetic / total)}" if arithmetic else ""
     return Finding(f"{words} {verb} {amounts.percent(share)} of the kernels’ time{rest}", lead)
+
+
+def coverage(estimate: Estimate) -> str:
+    """How much of the kernels' time the groups on the roofline cover; empty when nearly all."""
+    total = sum(estimate.class_s.values())
+    share = sum(point.time_s for point in estimate.roofline) / total if total else 1.0
+    if not estimate.roofline or share > _NEARLY_ALL_RATIO:
+        return ""
+    return (
+        f"The dots are the longest groups: {amounts.percent(share)} of the kernels’ time. "
+        "The rest is in shorter ones."
+    )
 
 
 def layers(groups: Sequence[LayerGroup]) -> Finding:

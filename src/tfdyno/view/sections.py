@@ -1,0 +1,133 @@
+"""The sections of the page that hold evidence: what each found, and the figures that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.view import cards, figures, sentences
+from tfdyno.view.figure_cost import cost_figure, frontier
+from tfdyno.view.figure_roofline import roofline_figure
+from tfdyno.view.layers import group_layers
+from tfdyno.view.sentences import Finding
+from tfdyno.view.svg import Figure, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.advice import Advice, Candidate
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.program import Program
+
+_CARDS_IN_A_FIGURE = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """What was found for one choice of card, and its evidence."""
+
+    topic: str
+    finding: Finding
+    choice: str = ""
+    """Name of the card that the reader may choose; empty where there is no choice."""
+    figures: tuple[Figure, ...] = ()
+    table: Table | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the page with one panel, or one for each card; the first is shown."""
+
+    id: str
+    short: str
+    """Its name in the navigation."""
+    panels: tuple[Panel, ...]
+
+
+def evidence(
+    advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu], program: Program
+) -> tuple[Section, ...]:
+    """All sections with a finding and figures; those about one card need a candidate."""
+    cost = Panel(
+        topic="Cost and time",
+        finding=sentences.cost(advice, frontier(advice)),
+        figures=_drawn(cost_figure(advice)),
+    )
+    found = (Section(id="cost", short="Cost and time", panels=(cost,)),)
+    if best is None:
+        return found
+    chosen = _choices(advice, best)
+    forward = [kernel.layer for kernel in program.kernels if kernel.phase == "forward"]
+    rooflines = tuple(_roofline(card, gpus) for card in chosen)
+    layers = tuple(_layers(card, forward) for card in chosen)
+    return (
+        *found,
+        Section(id="memory", short="Memory", panels=(_memory(advice, best, gpus),)),
+        Section(id="terms", short="Bottleneck", panels=(_terms(advice, best),)),
+        Section(id="roofline", short="Roofline", panels=rooflines),
+        Section(id="layers", short="Layers", panels=layers),
+        Section(id="sure", short="How sure", panels=(_sure(advice, best),)),
+    )
+
+
+def _choices(advice: Advice, best: Candidate) -> list[Candidate]:
+    """The recommended card and those of the other picks, each once."""
+    found = {(best.gpu, best.count): best}
+    for pick in advice.picks:
+        found.setdefault((pick.candidate.gpu, pick.candidate.count), pick.candidate)
+    return list(found.values())
+
+
+def _memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
+    by_size = cards.memory_cards(advice, _CARDS_IN_A_FIGURE)
+    parts = figures.parts_figure(best.estimate)
+    return Panel(
+        topic="Memory",
+        finding=sentences.memory(advice, best, gpus),
+        figures=_drawn(parts, figures.memory_figure(by_size, best)),
+    )
+
+
+def _terms(advice: Advice, best: Candidate) -> Panel:
+    shown = cards.shown_cards(advice, _CARDS_IN_A_FIGURE)
+    return Panel(
+        topic="What holds each card back",
+        finding=sentences.terms(shown),
+        figures=_drawn(figures.terms_figure(shown, best)),
+        note="Right: best estimate of one step and, in brackets, its 9-in-10 range. Causes "
+        "overlap in time, so their shares are of their sum.",
+    )
+
+
+def _roofline(card: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
+    gpu = gpus.get(card.gpu)
+    return Panel(
+        topic=f"Roofline, {cards.card_in_words(card)}",
+        choice=cards.card_name(card),
+        finding=sentences.roofline(card.estimate),
+        figures=_drawn(roofline_figure(card.estimate, gpu) if gpu else None),
+        note=sentences.coverage(card.estimate),
+    )
+
+
+def _layers(card: Candidate, order: Sequence[str]) -> Panel:
+    groups = group_layers(card.estimate.layers, order=order)
+    return Panel(
+        topic=f"Where the time goes, {cards.card_in_words(card)}",
+        choice=cards.card_name(card),
+        finding=sentences.layers(groups),
+        figures=_drawn(figures.layers_figure(groups, card.estimate)),
+    )
+
+
+def _sure(advice: Advice, best: Candidate) -> Panel:
+    return Panel(
+        topic="How sure",
+        finding=sentences.sure(advice, best),
+        table=figures.certainty_table(cards.shown_cards(advice, _CARDS_IN_A_FIGURE)),
+    )
+
+
+def _drawn(*found: Figure | None) -> tuple[Figure, ...]:
+    return tuple(figure for figure in found if figure is not None)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from tests.advice import GIB, estimate, exactly
+
+from tfdyno.core.interval import Interval
+from tfdyno.core.workload import Trace, Workload
+from tfdyno.view.estimate_text import estimate_text, headline
+
+NAMES = {"card": "Tesla T4", "other": "NVIDIA L4"}
+TRACE = Trace(
+    workload=Workload(reference="train.py", kind="script"),
+    title="resnet",
+    batch_size=296,
+    marker=37,
+    script_batch_size=0,
+    policy="float32",
+    path="jax",
+    path_reason="",
+    loss="mse",
+    optimizer="adam",
+    execution="xla",
+    parameter_count=10,
+    trainable_parameter_count=10,
+    tensors=(),
+    stablehlo_sha256="",
+    seconds_s=1.0,
+    script_seconds_s=1.0,
+    versions={},
+    warnings=("The script reads nothing.",),
+)
+
+
+def text(*estimates: object, notes: tuple[str, ...] = ()) -> str:
+    """The text on a screen so wide that nothing is wrapped."""
+    return estimate_text(estimates, TRACE, NAMES, batch_source="as asked", notes=notes, width=400)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fits", "words"),
+    [
+        ("yes", "Fits: 10.0 of 80 GiB."),
+        ("no", "Does not fit: 10.0 of 80 GiB."),
+        ("unverified", "Should fit: 10.0 of 80 GiB."),
+        ("may not", "May not fit: 10.0 of 80 GiB."),
+    ],
+)
+def test_the_first_line_has_step_range_and_memory(fits: str, words: str) -> None:
+    one = estimate(fits=fits, step_s=Interval(low=0.08, best=0.1, high=0.13))
+    start = "resnet at batch 100 on T4: about 100 ms a step (80–130)."
+    assert headline(one, TRACE, NAMES) == f"{start} {words}"
+
+
+def test_details_name_causes_parts_and_the_limit() -> None:
+    shown = text(estimate())
+    assert "memory traffic 70%, arithmetic 30%" in shown
+    assert "activations 8.0, context 1.0" in shown
+    assert "up to 800 per replica fits (computed, --verify compiles it)" in shown
+    assert "first step" not in shown  # nothing to compile
+    assert "The script reads nothing." in shown
+
+
+def test_a_checked_limit_and_none_at_all_are_told_apart() -> None:
+    assert "(compiled and checked)" in text(estimate(max_batch_verified=True))
+    assert "not even one sample fits" in text(estimate(max_batch_size=0, fits="no"))
+
+
+def test_several_cards_begin_with_the_quickest_and_count_what_does_not_fit() -> None:
+    slow = estimate(samples_per_s=exactly(500.0), fits="no")
+    quick = estimate(gpu="other", replicas=2)
+    first = text(slow, quick).splitlines()
+    assert first[0].startswith("resnet at batch 100: 2 x L4 is the quickest, about 100 ms a step")
+    assert "1 of 2 do not fit." in text(slow, quick)
+
+
+def test_where_nothing_fits_the_nearest_card_is_named() -> None:
+    small = estimate(fits="no", usable_memory_bytes=4 * GIB)
+    larger = estimate(gpu="other", fits="no", usable_memory_bytes=8 * GIB)
+    shown = text(small, larger)
+    assert shown.startswith("resnet at batch 100 fits none of them: L4 would need 10.0 of 8 GiB.")
+
+
+def test_notes_and_the_link_are_told() -> None:
+    shown = text(estimate(replicas=2, link="nvlink3"), notes=("The compiler is missing.",))
+    assert "The compiler is missing." in shown
+    assert "link nvlink3" in shown
