@@ -41,7 +41,8 @@ UNIT_FREE_FIELDS = {
     # The holder's field names the unit of an interval and of a quantity affine in the batch.
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Offer.gpu_fraction",  # a share of one card
-    "Parameter.value", "Parameter.low", "Parameter.high",  # ``Parameter.unit`` says it
+    "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
+    "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values", "TimeModel.interval_log_half_width",  # each parameter has its own unit
 }  # fmt: skip
 

@@ -326,7 +326,8 @@ def test_a_script_that_hangs_is_stopped(tmp_path: Path) -> None:
 @pytest.mark.tf
 def test_an_exception_before_fit_names_its_line(tmp_path: Path) -> None:
     text = script(tmp_path, "import keras\nnumbers = [1]\nprint(numbers[3])\n")
-    assert refusal(text) == f"{text} failed: {text}, line 3: IndexError: list index out of range."
+    reason = f"{text} failed: {text}, line 3: IndexError: list index out of range"
+    assert refusal(text).startswith(reason)
 
 
 @pytest.mark.tf

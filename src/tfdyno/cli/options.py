@@ -147,8 +147,8 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         "--input-spec",
         "input_spec",
         multiple=True,
-        metavar="SHAPE:DTYPE",
-        help="Arguments of a step function, with the batch: 32,224,224,3:float32.",
+        metavar="DTYPE[SIZES]",
+        help="Arguments of a step function, in order: float32[batch,224,224,3].",
     ),
     click.option(
         "--fit",

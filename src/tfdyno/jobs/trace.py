@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Traced", "parse_reference", "trace"]
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
+OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
 PACKAGE = Path(tfdyno.__file__).parent
 CODE = ("runtime/*.py", "core/program.py", "core/workload.py", "core/interval.py")
 
@@ -145,6 +146,7 @@ def _python(workload: Workload) -> str:
         if not found:
             remedy = "give the path of a Python interpreter"
             raise UsageError(f"--python {workload.python} cannot be run", remedy=remedy)
+        _check_version(found)
         return found
     active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin" / "python"
     if active.parent.parent == Path(sys.prefix) or not active.exists():
@@ -156,6 +158,22 @@ def _python(workload: Workload) -> str:
     ]
     has_keras = subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 0
     return str(active) if has_keras else sys.executable
+
+
+def _check_version(python: str) -> None:
+    """Refuse an interpreter that cannot read our own modules."""
+    command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        known = tuple(int(part) for part in done.stdout.strip().split("."))
+    except ValueError:
+        raise UsageError(f"--python {python} is not a Python interpreter") from None
+    if known < OLDEST_PYTHON:
+        needed = ".".join(map(str, OLDEST_PYTHON))
+        raise UsageError(
+            f"--python {python} is Python {done.stdout.strip()}",
+            why=f"tfdyno needs {needed} or newer to run your code",
+        )
 
 
 def _key(workload: Workload, batch_size: int | None, python: str) -> str:

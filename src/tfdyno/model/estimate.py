@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.estimate import Estimate
+from tfdyno.core.hardware import Gpu, Link
 from tfdyno.core.interval import Interval
+from tfdyno.core.time_model import MemoryModel, TimeModel
+from tfdyno.core.workload import Trace
 from tfdyno.model import detail, energy, intervals, kernel_time, memory, scaling, step
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import (
@@ -17,10 +20,23 @@ from tfdyno.model.precision import (
 )
 
 if TYPE_CHECKING:
-    from tfdyno.core.hardware import Gpu, Link
     from tfdyno.core.program import Program
-    from tfdyno.core.time_model import MemoryModel, TimeModel
-    from tfdyno.core.workload import Mode, Trace
+    from tfdyno.core.workload import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What is asked, as the arguments of ``estimate_step`` name it."""
+
+    trace: Trace
+    gpu: Gpu
+    batch_size: int
+    replicas: int
+    link: Link | None
+    precision: str
+    setting: step.Setting
+    time_model: TimeModel
+    memory_model: MemoryModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +45,6 @@ class _Timed:
 
     terms_s: dict[str, float]
     step_s: Interval
-    device_s: float
-    family: str
     rates: kernel_time.Rates
     how: step.Factors
 
@@ -79,136 +93,146 @@ def estimate_step(
             marker is asked for another batch than its own.
     """
     _check(time_program, memory_program, batch_size=batch_size, replicas=replicas, link=link)
-    timed = _time(
-        time_program, trace, gpu, batch_size, replicas, link, precision, mode, execution, time_model
+    family = intervals.model_family(KernelTable.of(time_program))
+    case = _Case(
+        trace=trace,
+        gpu=gpu,
+        batch_size=batch_size,
+        replicas=replicas,
+        link=link if replicas > 1 else None,
+        precision=precision,
+        setting=step.Setting(execution=execution, mode=mode, transformer=family == "transformer"),
+        time_model=time_model,
+        memory_model=memory_model,
     )
-    table = KernelTable.of(time_program)
-    held = memory.predict_memory(
-        memory_program, gpu=gpu, batch_size=batch_size, execution=execution, model=memory_model
-    )
-    fits = memory.verdict(
-        memory_program,
-        held,
-        usable_bytes=gpu.usable_memory_bytes,
-        verified=verified,
-        model=memory_model,
-    )
-    seconds = detail.kernel_seconds(table, batch_size, timed.rates, timed.how, time_model)
-    flops = float(table.flops.sum(axis=0) @ (1.0, batch_size))
-    samples = float(batch_size * replicas)
-    best = timed.step_s
-    kernels = time_program.kernels
+    timed = _time(time_program, family, case)
     return Estimate(
         gpu=gpu.slug,
         replicas=replicas,
-        link=link.slug if link and replicas > 1 else "",
+        link=case.link.slug if case.link else "",
         batch_size=batch_size,
         global_batch_size=batch_size * replicas,
         mode=mode,
         precision=precision or trace.policy,
         execution=execution,
-        step_s=best,
-        samples_per_s=Interval(
-            low=samples / best.high, best=samples / best.best, high=samples / best.low
-        ),
-        peak_memory_bytes=held.peak_bytes,
-        memory_parts_bytes=held.parts_bytes,
-        context_bytes=held.context_bytes,
-        device_memory_bytes=held.device_bytes,
-        usable_memory_bytes=float(gpu.usable_memory_bytes),
-        fits=fits,
-        max_batch_size=memory.max_batch_size(
-            memory_program, gpu=gpu, execution=execution, model=memory_model
-        ),
-        max_batch_verified=False,
-        bound_by=max(timed.terms_s, key=timed.terms_s.__getitem__),
-        terms_s=timed.terms_s,
-        flops_per_step=flops * replicas,
-        mfu_ratio=flops / best.best / peak_flops_per_s(gpu, precision, trace.policy),
-        energy_j_per_step=energy.step_energy_j(
-            step_s=best,
-            compute_s=timed.terms_s["compute"],
-            memory_s=timed.terms_s["memory"],
-            tdp_w=gpu.tdp_w,
-            model=time_model,
-        ).times(replicas),
-        compile_s=energy.compile_time_s(float(table.launches.sum()), execution, time_model),
         made_by={"time": time_program.route, "memory": memory_program.route},
-        warnings=_warnings(timed, gpu, precision, trace, held, fits),
-        sources=_sources(gpu, link if replicas > 1 else None, time_model, memory_model),
-        layers=detail.layer_times(kernels, seconds, batch_size) if details else (),
-        roofline=detail.roofline_points(kernels, seconds, batch_size) if details else (),
-        class_s=detail.seconds_by_kind(table, seconds),
+        sources=_sources(case),
+        **_time_fields(time_program, timed, case),
+        **_memory_fields(memory_program, timed, case, verified=verified),
+        **_detail_fields(time_program, timed, case, details=details),
     )
 
 
-def _time(
-    program: Program,
-    trace: Trace,
-    gpu: Gpu,
-    batch_size: int,
-    replicas: int,
-    link: Link | None,
-    precision: str,
-    mode: Mode,
-    execution: str,
-    model: TimeModel,
-) -> _Timed:
-    table = KernelTable.of(program)
-    family = intervals.model_family(table)
-    setting = step.Setting(execution=execution, mode=mode, transformer=family == "transformer")
-    how = step.factors(setting, model)
-    card = kernel_time.targets([(gpu, tf32_allowed(precision))], model.sustained_clock)
-    rates = kernel_time.rates(table.classes, card, model)
-    alone = step.step_time(table.work(batch_size), table.classes, rates, how, model)
-    device_s = float(alone.compute_s[0] + alone.memory_s[0])
-    exchange_s, exposed_s = _exchange(trace, gpu, replicas, link, setting, device_s, model)
-    terms = {
-        "compute": float(alone.compute_s[0]),
-        "memory": float(alone.memory_s[0]),
-        "launch": float(alone.launch_s[0]),
-        "communication": exchange_s,
-        "input": 0.0,
-    }
+def _time(program: Program, family: str, case: _Case) -> _Timed:
+    table, model = KernelTable.of(program), case.time_model
+    how = step.factors(case.setting, model)
+    card = [(case.gpu, tf32_allowed(case.precision))]
+    rates = kernel_time.rates(
+        table.classes, kernel_time.targets(card, model.sustained_clock), model
+    )
+    alone = step.step_time(table.work(case.batch_size), table.classes, rates, how, model)
+    compute_s, memory_s = float(alone.compute_s[0]), float(alone.memory_s[0])
+    exchange_s, exposed_s = _exchange(case, compute_s + memory_s)
+    launch_s = float(alone.launch_s[0])
     best = float(alone.step_s[0]) + exposed_s
     width = intervals.log_half_width(
         model,
         family=family,
-        mode=mode,
-        execution=execution,
-        gpu=gpu,
-        launch_share=terms["launch"] / best,
+        mode=case.setting.mode,
+        execution=case.setting.execution,
+        gpu=case.gpu,
+        launch_share=launch_s / best,
     )
     return _Timed(
-        terms_s=terms,
+        terms_s={
+            "compute": compute_s,
+            "memory": memory_s,
+            "launch": launch_s,
+            "communication": exchange_s,
+            "input": 0.0,
+        },
         step_s=intervals.around(best, width),
-        device_s=device_s,
-        family=family,
         rates=rates,
         how=how,
     )
 
 
-def _exchange(
-    trace: Trace,
-    gpu: Gpu,
-    replicas: int,
-    link: Link | None,
-    setting: step.Setting,
-    device_s: float,
-    model: TimeModel,
-) -> tuple[float, float]:
-    if replicas == 1 or setting.mode != "train" or link is None:
+def _exchange(case: _Case, device_s: float) -> tuple[float, float]:
+    """Seconds of the gradient exchange: all of it, and what delays the step."""
+    if case.link is None or case.setting.mode != "train":
         return 0.0, 0.0
     return scaling.communication_s(
-        gradient_bytes=gradient_bytes(trace.trainable_parameter_count, trace.policy),
-        replicas=replicas,
-        gpu=gpu,
-        link=link,
+        gradient_bytes=gradient_bytes(case.trace.trainable_parameter_count, case.trace.policy),
+        replicas=case.replicas,
+        gpu=case.gpu,
+        link=case.link,
         device_s=device_s,
-        execution=setting.execution,
-        constants=model,
+        execution=case.setting.execution,
+        constants=case.time_model,
     )
+
+
+def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]:
+    table, best = KernelTable.of(program), timed.step_s
+    flops = float(table.flops.sum(axis=0) @ (1.0, case.batch_size))
+    samples = float(case.batch_size * case.replicas)
+    peak = peak_flops_per_s(case.gpu, case.precision, case.trace.policy)
+    compiling = energy.compile_time_s(
+        float(table.launches.sum()), case.setting.execution, case.time_model
+    )
+    drawn = energy.step_energy_j(
+        step_s=best,
+        compute_s=timed.terms_s["compute"],
+        memory_s=timed.terms_s["memory"],
+        tdp_w=case.gpu.tdp_w,
+        model=case.time_model,
+    )
+    return {
+        "step_s": best,
+        "samples_per_s": Interval(
+            low=samples / best.high, best=samples / best.best, high=samples / best.low
+        ),
+        "bound_by": max(timed.terms_s, key=timed.terms_s.__getitem__),
+        "terms_s": timed.terms_s,
+        "flops_per_step": flops * case.replicas,
+        "mfu_ratio": flops / best.best / peak,
+        "energy_j_per_step": drawn.times(case.replicas),
+        "compile_s": compiling,
+    }
+
+
+def _memory_fields(
+    program: Program, timed: _Timed, case: _Case, *, verified: bool
+) -> dict[str, Any]:
+    gpu, execution, model = case.gpu, case.setting.execution, case.memory_model
+    held = memory.predict_memory(
+        program, gpu=gpu, batch_size=case.batch_size, execution=execution, model=model
+    )
+    usable = float(gpu.usable_memory_bytes)
+    fits = memory.verdict(program, held, usable_bytes=usable, verified=verified, model=model)
+    return {
+        "peak_memory_bytes": held.peak_bytes,
+        "memory_parts_bytes": held.parts_bytes,
+        "context_bytes": held.context_bytes,
+        "device_memory_bytes": held.device_bytes,
+        "usable_memory_bytes": usable,
+        "fits": fits,
+        "max_batch_size": memory.max_batch_size(program, gpu=gpu, execution=execution, model=model),
+        "max_batch_verified": False,
+        "warnings": _warnings(timed, case, fits),
+    }
+
+
+def _detail_fields(
+    program: Program, timed: _Timed, case: _Case, *, details: bool
+) -> dict[str, Any]:
+    table, batch_size = KernelTable.of(program), case.batch_size
+    seconds = detail.kernel_seconds(table, batch_size, timed.rates, timed.how, case.time_model)
+    found: dict[str, Any] = {"class_s": detail.seconds_by_kind(table, seconds)}
+    if details:
+        found["layers"] = detail.layer_times(program.kernels, seconds, batch_size)
+        found["roofline"] = detail.roofline_points(program.kernels, seconds, batch_size)
+    return found
 
 
 def _check(*programs: Program, batch_size: int, replicas: int, link: Link | None) -> None:
@@ -224,14 +248,13 @@ def _check(*programs: Program, batch_size: int, replicas: int, link: Link | None
             )
 
 
-def _warnings(
-    timed: _Timed, gpu: Gpu, precision: str, trace: Trace, held: memory.Memory, fits: str
-) -> tuple[str, ...]:
-    found = list(precision_warnings(gpu, precision, trace.policy))
+def _warnings(timed: _Timed, case: _Case, fits: str) -> tuple[str, ...]:
+    gpu = case.gpu
+    found = list(precision_warnings(gpu, case.precision, case.trace.policy))
     if timed.terms_s["launch"] > intervals.LAUNCH_BOUND_SHARE * timed.step_s.best:
         found.append(
-            "The GPU waits for launches for much of the step; a larger batch, or "
-            "steps_per_execution, helps more than a faster card."
+            "The GPU waits for launches for much of the step; a larger batch helps more than a "
+            "faster card."
         )
     if int(gpu.compute_capability.split(".")[0]) >= intervals.FIRST_UNSEEN_CAPABILITY:
         found.append(
@@ -243,13 +266,12 @@ def _warnings(
     return tuple(found)
 
 
-def _sources(
-    gpu: Gpu, link: Link | None, time_model: TimeModel, memory_model: MemoryModel
-) -> tuple[str, ...]:
-    found = [
-        f"time model {time_model.version}",
-        f"memory model {memory_model.version}",
+def _sources(case: _Case) -> tuple[str, ...]:
+    gpu, link = case.gpu, case.link
+    found = (
+        f"time model {case.time_model.version}",
+        f"memory model {case.memory_model.version}",
         f"{gpu.name}: {gpu.source}",
         f"usable memory: {gpu.usable_memory_source}",
-    ]
-    return tuple(found + ([f"{link.slug}: {link.source}"] if link else []))
+    )
+    return (*found, f"{link.slug}: {link.source}") if link else found

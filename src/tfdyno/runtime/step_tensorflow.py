@@ -58,6 +58,8 @@ def trace_tensorflow(
     made = _made(workload, request, progress)
     Path(request["hlo"]).write_bytes(made.exported.hlo)
     fields = {
+        "parameter_count": made.exported.parameter_count,
+        "trainable_parameter_count": made.exported.trainable_parameter_count,
         **made.about,
         "workload": request["workload"],
         "batch_size": made.batch_size,
@@ -65,8 +67,6 @@ def trace_tensorflow(
         "path": "tensorflow",
         "path_reason": request["path_reason"],
         "tensors": made.exported.tensors,
-        "parameter_count": made.exported.parameter_count,
-        "trainable_parameter_count": made.exported.trainable_parameter_count,
         "seconds_s": time.perf_counter() - BEGAN,
         "versions": versions(),
     }

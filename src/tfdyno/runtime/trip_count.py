@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from jaxlib.mlir import ir
 
+COUNTERS = frozenset({"tensor<i32>", "tensor<i64>"})
 ScalarOf = Callable[[ir.Value], int | None]
 
 
@@ -18,6 +19,21 @@ def trip_count(loop: ir.Operation, scalar_of: ScalarOf) -> int | None:
     condition = loop.regions[0].blocks[0]
     last = list(condition.operations)[-1].operation
     return _trips(_owner(last.operands[0]), _Loop(loop, scalar_of))
+
+
+def final_counters(loop: ir.Operation, scalar_of: ScalarOf) -> dict[int, int]:
+    """What the counters among the results of a loop hold after it, by position, where known."""
+    trips, about = trip_count(loop, scalar_of), _Loop(loop, scalar_of)
+    if trips is None:
+        return {}
+    found = {}
+    for position, initial in enumerate(about.initial):
+        if str(initial.type) not in COUNTERS:
+            continue
+        start, step = scalar_of(initial), about.step(position)
+        if start is not None and step is not None:
+            found[position] = start + trips * step
+    return found
 
 
 class _Loop:
