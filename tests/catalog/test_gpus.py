@@ -124,6 +124,20 @@ def test_a_miss_suggests_the_nearest_name(name: str, hint: str) -> None:
         gpus.find(name)
 
 
+@pytest.mark.parametrize(
+    "name", ["mi300x", "MI250", "rx 7900 xtx", "Radeon VII", "m3", "M2 Ultra", "gaudi3", "tpu-v5e"]
+)
+def test_a_card_of_another_maker_is_refused_by_its_kind(name: str) -> None:
+    with pytest.raises(UsageError, match="is not an NVIDIA GPU: tfdyno knows NVIDIA GPUs only"):
+        gpus.find(name)
+
+
+@pytest.mark.parametrize("name", ["m40", "rtx 9090"])
+def test_a_card_of_nvidia_that_is_not_known_is_not_called_foreign(name: str) -> None:
+    with pytest.raises(UsageError, match="there is no GPU"):
+        gpus.find(name)
+
+
 @pytest.mark.parametrize("name", ["", " ", ":", "tesla", "nonsense", "a100-sxm4-80gb:9g.1gb"])
 def test_what_names_nothing_is_refused_in_one_sentence(name: str) -> None:
     with pytest.raises(UsageError) as caught:

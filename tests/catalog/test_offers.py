@@ -91,6 +91,15 @@ def test_age_counts_from_the_first_day_of_a_month() -> None:
     assert offers.staleness(offer, datetime.date(2027, 1, 2)) == "very old"
 
 
+def test_rejected_rows_of_a_file_are_its_own_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    header = ",".join(offers.COLUMNS)
+    path.write_text(
+        f"{header}\nme,a,t44,1,4,16,x,0.5,,2026-11,me,day\nme,b,t4,1,4,16,x,0.5,,2026-11,me,day\n"
+    )
+    assert [one.reasons for one in offers.rejected_in(path)] == [("there is no GPU 't44'",)]
+
+
 def test_a_file_of_the_user_goes_first(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     header = ",".join(offers.COLUMNS)

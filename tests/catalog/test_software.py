@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.catalog import gpus, software
+from tfdyno.core.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,22 @@ def test_every_gpu_gets_a_sentence() -> None:
         support = software.wheel_support(gpu)
         assert support.detail
         assert support.verdict != "unknown", gpu.slug
+
+
+@pytest.mark.parametrize(
+    ("release", "message"),
+    [
+        ("1.2", "TensorFlow 1.2 is too old; name a release from 2.9 to"),
+        ("2.8.4", "is too old"),
+        ("2.99", "TensorFlow 2.99 is not known yet"),
+        ("newest", "'newest' is no TensorFlow release"),
+    ],
+)
+def test_a_release_outside_what_is_known_is_refused(release: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        software.check_release(release)
+
+
+@pytest.mark.parametrize("release", ["2.9", "2.10.1", "2.21", "2.21.0"])
+def test_a_known_release_passes(release: str) -> None:
+    software.check_release(release)

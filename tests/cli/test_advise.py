@@ -79,6 +79,7 @@ def test_the_report_is_written_whole_and_named(tmp_path: Path) -> None:
         (("--offers", "no-such-file.csv"), "no-such-file.csv"),
         (("--scenario", "industrial", "--spot"), "--spot contradicts --scenario industrial"),
         (("--tensorflow", "newest"), "'newest' is no TensorFlow release"),
+        (("--tensorflow", "1.2"), "TensorFlow 1.2 is too old; name a release from 2.9 to"),
         (("--html", "/no/such/folder/report.html"), "there is no folder /no/such/folder"),
         (("--html", "."), "it is a folder"),
         (("--count", "0"), "count 0 is not possible"),

@@ -55,11 +55,43 @@ def test_cost_hours_and_energy_agree_with_the_estimate(whole: Outcome) -> None:
     assert one.cost_usd
     assert one.usd_per_epoch
     steps = -(-10_000_000 // step.global_batch_size)
-    hours = (steps * step.step_s.best + step.compile_s.best) / 3600
+    hours = (steps * step.step_s.best + step.compile_s.best + 180) / 3600
     assert one.hours.best == pytest.approx(hours)
     assert one.cost_usd.best == pytest.approx(hours * offer.usd_per_h)
     assert one.usd_per_epoch.best == pytest.approx(one.cost_usd.best / 10)
     assert one.energy_kwh.best == pytest.approx(steps * step.energy_j_per_step.best / 3.6e6)
+
+
+def test_the_start_of_a_machine_and_of_a_graph_run_counts() -> None:
+    cards = Conditions(gpus=(find("rtx-3090"),), owned=(find("rtx-3090"),))
+    ranking = advise(request(conditions=cards, epochs=1, samples=64)).advice.ranking
+    step_s = {one.slug: one.estimate.step_s.best + one.estimate.compile_s.best for one in ranking}
+    for one in ranking:
+        if one.spot or not one.offer:
+            continue
+        boot_s = 0.0 if one.offer.provider == "owned" else 180.0
+        build_s = 20.0 * one.count if one.estimate.execution == "graph" else 0.0
+        assert one.hours.best * 3600 == pytest.approx(step_s[one.slug] + boot_s + build_s)
+    assert {one.count for one in ranking} > {1}
+
+
+def test_a_run_of_seconds_is_not_sent_to_several_gpus() -> None:
+    advice = advise(request(epochs=1, samples=20_000)).advice
+    pick = advice.pick("balanced")
+    assert pick
+    assert pick.candidate.count == 1
+    assert "3 min" in advice.assumptions["start-up"]
+
+
+def test_rows_of_the_price_list_that_are_left_out_are_noted(tmp_path: Path) -> None:
+    prices = tmp_path / "mine.csv"
+    prices.write_text(
+        "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
+        "spot_per_hour_usd,date,source,date_precision\n"
+        "me,box,t44,1,4,16,here,0.5,,2026-11,me,month\n"
+    )
+    advice = advise(request(conditions=Conditions(offers_file=prices))).advice
+    assert advice.notes == (f"1 row of {prices} was left out: there is no GPU 't44'.",)
 
 
 def test_several_gpus_hold_the_batch_of_each_and_take_fewer_steps(whole: Outcome) -> None:
@@ -133,6 +165,7 @@ def test_the_length_of_the_run_comes_from_the_script_where_it_says_so(whole: Out
         ({"steps": 5}, "give --steps, or --epochs and --samples, not both"),
         ({"global_batch_size": 64}, "give --batch-size or --global-batch, not both"),
         ({"tensorflow": "newest"}, "'newest' is no TensorFlow release"),
+        ({"tensorflow": "1.2"}, "TensorFlow 1.2 is too old"),
         ({"batch_size": 1 << 30}, "is not possible"),
         (
             {"conditions": Conditions(scenario="industrial", spot=True)},

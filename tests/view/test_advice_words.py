@@ -205,3 +205,16 @@ def test_hardware_is_named_with_its_count_or_share() -> None:
         "owned",
         "no offer",
     ]
+
+
+def test_words_never_say_that_what_is_too_large_should_fit() -> None:
+    doubtful = replace(H100, verdict="does not fit", estimate=estimate(**BIG, fits="unverified"))
+    assert words.fit_state(doubtful.estimate) == "probably not"
+    assert words.fit_words(doubtful) == (
+        "Probably does not fit (memory not compiled): needs 10.5 of 7.6 GiB."
+    )
+    assert words.row_reason(doubtful, EPOCHS, stale=False).startswith(
+        "probably does not fit (memory not compiled): needs 10.5 of 7.6 GiB; "
+    )
+    sure = replace(doubtful, estimate=estimate(**BIG, fits="no"))
+    assert words.row_reason(sure, EPOCHS, stale=False).startswith("needs 10.5 of 7.6 GiB; ")

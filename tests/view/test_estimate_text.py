@@ -84,3 +84,10 @@ def test_notes_and_the_link_are_told() -> None:
     shown = text(estimate(replicas=2, link="nvlink3"), notes=("The compiler is missing.",))
     assert "The compiler is missing." in shown
     assert "link nvlink3" in shown
+
+
+def test_what_is_too_large_by_the_quick_route_is_not_called_fitting() -> None:
+    doubtful = estimate(fits="unverified", usable_memory_bytes=8 * GIB)
+    told = headline(doubtful, TRACE, NAMES)
+    assert told.endswith("Probably does not fit (memory not compiled): 10.0 of 8 GiB.")
+    assert "fits none of them" in text(doubtful, doubtful)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.view import answers
 
-from tfdyno.view.ranking import groups, hours_axis, stale
+from tfdyno.view.cards import old_price, stale
+from tfdyno.view.ranking import groups, hours_axis
 
 if TYPE_CHECKING:
     from tfdyno.core.advice import Candidate
@@ -90,3 +91,11 @@ def test_the_axis_of_hours_covers_all_that_finish() -> None:
     assert low <= min(one.low for one in fine)
     assert high >= max(one.high for one in fine)
     assert (low, high) == (0.5, 50.0)
+
+
+def test_an_old_price_is_a_sentence_and_a_fresh_one_is_nothing() -> None:
+    pick = next(pick.candidate for pick in answers.advice().picks if pick.candidate.offer)
+    assert pick.offer
+    old = replace(pick, offer=replace(pick.offer, priced_on="2025-01"))
+    assert old_price(old, "2026-11-21") == "Price of 2025-01; check it."
+    assert old_price(old, "2025-06-01") == ""

@@ -69,6 +69,20 @@ def test_the_answer_says_when_memory_is_in_doubt(advice: Advice, fits: str, word
     assert words in sentences.answer(with_best(advice, fits=fits))
 
 
+def test_what_is_too_large_by_the_quick_route_probably_does_not_fit(advice: Advice) -> None:
+    small = with_best(advice, fits="unverified", usable_memory_bytes=5.0 * GIB)
+    said = sentences.answer(small)
+    assert "Probably does not fit (memory not compiled): it needs about 5.6 of 5 GiB." in said
+    assert "it fits" not in said
+
+
+def test_the_answer_says_that_its_price_is_old(advice: Advice) -> None:
+    assert "check it" not in sentences.answer(advice)
+    assert sentences.answer(replace(advice, made_on="2027-11-21")).endswith(
+        "Price of 2026-05; check it."
+    )
+
+
 def test_a_tight_fit_is_called_tight(advice: Advice) -> None:
     assert "It fits tightly" in sentences.answer(with_best(advice, usable_memory_bytes=6.5e9))
 

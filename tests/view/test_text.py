@@ -23,3 +23,11 @@ def test_pairs_leave_out_what_is_empty_and_wrap_the_rest() -> None:
     assert "two" not in shown
     assert max(map(len, shown.splitlines())) <= 40
     assert shown.splitlines()[-1] == "  three  x"
+
+
+def test_slices_stay_apart_when_their_names_are_cut() -> None:
+    name = "A100 SXM4 80 GB MIG 3g.40gb"
+    assert text.shorten(name, 16) == "A100 SX… 3g.40gb"
+    assert text.shorten(name, 40) == name
+    assert text.shorten("A100 SXM4 80 GB", 8) == "A100 SX…"
+    assert all(len(text.shorten(name, width)) <= width for width in range(1, 30))

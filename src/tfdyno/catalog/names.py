@@ -10,6 +10,9 @@ from tfdyno.catalog.tables import DATA, read_table
 from tfdyno.core.errors import UsageError
 
 _SPLIT = re.compile(r"[^a-z0-9]+")
+_FOREIGN = re.compile(
+    r"(amd|apple|intel|habana)\b|radeon|instinct|gaudi|tpu|trainium|rx ?\d|mi ?\d|m[1-5]\b"
+)
 _NOISE = {"nvidia", "geforce", "tesla", "graphics", "gpu", "corporation"}
 
 
@@ -70,6 +73,8 @@ def resolve(name: str, names: Names) -> str:
         raise UsageError(
             f"'{name}' means {len(hits)} GPUs", remedy=f"choose one of {_listed(hits)}"
         )
+    if _FOREIGN.match(name.strip().lower()):
+        raise UsageError(f"'{name}' is not an NVIDIA GPU", why="tfdyno knows NVIDIA GPUs only")
     raise UsageError(f"there is no GPU '{name}' in the catalogue", remedy=_nearest(key, names))
 
 

@@ -76,6 +76,11 @@ def rejected_offers(extra: Path | None = None) -> tuple[Rejected, ...]:
     return sift(extra)[1]
 
 
+def rejected_in(path: Path) -> tuple[Rejected, ...]:
+    """The rows of one user's file that ``all_offers`` leaves out; raises as it does."""
+    return split(read_listings(path), shipped_listings())[1]
+
+
 def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
     """Split every list into good and rejected rows; a rejected row never hides a good one."""
     shipped = shipped_listings()

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.tables import DATA, Row, read_table
+from tfdyno.core.errors import UsageError
 from tfdyno.core.software import Support, WheelSupport
 
 if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
 
 NEWEST = "2.21"
+OLDEST = "2.9"
+"""Older releases cannot be traced, so nothing is said of them."""
 _CARD_COLUMNS = {
     "6.0": "P100_6.0",
     "6.1": "GTX10_6.1",
@@ -131,6 +134,22 @@ def wheel_support(gpu: Gpu, tensorflow: str = NEWEST) -> WheelSupport:
         detail=_sentence(gpu, release, cell, smallest_runnable) if cell else "",
         source="wheel_kernels.csv; compat.csv; cuda_driver.csv",
     )
+
+
+def check_release(tensorflow: str) -> None:
+    """Refuse what is no TensorFlow release, or one that is too old or not known yet.
+
+    Raises:
+        UsageError: The release is not between ``OLDEST`` and ``NEWEST``.
+    """
+    if not re.fullmatch(r"\d+\.\d+(\.\d+)?", tensorflow):
+        raise UsageError(f"'{tensorflow}' is no TensorFlow release", remedy="write it as 2.21")
+    release = _key(_minor(tensorflow))
+    if not _key(OLDEST) <= release <= _key(NEWEST):
+        what = "too old" if release < _key(OLDEST) else "not known yet"
+        raise UsageError(
+            f"TensorFlow {tensorflow} is {what}", remedy=f"name a release from {OLDEST} to {NEWEST}"
+        )
 
 
 def releases() -> tuple[str, ...]:

@@ -26,6 +26,10 @@ class Assumed:
     """Samples in a run whose length nobody named."""
     default_batch_size: int
     """Batch where neither the user nor the script names one."""
+    start_up_s: float = 0.0
+    """From the order of a rented machine to the first line of the script; it is paid."""
+    graph_build_s: float = 0.0
+    """Building the graph before the first step, for every GPU, where XLA does not compile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,14 @@ from tfdyno.core.advice import Candidate
 from tfdyno.jobs._market import is_stale
 from tfdyno.jobs._predict import shared_batch
 from tfdyno.model.choose import ranked, verdict_of
-from tfdyno.model.cost import run_cost_usd, run_energy_kwh, run_hours, steps_of
+from tfdyno.model.cost import (
+    OWNED,
+    SECONDS_PER_HOUR,
+    run_cost_usd,
+    run_energy_kwh,
+    run_hours,
+    steps_of,
+)
 from tfdyno.view.advice_words import row_reason
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ def candidates_of(
 def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSupport) -> Candidate:
     offer, assumption = supply.offer, assumed()
     overhead = assumption.spot_overhead_ratio if offer and offer.spot else 0.0
-    hours = run_hours(run, estimate, spot_overhead_ratio=overhead)
+    hours = run_hours(run, estimate, spot_overhead_ratio=overhead).plus(start_h(supply, estimate))
     energy_kwh = run_energy_kwh(run, estimate)
     cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
     # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
@@ -77,6 +84,15 @@ def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSuppo
         pareto=False,
     )
     return with_reason(draft, run)
+
+
+def start_h(supply: Supply, estimate: Estimate) -> float:
+    """Hours before the first step: a rented machine boots, a graph is built for every GPU."""
+    rented = supply.offer is not None and supply.offer.provider != OWNED
+    boot_s = assumed().start_up_s if rented else 0.0
+    graph = estimate.execution == "graph"
+    build_s = assumed().graph_build_s * estimate.replicas if graph else 0.0
+    return (boot_s + build_s) / SECONDS_PER_HOUR
 
 
 def with_reason(draft: Candidate, run: Run) -> Candidate:

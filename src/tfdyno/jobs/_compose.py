@@ -7,22 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed, assumption_sources
-from tfdyno.core.advice import Advice, Pick
+from tfdyno.core.advice import Advice
 from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
-from tfdyno.model.choose import eligible, picks_of
+from tfdyno.jobs._picks import sober_picks, told_picks
 from tfdyno.model.cost import OWNED
-from tfdyno.view.advice_words import headline, pick_reason
+from tfdyno.view.advice_words import headline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.advice import Candidate, Run, Title
+    from tfdyno.core.advice import Candidate, Run
     from tfdyno.core.hardware import Gpu
     from tfdyno.jobs._market import Supply
     from tfdyno.jobs._predict import Predictor
-
-TITLES: tuple[Title, ...] = ("cheapest", "balanced", "fastest")
 
 
 def compose(
@@ -36,23 +34,15 @@ def compose(
 ) -> Advice:
     """Draw the conclusions from a ranking."""
     detailed = _with_details(ranking, predictor, market)
-    chosen = picks_of(detailed)
-    balanced, choices = chosen.get("balanced"), len(eligible(detailed))
+    picks = told_picks(detailed, run)
+    balanced = next((one.candidate for one in picks if one.title == "balanced"), None)
     trace = predictor.traced.trace
     return Advice(
         title=f"{trace.title} ({trace.workload.reference})",
         headline=headline(detailed, balanced, run),
         run=run,
         ranking=detailed,
-        picks=tuple(
-            Pick(
-                title=title,
-                candidate=chosen[title],
-                reason=pick_reason(title, chosen, run, choices=choices),
-            )
-            for title in TITLES
-            if title in chosen
-        ),
+        picks=picks,
         changes=changes_of(detailed, balanced, gpus),
         buy_or_rent=buying_of(detailed, gpus),
         assumptions=_assumptions(detailed, predictor, run, tensorflow),
@@ -71,7 +61,7 @@ def _with_details(
     ranking: Sequence[Candidate], predictor: Predictor, market: Sequence[Supply]
 ) -> tuple[Candidate, ...]:
     """The picks and, where there is none, the first row with layers and roofline for the page."""
-    named = {one.slug for one in picks_of(ranking).values()} or {c.slug for c in ranking[:1]}
+    named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
     cards = {(one.gpu.slug, one.count, one.offer and one.offer.slug): one.gpu for one in market}
     found = []
     for one in ranking:
@@ -103,6 +93,10 @@ def _assumptions(
     }
     if any(one.spot for one in ranking):
         found["spot"] = f"{assumption.spot_overhead_ratio:.0%} more hours for restarts"
+    if any(one.offer and one.offer.provider != OWNED for one in ranking):
+        found["start-up"] = f"{assumption.start_up_s / 60.0:g} min until a rented machine is ready"
+    if any(one.estimate.execution == "graph" for one in ranking):
+        found["graph building"] = f"{assumption.graph_build_s:g} s per GPU before the first step"
     if any(one.offer and one.offer.provider == OWNED for one in ranking):
         found["electricity"] = f"${assumption.electricity_usd_per_kwh:g} per kWh for owned cards"
     shares = {one.offer.gpu_fraction for one in ranking if one.offer}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.gpus import all_gpus
-from tfdyno.catalog.software import NEWEST
+from tfdyno.catalog.offers import rejected_in
+from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.advice import Advice, Run
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
@@ -22,9 +22,11 @@ from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.estimate import Route
 from tfdyno.jobs.trace import Traced
+from tfdyno.view.offers_text import left_out_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 INFERENCE = ("serve", "edge")
 """Scenarios that run the forward pass only."""
@@ -123,10 +125,8 @@ def check(request: Request) -> None:
     scenario, spot = request.conditions.scenario, request.conditions.spot
     if spot and scenario in ("develop", "industrial", "serve"):
         raise UsageError(f"--spot contradicts --scenario {scenario}", why=scenario_words(scenario))
-    if request.tensorflow and not re.fullmatch(r"\d+\.\d+(\.\d+)?", request.tensorflow):
-        raise UsageError(
-            f"'{request.tensorflow}' is no TensorFlow release", remedy="write it as 2.21"
-        )
+    if request.tensorflow:
+        check_release(request.tensorflow)
 
 
 def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
@@ -151,6 +151,13 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
         holds="global batch" if request.global_batch_size else "batch per replica",
         length_source=source,
     )
+
+
+def _left_out(offers_file: Path | None) -> tuple[str, ...]:
+    """A note on the rows of the user's price list that break a rule."""
+    rejected = rejected_in(offers_file) if offers_file else ()
+    note = left_out_note(str(offers_file), [one.reasons for one in rejected])
+    return (note,) if note else ()
 
 
 def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
@@ -178,4 +185,5 @@ def _outcome(
     advice = compose(drafts, predictor, run, market=market, gpus=gpus, tensorflow=release)
     best = advice.pick("balanced")
     program = predictor.program_for(gpus[best.candidate.gpu]) if best else predictor.traced.program
+    notes = (*_left_out(request.conditions.offers_file), *notes)
     return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)

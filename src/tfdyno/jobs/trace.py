@@ -179,7 +179,8 @@ def _check_version(python: str) -> None:
 def _key(workload: Workload, batch_size: int | None, python: str) -> str:
     """Everything known before the trace that it depends on; files are checked by ``_current``."""
     place = Path.cwd() if workload.kind != "application" else ""
-    parts = (workload, batch_size, python, place, os.environ.get("KERAS_HOME"), _code_digest())
+    chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
+    parts = (workload, batch_size, python, place, *chosen, _code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 

@@ -10,7 +10,7 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("keras", "jax", "jaxlib", "tensorflow", "tensorflow-cpu", "keras-hub")
+PACKAGES = ("keras", "tf-keras", "jax", "jaxlib", "tensorflow", "tensorflow-cpu", "keras-hub")
 
 
 def versions() -> dict[str, str]:

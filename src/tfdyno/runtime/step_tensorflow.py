@@ -205,7 +205,7 @@ def _build(model: Any, x: Any) -> None:  # noqa: ANN401
             tf.function(model, autograph=False).get_concrete_function(x)
     optimizer = getattr(model, "optimizer", None)
     with contextlib.suppress(ValueError):  # Keras 2: the weights of such a model
-        if hasattr(optimizer, "build") and model.trainable_variables:
+        if optimizer is not None and hasattr(optimizer, "build") and model.trainable_variables:
             optimizer.build(model.trainable_variables)
 
 

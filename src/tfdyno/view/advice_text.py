@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.advice_words import OWNED, card, range_line, terms
 from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
+from tfdyno.view.cards import old_price
 from tfdyno.view.ranking_text import ranking_lines
 from tfdyno.view.text import WIDTH, paint, pairs, wrapped
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace
 
 SHOWN_ROWS = 8
-_SHORT_ASSUMPTIONS = ("precision", "execution", "batch", "length", "spot", "electricity")
+_SHORT_ASSUMPTIONS = (
+    "precision",
+    "execution",
+    "batch",
+    "length",
+    "spot",
+    "start-up",
+    "electricity",
+)
 
 
 def advice_text(
@@ -52,7 +61,8 @@ def advice_text(
 def _answer(advice: Advice, width: int, colour: bool) -> str:
     lines = [paint(wrapped(advice.headline, width=width), "bold", colour=colour)]
     if balanced := advice.pick("balanced"):
-        lines.append(wrapped(range_line(balanced.candidate), width=width))
+        told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
+        lines.append(wrapped(told, width=width))
     if not advice.exact and advice.picks:
         lines.append(
             "Memory is a first estimate: the compiler has not confirmed it for every card."

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfdyno.core.advice import Candidate, Pick, Run, Title
+    from tfdyno.core.estimate import Estimate
 
 OWNED = "owned"
 ONE_MILLION = 1_000_000
+PROBABLY_NOT = "Probably does not fit (memory not compiled)"
 _BRANDS = ("NVIDIA", "GeForce", "Tesla")
 _SMALL = {1: "one", 2: "two", 3: "three", 4: "four"}
 
@@ -82,6 +84,12 @@ def range_line(candidate: Candidate) -> str:
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
 
 
+def fit_state(estimate: Estimate) -> str:
+    """The estimate's ``fits``; ``probably not`` where no compile confirms that it is too large."""
+    too_large = estimate.device_memory_bytes.best > estimate.usable_memory_bytes
+    return "probably not" if estimate.fits == "unverified" and too_large else estimate.fits
+
+
 def fit_words(candidate: Candidate) -> str:
     """Whether the step fits, with the figures (``Fits: 10.5 of 79 GiB``)."""
     estimate = candidate.estimate
@@ -90,8 +98,9 @@ def fit_words(candidate: Candidate) -> str:
         "yes": f"Fits: {used}.",
         "unverified": f"Should fit: {used}, not compiled yet.",
         "may not": f"May not fit: {used}.",
+        "probably not": f"{PROBABLY_NOT}: needs {used}.",
         "no": f"Does not fit: needs {used}.",
-    }[estimate.fits]
+    }[fit_state(estimate)]
 
 
 def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:
@@ -108,6 +117,11 @@ def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, cho
     return f"{_compared(chosen, balanced)} than the balanced one"
 
 
+def spared_reason(more: Candidate) -> str:
+    """Why the balanced pick is not the machine with more GPUs that arithmetic prefers."""
+    return f"{card(more)} would save less than 5 minutes"
+
+
 def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
     """The one thing to know about a row: why it is out, or what holds it back."""
     estimate, verdict = candidate.estimate, candidate.verdict
@@ -116,7 +130,9 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
     if verdict == "does not fit":
         used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
         most = estimate.max_batch_size
-        return f"needs {used}; " + (f"batch up to {most:,} fits" if most else "no batch fits")
+        doubt = _DOUBTS.get(fit_state(estimate), "")
+        way_out = f"batch up to {most:,} fits" if most else "no batch fits"
+        return f"{doubt}needs {used}; {way_out}"
     notes = [f"{_HELD.get(estimate.bound_by, estimate.bound_by)} sets the pace"]
     if verdict == "no offer":
         notes.insert(0, "no price in the catalogue")
@@ -144,6 +160,10 @@ def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
     return [pick.title for pick in picks if pick.candidate.slug == candidate.slug]
 
 
+_DOUBTS = {
+    "probably not": "probably does not fit (memory not compiled): ",
+    "may not": "probably does not fit: ",
+}
 _HELD = {
     "compute": "arithmetic",
     "memory": "memory traffic",

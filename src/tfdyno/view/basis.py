@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tfdyno.view import wording
-from tfdyno.view.ranking import stale
+from tfdyno.view.cards import stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

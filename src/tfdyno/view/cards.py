@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.hardware import Gpu
 
+_STALE_DAYS = 366
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
@@ -54,6 +56,30 @@ def rent_words(candidate: Candidate) -> str:
     if offer.provider == OWNED:
         return "your own card"
     return f"{'spot' if offer.spot else 'on demand'} {usd_per_h(offer.usd_per_h)}"
+
+
+def stale(candidate: Candidate, made_on: str) -> str:
+    """``price of 2025-09`` when the price is older than 12 months, else nothing."""
+    offer = candidate.offer
+    if offer is None or not offer.priced_on or not offer.usd_per_h:
+        return ""
+    age = _days(made_on) - _days(offer.priced_on)
+    return f"price of {offer.priced_on[:7]}" if age > _STALE_DAYS else ""
+
+
+def old_price(candidate: Candidate, made_on: str) -> str:
+    """A sentence for an answer that rests on a price older than 12 months, else nothing."""
+    words = stale(candidate, made_on)
+    return f"{words[:1].upper()}{words[1:]}; check it." if words else ""
+
+
+def _days(text: str) -> float:
+    """Days of an ISO date or month; a date that cannot be read counts as today's."""
+    year, month, day = (*text[:10].split("-"), "15", "15")[:3]
+    try:
+        return float(date(int(year), int(month), int(day)).toordinal())
+    except ValueError:
+        return float(date.max.toordinal())
 
 
 def recommended(advice: Advice) -> Candidate | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_si, significant
-from tfdyno.view.advice_words import brief
+from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state
 from tfdyno.view.amounts import GIB, about_step, dashed, gib, of_gib, percent, table_ms
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
@@ -27,7 +27,16 @@ _FITS = {
     "yes": "Fits",
     "no": "Does not fit",
     "unverified": "Should fit",
+    "probably not": PROBABLY_NOT,
     "may not": "May not fit",
+}
+
+_DOUBTS = {
+    "yes": "",
+    "unverified": "?",
+    "may not": "may not fit",
+    "probably not": "no?",
+    "no": "no",
 }
 
 
@@ -75,7 +84,7 @@ def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
     return (
         f"{trace.title} at batch {one.batch_size:,} on {cards}: about {best} a step ({bounds}). "
-        f"{_FITS[one.fits]}: {memory}."
+        f"{_FITS[fit_state(one)]}: {memory}."
     )
 
 
@@ -158,7 +167,7 @@ def _compile(one: Estimate) -> str:
 
 
 def _many_headline(estimates: Sequence[Estimate], trace: Trace, names: Mapping[str, str]) -> str:
-    fitting = [one for one in estimates if one.fits != "no"]
+    fitting = [one for one in estimates if fit_state(one) not in ("no", "probably not")]
     where = f"{trace.title} at batch {estimates[0].batch_size:,}"
     if not fitting:
         nearest = min(estimates, key=lambda e: e.device_memory_bytes.best / e.usable_memory_bytes)
@@ -183,7 +192,7 @@ def _table(
 
 def _row(one: Estimate, names: Mapping[str, str]) -> tuple[str, ...]:
     low, high = table_ms(one.step_s.low), table_ms(one.step_s.high)
-    doubt = {"yes": "", "no": "no", "may not": "may not fit", "unverified": "?"}[one.fits]
+    doubt = _DOUBTS[fit_state(one)]
     return (
         _cards(one, names),
         table_ms(one.step_s.best),

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
+from tfdyno.view.advice_words import fit_state
 from tfdyno.view.bars import BarChart, Row, Segment, narrow, wide
 from tfdyno.view.cards import card_name, fits, same
 from tfdyno.view.svg import Figure, Key, Table, draw
@@ -164,7 +165,7 @@ def _memory_table(cards: Sequence[Candidate]) -> Table:
             amounts.percent(
                 card.estimate.device_memory_bytes.best / card.estimate.usable_memory_bytes
             ),
-            card.estimate.fits,
+            fit_state(card.estimate),
             f"{card.estimate.max_batch_size:,}",
         )
         for card in cards

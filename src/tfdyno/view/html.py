@@ -113,7 +113,7 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
                     "hours": f"{wording.hours(card.hours.best)} h",
                     "hours_range": f"{wording.hours_range(card.hours)} h",
                     "reason": pick.reason,
-                    "stale": ranking.stale(card, advice.made_on),
+                    "stale": cards.stale(card, advice.made_on),
                 }
             )
     return made

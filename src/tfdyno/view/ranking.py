@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
-from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words
+from tfdyno.view.advice_words import fit_state
+from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.figures import term_shares
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ SHOWN = {"feasible": 14, "too late": 4, "too dear": 4}
 _SHOWN_ELSE = 3
 FEW = 3
 """So few folded rows are not worth a fold."""
-_STALE_DAYS = 366
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,24 +146,6 @@ def group_title(
     }.get(verdict, verdict)
 
 
-def stale(candidate: Candidate, made_on: str) -> str:
-    """``price of 2025-09`` when the price is older than 12 months, else nothing."""
-    offer = candidate.offer
-    if offer is None or not offer.priced_on or not offer.usd_per_h:
-        return ""
-    age = _days(made_on) - _days(offer.priced_on)
-    return f"price of {offer.priced_on[:7]}" if age > _STALE_DAYS else ""
-
-
-def _days(text: str) -> float:
-    """Days of an ISO date or month; a date that cannot be read counts as today's."""
-    year, month, day = (*text[:10].split("-"), "15", "15")[:3]
-    try:
-        return float(date(int(year), int(month), int(day)).toordinal())
-    except ValueError:
-        return float(date.max.toordinal())
-
-
 def _row(
     candidate: Candidate,
     advice: Advice,
@@ -248,7 +229,7 @@ def _refusal(candidate: Candidate) -> str:
     if candidate.verdict != "does not fit":
         return ""
     needed, usable = estimate.device_memory_bytes.best, estimate.usable_memory_bytes
-    may = "may need" if estimate.fits == "may not" else "needs"
+    may = "may need" if fit_state(estimate) in ("may not", "probably not") else "needs"
     out = f"; a batch of {estimate.max_batch_size:,} would fit" if estimate.max_batch_size else ""
     return wording.sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
+from tfdyno.view.advice_words import PROBABLY_NOT, fit_state
 from tfdyno.view.cards import (
     by_verdict,
     card_in_words,
     card_name,
     distinct_cards,
     fits,
+    old_price,
     recommended,
     same,
     whole,
@@ -55,7 +57,7 @@ def answer(advice: Advice) -> str:
     cost = f" and costs {amounts.usd_range(best.cost_usd)}" if best.cost_usd else ""
     return (
         f"Nine times in ten it takes {wording.hours_range(best.hours)} hours{cost}. "
-        f"{_fits(estimate)} {_pace(estimate)}"
+        f"{_fits(estimate)} {_pace(estimate)} {old_price(best, advice.made_on)}"
     ).strip()
 
 
@@ -67,6 +69,8 @@ def _fits(estimate: Estimate) -> str:
         return f"It does not fit: it needs {sizes}."
     if estimate.fits == "may not":
         return f"It may not fit: it needs about {sizes}."
+    if fit_state(estimate) == "probably not":
+        return f"{PROBABLY_NOT}: it needs about {sizes}."
     if estimate.fits == "unverified":
         return f"By a first estimate it fits ({sizes}); the compiler has not confirmed it yet."
     return f"It fits {'with room to spare' if share < 0.6 else 'tightly'} ({sizes})."

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_PROFILE = re.compile(r" (\d+g\.\d+gb\S*)$")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 Align = Literal["<", ">"]
 
@@ -44,8 +45,15 @@ def shown_width(text: str) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut plain text to ``width`` columns with an ellipsis."""
-    return text if len(text) <= width else f"{text[: max(0, width - 1)].rstrip()}…"
+    """Cut plain text to ``width`` columns with an ellipsis.
+
+    A MIG profile at the end (``3g.40gb``) stays where there is room: it tells slices apart.
+    """
+    if len(text) <= width:
+        return text
+    profile = _PROFILE.search(text)
+    kept = f" {profile[1]}" if profile and len(profile[1]) + 4 <= width else ""
+    return f"{text[: max(0, width - 1 - len(kept))].rstrip()}…{kept}"
 
 
 def table(
