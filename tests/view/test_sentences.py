@@ -70,9 +70,9 @@ def test_the_answer_says_when_memory_is_in_doubt(advice: Advice, fits: str, word
 
 
 def test_what_is_too_large_by_the_quick_route_probably_does_not_fit(advice: Advice) -> None:
-    small = with_best(advice, fits="unverified", usable_memory_bytes=5.0 * GIB)
+    small = with_best(advice, fits="unverified", usable_memory_bytes=5.0 * answers.GIB)
     said = sentences.answer(small)
-    assert "Probably does not fit (memory not compiled): it needs about 5.6 of 5 GiB." in said
+    assert "Probably does not fit (memory not compiled): it needs about 5.6 of 5.0 GiB." in said
     assert "it fits" not in said
 
 

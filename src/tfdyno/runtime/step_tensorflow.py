@@ -205,8 +205,9 @@ def _build(model: Any, x: Any) -> None:  # noqa: ANN401
             tf.function(model, autograph=False).get_concrete_function(x)
     optimizer = getattr(model, "optimizer", None)
     with contextlib.suppress(ValueError):  # Keras 2: the weights of such a model
-        if optimizer is not None and hasattr(optimizer, "build") and model.trainable_variables:
-            optimizer.build(model.trainable_variables)
+        build = getattr(optimizer, "build", None)
+        if build and model.trainable_variables:
+            build(model.trainable_variables)
 
 
 def _specs(structure: Any, size: int) -> Any:  # noqa: ANN401

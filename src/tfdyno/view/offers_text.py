@@ -44,9 +44,9 @@ def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
         return ""
     rows = "1 row" if len(reasons) == 1 else f"{len(reasons):,} rows"
     was = "was" if len(reasons) == 1 else "were"
-    causes = list(dict.fromkeys("; ".join(texts) for texts in reasons))
-    more = f", and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
-    return f"{rows} of {path} {was} left out: {', '.join(causes[:_MOST_CAUSES])}{more}."
+    causes = list(dict.fromkeys(" and ".join(texts) for texts in reasons))
+    more = f"; and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
+    return f"{rows} of {path} {was} left out: {'; '.join(causes[:_MOST_CAUSES])}{more}."
 
 
 def rejected_list(rows: Iterable[tuple[str, Sequence[str]]], *, width: int = WIDTH) -> str:
