@@ -189,3 +189,21 @@ def test_what_would_change_the_answer_is_computed(whole: Outcome) -> None:
     assert any(text.startswith("batch above") for text in conditions)
     for change in whole.advice.buy_or_rent:
         assert change.condition.startswith("buy ")
+
+
+def test_the_answer_is_refined_after_each_family_that_was_compiled() -> None:
+    cards = Conditions(gpus=parse_list("t4,h100-sxm5-80gb"))
+    seen: list[tuple[str, int]] = []
+
+    def exact_rows(outcome: Outcome) -> int:
+        routes = (one.estimate.made_by["memory"] for one in outcome.advice.ranking)
+        return sum(route == "exact" for route in routes)
+
+    last = advise(
+        replace(request(conditions=cards, route="auto"), precision="mixed_float16"),
+        first=lambda early: seen.append(("first", exact_rows(early))),
+        refined=lambda family, so_far: seen.append((family, exact_rows(so_far))),
+    )
+    assert [name for name, _ in seen][0] == "first"
+    assert len(seen) == 2  # the quick answer, then one of two families; the last is the answer
+    assert seen[0][1] == 0 < seen[1][1] < exact_rows(last) == len(last.advice.ranking)

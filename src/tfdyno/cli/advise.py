@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from tfdyno.cli.options import Positive, Whole, Wholes, workload_from, workload_options
-from tfdyno.cli.progress import progress_line
+from tfdyno.cli.progress import CLEAR, progress_line
 from tfdyno.core.advice import Scenario
 from tfdyno.core.errors import UsageError
 
@@ -64,6 +64,7 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
             request,
             progress=progress,
             first=(lambda early: _show(early, show_all, html)) if live else None,
+            refined=_show_refined if live else None,
         )
     if html:
         _write_report(outcome, html)
@@ -129,6 +130,11 @@ def _write_report(outcome: Outcome, path: Path) -> None:
         advice=outcome.advice, trace=outcome.trace, program=outcome.program, gpus=outcome.gpus
     )
     write_atomic(path, page.encode())
+
+
+def _show_refined(family: str, outcome: Outcome) -> None:
+    """One line that stays: what the answer is now that a family was compiled."""
+    click.echo(f"{CLEAR}{family} compiled: {outcome.advice.headline}", err=True)
 
 
 def _show(outcome: Outcome, show_all: bool, html: Path | None) -> None:

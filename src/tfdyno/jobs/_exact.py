@@ -54,6 +54,7 @@ def add_compiled(
     gpus: Sequence[Gpu],
     *,
     progress: Callable[[str], None],
+    each: Callable[[str, Predictor], None] | None = None,
 ) -> tuple[Predictor, tuple[str, ...]]:
     """Compile once per family of the cards, most wanted first.
 
@@ -61,6 +62,7 @@ def add_compiled(
         predictor: What it has compiled already is kept.
         gpus: The cards to serve, most wanted first.
         progress: Called with a line at every stage.
+        each: Called with every family that was compiled and the predictor that knows it.
 
     Returns:
         The predictor with the compiled programs, and a sentence for every family that has none:
@@ -81,6 +83,8 @@ def add_compiled(
             notes.setdefault(str(error), []).append(family)
             continue
         predictor = replace(predictor, exact={**predictor.exact, family: program})
+        if each:
+            each(family, predictor)
     failed = (_kept(", ".join(families), reason) for reason, families in notes.items())
     return predictor, (*left_out(gpus), *failed)
 

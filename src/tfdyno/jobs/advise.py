@@ -71,6 +71,7 @@ def advise(
     *,
     progress: Callable[[str], None] = silent,
     first: Callable[[Outcome], None] | None = None,
+    refined: Callable[[str, Outcome], None] | None = None,
 ) -> Outcome:
     """Answer a request.
 
@@ -79,6 +80,8 @@ def advise(
         progress: Called with a line at every stage.
         first: Called with the quick answer before the compiler starts, unless nothing has to be
             compiled.
+        refined: Called after the compile of every GPU family but the last, with the family and the
+            answer so far.
 
     Raises:
         UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
@@ -107,7 +110,13 @@ def advise(
         return early
     if first:
         first(early)
-    predictor, notes = add_compiled(predictor, wanted, progress=progress)
+    families = [family for family in families_of(wanted) if family not in predictor.exact]
+
+    def each(family: str, so_far: Predictor) -> None:
+        if refined and family != families[-1]:
+            refined(family, _outcome(request, market, so_far))
+
+    predictor, notes = add_compiled(predictor, wanted, progress=progress, each=each)
     return _outcome(request, market, predictor, notes)
 
 
