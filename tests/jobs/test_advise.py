@@ -204,6 +204,6 @@ def test_the_answer_is_refined_after_each_family_that_was_compiled() -> None:
         first=lambda early: seen.append(("first", exact_rows(early))),
         refined=lambda family, so_far: seen.append((family, exact_rows(so_far))),
     )
-    assert [name for name, _ in seen][0] == "first"
+    assert seen[0][0] == "first"
     assert len(seen) == 2  # the quick answer, then one of two families; the last is the answer
     assert seen[0][1] == 0 < seen[1][1] < exact_rows(last) == len(last.advice.ranking)
