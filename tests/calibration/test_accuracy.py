@@ -71,14 +71,14 @@ def test_the_shipped_constants_are_those_of_the_fit() -> None:
 
 def test_a_fit_finds_the_constants_that_made_the_times() -> None:
     made = design()
-    truth = dict(time_model().values) | {"e_reduce": 0.5, "u_half": 0.7, "host_graph": 2e-5}
+    truth = dict(time_model().values) | {"e_reduce": 0.75, "u_half": 0.7, "host_graph": 2e-5}
     times = type(made)(
         **{n: getattr(made, n) for n in made.__slots__} | {"log_step": np.log(made.predict(truth))}
     )
     found = fit(times, time_model().parameters)
     error = np.abs(np.log(times.predict(found)) - times.log_step)
     assert float(np.median(error)) < 0.01
-    assert found["e_reduce"] == pytest.approx(0.5, rel=0.1)
+    assert found["e_reduce"] == pytest.approx(0.75, rel=0.1)
 
 
 def test_a_term_that_is_left_out_has_no_effect() -> None:

@@ -99,3 +99,13 @@ def test_unknown_executions_and_links_are_refused_with_the_known_ones() -> None:
         estimate(question(execution="fast"))
     with pytest.raises(UsageError, match="no link 'nvlnk4'"):
         estimate(question(link="nvlnk4"))
+
+
+def test_the_largest_batch_is_compiled_where_one_card_is_compiled_for() -> None:
+    [card] = parse_list("a100-sxm4-40gb:1g.5gb")
+    [one] = estimate(question(gpus=(card,), route="exact")).estimates
+    assert one.max_batch_verified
+    assert one.max_batch_size > 1000
+    [unproven] = estimate(question(gpus=(card,), route="exact", verify=False)).estimates
+    assert not unproven.max_batch_verified
+    assert one.max_batch_size == pytest.approx(unproven.max_batch_size, rel=0.1)

@@ -24,8 +24,13 @@ from tfdyno.cli.progress import progress_line
     show_default=True,
     help="Cards that train together.",
 )
-@click.option("--verify", is_flag=True, help="Compile at the largest batch to prove it.")
-def estimate(gpu: str, mode: str, replicas: tuple[int, ...], verify: bool, **given: Any) -> None:
+@click.option(
+    "--verify/--no-verify", default=None,
+    help="Prove the largest batch by a compile of it.  [default: with --route exact on one card]",
+)  # fmt: skip
+def estimate(
+    gpu: str, mode: str, replicas: tuple[int, ...], verify: bool | None, **given: Any
+) -> None:
     """Predict time and memory of a step on one GPU or many.
 
     WORKLOAD is script.py, file.py:function, model.keras or keras:ResNet50. Arguments of a script

@@ -45,7 +45,8 @@ class Question:
     precision: str = ""
     execution: str = ""
     route: Route = "auto"
-    verify: bool = False
+    verify: bool | None = None
+    """Compile at the largest batch itself; None: where one card is compiled for anyway."""
     fresh: bool = False
 
 
@@ -87,7 +88,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         for gpu in question.gpus
         for count in question.replicas
     )
-    if question.verify:
+    if _verifies(question):
         found = tuple(verified_limit(predictor, one, progress) for one in found)
     return Answer(
         estimates=found,
@@ -135,6 +136,12 @@ def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details
         return predictor.estimate(gpu, replicas=count, batch_size=size, details=details)
     except ValueError as error:  # the arithmetic refuses: say for which card and why
         raise TfdynoError(f"no estimate for {count} x {gpu.name}", why=str(error)) from error
+
+
+def _verifies(question: Question) -> bool:
+    if question.verify is None:
+        return question.route == "exact" and len(question.gpus) * len(question.replicas) == 1
+    return question.verify
 
 
 def _first_share(question: Question) -> int:
