@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 # The machine may be loaded: a slow example is no failure. No database: nothing is left behind.
 settings.register_profile("tfdyno", deadline=None, database=None, max_examples=60)
 settings.load_profile("tfdyno")
+# A shell that starts the tests in the background has Ctrl-C ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
