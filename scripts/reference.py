@@ -1,4 +1,4 @@
-"""Generate docs/reference: commands from their help, the API from its docstrings, data columns."""
+"""Write the generated pages: help, docstrings, data columns, the doctor's causes and outputs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+import cause_pages
+import command_output
 import tfdyno
 from tfdyno.cli.main import tfdyno as group
 
@@ -71,18 +73,24 @@ def pages() -> dict[Path, str]:
         result[REFERENCE / "api.md"] = api_page()
     if (DATA / "README.md").exists():
         result[REFERENCE / "data.md"] = data_page()
-    return result
+    return result | cause_pages.pages() | command_output.pages()
 
 
 def main() -> int:
     """Write the pages, or with ``--check`` return 1 when one of them is out of date."""
-    stale = [p for p, text in pages().items() if not p.exists() or p.read_text() != text]
+    texts = pages()
+    stale = [p for p, text in texts.items() if not p.exists() or p.read_text() != text]
+    stale += [page for page in cause_pages.FOLDER.glob("*.md") if page not in texts]
     if "--check" in sys.argv[1:]:
         for path in stale:
             print(f"{path} is out of date: run scripts/reference", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
-        path.write_text(pages()[path])
+        if path not in texts:  # its group of causes is gone
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(texts[path])
         print(f"wrote {path}", file=sys.stderr)
     return 0
 

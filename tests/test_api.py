@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,3 +58,49 @@ def test_the_graph_of_another_precision_is_traced_anew(traced: tfdyno.Traced) ->
 def test_what_is_no_model_is_refused_in_words() -> None:
     with pytest.raises(tfdyno.UsageError, match="int is neither a reference nor a Keras model"):
         tfdyno.trace(3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_size": 0}, "batch_size 0 is not possible"),
+        ({"batch_size": 64.5}, "batch_size 64.5 is not possible"),
+        ({"batch_size": float("nan")}, "batch_size nan is not possible"),
+        ({"replicas": 0}, "replicas 0 is not possible"),
+        ({"route": "qick"}, "route 'qick' is not one of auto, quick, exact; did you mean quick"),
+        ({"precision": "float8"}, "precision 'float8' is not one of"),
+        ({"mode": "trian"}, "did you mean train"),
+    ],
+)
+def test_estimate_refuses_what_the_command_line_refuses(
+    settings: dict[str, Any], message: str, traced: tfdyno.Traced
+) -> None:
+    with pytest.raises(tfdyno.UsageError, match=message):
+        tfdyno.estimate(traced, gpu="t4", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": -1, "samples": 10}, "epochs -1 is not possible"),
+        ({"budget_usd": float("nan")}, "budget_usd nan is not possible"),
+        ({"deadline_h": 0}, "deadline_h 0 is not possible"),
+        ({"scenario": "x"}, "scenario 'x' is not one of develop, research"),
+    ],
+)
+def test_advise_refuses_what_the_command_line_refuses(
+    settings: dict[str, Any], message: str, traced: tfdyno.Traced
+) -> None:
+    with pytest.raises(tfdyno.UsageError, match=message):
+        tfdyno.advise(traced, batch_size=64, **settings)
+
+
+def test_estimate_takes_a_keras_model_too() -> None:
+    code = (
+        "import keras, tfdyno\n"
+        "m = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])\n"
+        "m.compile('adam', 'mse')\n"
+        "print(tfdyno.estimate(m, gpu='t4', batch_size=32, route='quick')[0].gpu)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "t4", done.stderr[-500:]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.errors import TfdynoError
 from tfdyno.jobs import compile as compile_job
 from tfdyno.jobs._worker import run_child
-from tfdyno.jobs.trace import parse_reference, trace
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

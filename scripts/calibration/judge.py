@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-COVERAGE = 0.92
+COVERAGE = 0.94
 """Aim of the widths; above 90 % because new models are further off than those seen here."""
 FEWEST_GROUPS = 10
 """A bucket of the intervals needs so many groups; smaller ones join their family."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from tfdyno.core import settings
 from tfdyno.core.advice import Advice, Scenario
 from tfdyno.core.errors import UsageError
 from tfdyno.core.estimate import Estimate
@@ -22,8 +23,8 @@ from tfdyno.jobs.trace import trace as _trace
 if TYPE_CHECKING:
     from tfdyno.jobs.estimate import Route
 
-Subject = str | Workload | Traced
-"""What may be estimated: a reference as on the command line, a workload, a trace."""
+Subject = Any
+"""What may be estimated: a reference as on the command line, a workload, a trace, a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,7 @@ def trace(subject: Any, *, mode: Mode = "train", precision: str = "", **options:
         UsageError: The subject cannot be traced as asked.
         ToolError: The child process failed.
     """
+    _known(mode=mode, precision=precision)
     if isinstance(subject, Workload):
         return _trace(subject)
     if isinstance(subject, str):
@@ -109,7 +111,7 @@ def estimate(
     subject: Subject,
     *,
     gpu: str | Gpu | Sequence[str | Gpu],
-    batch_size: int = 0,
+    batch_size: int | None = None,
     precision: str = "",
     execution: str = "",
     replicas: int | Sequence[int] = 1,
@@ -126,14 +128,16 @@ def estimate(
     from tfdyno.jobs.estimate import Question
     from tfdyno.jobs.estimate import estimate as answer_of
 
+    _known(mode=mode, precision=precision, execution=execution, route=route)
+    counts = replicas if isinstance(replicas, Sequence) else (replicas,)
     answer = answer_of(
         Question(
             workload=_subject(subject, mode, precision),
             gpus=_gpus(gpu),
-            batch_size=batch_size,
+            batch_size=_whole(batch_size, "batch_size"),
             precision=precision,
             execution=execution,
-            replicas=(replicas,) if isinstance(replicas, int) else tuple(replicas),
+            replicas=tuple(settings.whole(one, "replicas") for one in counts),
             link=link,
             route=route,
         )
@@ -149,14 +153,14 @@ def estimate(
 def advise(
     subject: Subject,
     *,
-    batch_size: int = 0,
+    batch_size: int | None = None,
     precision: str = "",
     execution: str = "",
-    steps: int = 0,
-    epochs: int = 0,
-    samples: int = 0,
-    deadline_h: float = 0.0,
-    budget_usd: float = 0.0,
+    steps: int | None = None,
+    epochs: int | None = None,
+    samples: int | None = None,
+    deadline_h: float | None = None,
+    budget_usd: float | None = None,
     scenario: Scenario = "research",
     gpu: str | Gpu | Sequence[str | Gpu] = (),
     provider: Sequence[str] = (),
@@ -174,6 +178,7 @@ def advise(
     from tfdyno.jobs.advise import INFERENCE, Request
     from tfdyno.jobs.advise import advise as answer_of
 
+    _known(scenario=scenario, precision=precision, execution=execution, route=route)
     mode: Mode = "infer" if scenario in INFERENCE else "train"
     outcome = answer_of(
         Request(
@@ -185,14 +190,14 @@ def advise(
                 spot=spot,
                 scenario=scenario,
             ),
-            batch_size=batch_size,
+            batch_size=_whole(batch_size, "batch_size"),
             precision=precision,
             execution=execution,
-            steps=steps,
-            epochs=epochs,
-            samples=samples,
-            deadline_h=deadline_h,
-            budget_usd=budget_usd,
+            steps=_whole(steps, "steps", most=settings.MOST_STEPS),
+            epochs=_whole(epochs, "epochs"),
+            samples=_whole(samples, "samples"),
+            deadline_h=_positive(deadline_h, "deadline_h"),
+            budget_usd=_positive(budget_usd, "budget_usd"),
             route=route,
         )
     )
@@ -206,10 +211,36 @@ def _models() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="tfdyno-models-")
 
 
+_NAMES = {
+    "mode": settings.MODES,
+    "precision": settings.PRECISIONS,
+    "execution": settings.EXECUTIONS,
+    "route": settings.ROUTES,
+    "scenario": get_args(Scenario),
+}
+
+
+def _known(**named: str) -> None:
+    """Refuse a name that a setting does not have, with the nearest; empty: not given."""
+    for setting, value in named.items():
+        if value:
+            settings.one_of(value, _NAMES[setting], setting)
+
+
+def _whole(value: int | None, what: str, *, most: int = settings.MOST_IN_A_RUN) -> int:
+    return 0 if value is None else settings.whole(value, what, most=most)
+
+
+def _positive(value: float | None, what: str) -> float:
+    return 0.0 if value is None else settings.positive(value, what)
+
+
 def _subject(subject: Subject, mode: Mode, precision: str) -> Workload | Traced:
     if isinstance(subject, str):
         return parse_reference(subject, mode=mode, precision=precision)
-    return subject
+    if isinstance(subject, Workload | Traced):
+        return subject
+    return trace(subject, mode=mode)
 
 
 def _gpus(named: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:

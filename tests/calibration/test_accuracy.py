@@ -94,7 +94,6 @@ def test_a_term_that_is_left_out_has_no_effect() -> None:
     assert held["t_launch"] == parameters["t_launch"].low
 
 
-@pytest.mark.slow
 def test_unseen_cards_and_models_stay_within_the_floor() -> None:
     fitted = fit_all(FOLDER)
     found = {
@@ -106,7 +105,8 @@ def test_unseen_cards_and_models_stay_within_the_floor() -> None:
     assert model
     assert card.mean < 0.18
     assert model.mean < 0.20
-    assert 0.80 < card.coverage < 0.97
+    assert 0.90 < card.coverage < 0.97
+    assert 0.87 < model.coverage < 0.97
     assert (
         judge.pairs_in_order(fitted.design, fitted.main, fitted.by_name["card left out"])[1] > 0.95
     )

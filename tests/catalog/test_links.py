@@ -50,6 +50,44 @@ def test_the_measured_rate_is_the_one_in_the_source() -> None:
     assert link.bus_bytes_per_s == 208e9  # nccl-tests issue 178
 
 
+@pytest.mark.parametrize(
+    ("gpu", "link", "reason"),
+    [
+        ("t4", "nvlink4-nvswitch-h100-ring", "Tesla T4 has no NVLink"),
+        ("rtx-4090", "nvlink3-bridge-ga102", "has no NVLink"),
+        ("a100-sxm4-80gb", "nvlink4-nvswitch-h100-ring", "has NVLink 3, not 4"),
+        ("h100-sxm5-80gb", "nvlink4-nvswitch-h100-ring", ""),
+        ("rtx-3090", "nvlink3-bridge-ga102", ""),
+        ("t4", "pcie4-x16", ""),
+        ("t4", "ib-hdr-200", ""),
+    ],
+)
+def test_nvlink_joins_cards_of_its_own_generation(gpu: str, link: str, reason: str) -> None:
+    found = links.cannot_join(gpus.find(gpu), links.find_link(link))
+    assert (reason in found) if reason else not found
+
+
+def test_every_architecture_with_nvlink_has_its_generation() -> None:
+    for gpu in gpus.all_gpus():
+        if gpu.nvlink_bytes_per_s:
+            other = links.find_link(
+                "nvlink1-p100" if gpu.architecture != "Pascal" else "nvlink2-v100"
+            )
+            assert "has NVLink" in links.cannot_join(gpu, other)
+
+
+def test_only_networks_go_beyond_a_machine() -> None:
+    assert links.most_in_one_machine(gpus.find("t4")) == 8
+    assert links.most_in_one_machine(gpus.find("gb200")) == 72
+    assert links.is_network(links.find_link("ib-hdr-200"))
+    assert not links.is_network(links.find_link("nvlink2-v100"))
+
+
+def test_the_beginning_of_a_link_suggests_all_that_begin_so() -> None:
+    with pytest.raises(UsageError, match="choose one of nvlink5-nvl72, nvlink5-nvswitch-b200-nvls"):
+        links.find_link("nvlink5")
+
+
 def test_an_unknown_link_suggests_others() -> None:
     with pytest.raises(UsageError, match="pcie4-x16"):
         links.find_link("pcie4x16")

@@ -13,6 +13,7 @@ from tfdyno.core.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+TODAY = datetime.date(2026, 11, 21)
 GPUS = {gpu.slug: gpu for gpu in gpus.all_gpus()}
 LISTING = Listing(
     provider="cloud", instance="one", region="here", gpu_slug="t4", gpus=1, vcpus=4, ram_gb=16,
@@ -24,12 +25,14 @@ LISTING = Listing(
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TFDYNO_DATA", str(tmp_path / "own"))
+    (tmp_path / "own").mkdir()
     return tmp_path / "own"
 
 
 def _reasons(**changes: object) -> str:
     one = replace(LISTING, **changes)  # type: ignore[arg-type]
-    return "; ".join(offer_rules.judge([one], [*offers.shipped_listings(), one], GPUS)[0])
+    peers = [*offers.shipped_listings(), one]
+    return "; ".join(offer_rules.judge([one], peers, GPUS, today=TODAY)[0])
 
 
 def test_a_sound_row_has_no_reason_against_it() -> None:
@@ -38,6 +41,7 @@ def test_a_sound_row_has_no_reason_against_it() -> None:
     assert _reasons(spot_usd_per_h=0.6) == ""
     assert _reasons(gpus=0.5, usd_per_h=0.3, spot_usd_per_h=0) == ""
     assert _reasons(gpu_memory_total_gb=15) == ""  # 15 of 16: within 7 %
+    assert _reasons(date="2026-11-22") == ""  # tomorrow here is today elsewhere
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,8 @@ def test_a_sound_row_has_no_reason_against_it() -> None:
         ({"gpu_memory_total_gb": 80}, "80 GB of GPU memory stated, 16 GB expected"),
         ({"instance": "T4 x1 (GPU part only; add n1 host)"}, "without its host"),
         ({"date_precision": ""}, "source or date precision"),
+        ({"date": "2031-01"}, "its date 2031-01 is in the future"),
+        ({"date": "2026-11-23"}, "its date 2026-11-23 is in the future"),
     ],
 )
 def test_each_rule_names_its_reason(changes: dict[str, object], reason: str) -> None:
@@ -123,3 +129,23 @@ def test_a_corrupt_file_of_the_user_names_the_line(row: str, message: str, tmp_p
     path.write_text(f"{','.join(offers.COLUMNS)}\n{row}\n")
     with pytest.raises(UsageError, match=rf"line 2: {message}"):
         offers.all_offers(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    row = "me,b,t4,1,4,16,x,0.5,,2026-11,me,day"
+    path.write_text(f"{','.join(offers.COLUMNS)}\n{row}\n", encoding="utf-8-sig")
+    assert [one.instance for one in offers.read_listings(path)] == ["b"]
+
+
+def test_semicolons_are_told_as_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(";".join(offers.COLUMNS))
+    with pytest.raises(UsageError, match="separated by semicolons, commas are expected"):
+        offers.read_listings(path)
+
+
+def test_a_named_folder_that_is_missing_is_told(own_folder: Path) -> None:
+    own_folder.rmdir()
+    with pytest.warns(UserWarning, match="own, which is no folder: only the prices that come with"):
+        assert offers.all_offers()

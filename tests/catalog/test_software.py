@@ -85,5 +85,6 @@ def test_a_release_outside_what_is_known_is_refused(release: str, message: str) 
 
 
 @pytest.mark.parametrize("release", ["2.9", "2.10.1", "2.21", "2.21.0"])
-def test_a_known_release_passes(release: str) -> None:
+def test_a_known_release_passes_and_has_a_wheel(release: str) -> None:
     software.check_release(release)
+    assert software.wheel_support(gpus.find("t4"), release).verdict in ("native", "jit")

@@ -151,18 +151,28 @@ def _with_limit(function: Callable[..., Traced], timeout_s: float) -> Callable[.
         (("--gpu", "t4", "--batch-size", "1e400"), "batch size 1e400 is not possible"),
         (("--gpu", "t4", "--batch-size", "0"), "batch size 0 is not possible"),
         (("--gpu", "t4", "--batch-size", "-1"), "batch size -1 is not possible"),
-        (("--gpu", "t4", "--batch-size", "1000000000"), "no card holds more than"),
+        (("--gpu", "t4", "--batch-size", "1000000000"), "the largest that is estimated is"),
         (("--gpu", "t4", "--batch-size", "x"), "batch size 'x' is not a number"),
         (("--gpu", "t4", "--global-batch", "0"), "global batch 0 is not possible"),
         (("--gpu", "t4", "--replicas", "0"), "replicas 0 is not possible"),
         (("--gpu", "t4", "--precision", "int8"), "'int8' is not one of"),
-        (("--gpu", "t4", "--mode", "trian"), "'trian' is not one of 'train', 'infer'"),
+        (
+            ("--gpu", "t4", "--mode", "trian"),
+            "'trian' is not one of train, infer; did you mean train",
+        ),
         (("--gpu", "t4", "--execution", "xlaa"), "'xlaa' is not one of"),
         (("--gpu", "t4", "--route", "slow"), "'slow' is not one of"),
         (("--gpu", "t4", "--replicas", "2", "--link", "nvlink9"), "there is no link 'nvlink9'"),
         (("--gpu", "t4", "--python", "/no/python"), "--python /no/python cannot be run"),
         (("--gpu", "t4", "--input-shape", "a,b"), "input size 'a' is not a number"),
         (("--gpu", "t4", "--jsn"), "no such option"),
+        (("--gpu", "-t4"), "there is no GPU '-t4'"),
+        (("--gpu", "grün"), "there is no GPU 'grün' in the catalogue; 'tfdyno gpus' lists all"),
+        (("--gpu", "t4", "--link", ""), "--link is empty"),
+        (
+            ("--gpu", "t4", "--replicas", "2", "--link", "nvlink4-nvswitch-h800"),
+            "nvlink4-nvswitch-h800 does not join these cards: Tesla T4 has no NVLink",
+        ),
     ],
 )
 def test_a_wrong_setting_of_estimate_is_wrong_use(
@@ -183,6 +193,14 @@ def test_a_wrong_setting_of_estimate_is_wrong_use(
         (("--owned", "rtx-30900"), "did you mean rtx-3090"),
         (("--scenario", "home"), "'home' is not one of"),
         (("--html", "no-folder/report.html"), "there is no folder no-folder"),
+        (("--html", ""), "--html is empty; name a file"),
+        (("--html", "-"), "--html does not write to standard output"),
+        (("--provider", ""), "--provider is empty"),
+        (("--epochs", "1e308"), "epochs 1e308 is not possible; give at most 1,000,000,000,000"),
+        (("--epochs", "1e9", "--samples", "1e9"), "epochs x samples"),
+        (("--steps", "1e18"), "give at most 10,000,000,000"),
+        (("--global-batch", "100", "--count", "8"), "100 cannot be shared by 8 replicas"),
+        (("--count", "3", "--gpu", "t4"), "leave out --gpu, --provider, --count"),
     ],
 )
 def test_a_wrong_setting_of_advise_is_wrong_use(
@@ -196,32 +214,64 @@ def offer_rows() -> list[str]:
     return [line for line in SHIPPED.read_text().splitlines() if not line.startswith("#")][:2]
 
 
+BROKEN_ROWS = (
+    ("{header}\na,b\n", "line 2: it has 2 cells, the header has"),
+    ("{header}\n{nan}\n", "line 2: ram_gb is nan"),
+)
+BROKEN_FILES = (
+    ("foo,bar\n", "line 1: the column provider is missing"),
+    ("", "line 1: the column provider is missing"),
+    ("\udc91\udcff", "line 1: it is not readable as CSV"),
+)
+ADVISE = ("advise", MODEL, "--route", "quick", "--quiet", "--html", "report.html")
+
+
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("words", "content", "sentence"),
     [
-        ("{header}\na,b\n", "line 2: it has 2 cells, the header has"),
-        ("{header}\n{nan}\n", "line 2: ram_gb is nan"),
-        ("foo,bar\n", "line 1: the column provider is missing"),
-        ("", "line 1: the column provider is missing"),
-        ("\udc91\udcff", "line 1: it is not readable as CSV"),
+        *((ADVISE, *broken) for broken in BROKEN_ROWS + BROKEN_FILES),
+        *((("data", "refresh"), *broken) for broken in BROKEN_FILES),  # rows are quarantined
     ],
 )
-@pytest.mark.parametrize("command", ["advise", "refresh"])
-def test_a_corrupt_row_of_the_users_prices_names_its_line_and_spares_the_report(
-    command: str, content: str, sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+def test_a_corrupt_file_of_prices_names_its_line_and_spares_the_report(
+    words: tuple[str, ...],
+    content: str,
+    sentence: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    write_prices(folder, content)
+    (folder / "report.html").write_text("the old report")
+    error = said(capsys, 2, *words, "--offers", "prices.csv")
+    assert "prices.csv" in error
+    assert sentence in error
+    assert (folder / "report.html").read_text() == "the old report"
+
+
+@pytest.mark.parametrize(("content", "sentence"), BROKEN_ROWS)
+def test_refresh_puts_a_corrupt_row_aside_and_says_why(
+    content: str,
+    sentence: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFDYNO_DATA", str(folder / "own"))
+    (folder / "own").mkdir()
+    write_prices(folder, content)
+    assert main(["data", "refresh", "--offers", "prices.csv", "--yes"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 quarantined" in out
+    assert sentence in out
+
+
+def write_prices(folder: Path, content: str) -> None:
+    """A price list: the shipped header, and the first row with a broken number."""
     header, row = offer_rows()
     nan = ",".join("nan" if i == header.split(",").index("ram_gb") else cell
                    for i, cell in enumerate(row.split(",")))  # fmt: skip
     text = content.format(header=header, nan=nan)
     (folder / "prices.csv").write_bytes(text.encode(errors="surrogateescape"))
-    (folder / "report.html").write_text("the old report")
-    words = ("advise", MODEL, "--route", "quick", "--quiet", "--html", "report.html")
-    command_words = words if command == "advise" else ("data", "refresh")
-    error = said(capsys, 2, *command_words, "--offers", "prices.csv")
-    assert "prices.csv" in error
-    assert sentence in error
-    assert (folder / "report.html").read_text() == "the old report"
 
 
 SAVE_LAMBDA = """

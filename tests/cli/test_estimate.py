@@ -85,7 +85,7 @@ def test_a_table_of_cards_begins_with_the_quickest() -> None:
         (("--gpu", "t4", "--batch-size", "-8"), "batch size -8 is not possible"),
         (("--gpu", "t4", "--batch-size", "1.5"), "batch size 1.5 is not possible"),
         (("--gpu", "t4", "--batch-size", "many"), "batch size 'many' is not a number"),
-        (("--gpu", "t4", "--batch-size", "99999999999"), "is not possible: no card holds"),
+        (("--gpu", "t4", "--batch-size", "99999999999"), "is not possible: the largest that is"),
         (("--gpu", "t4", "--replicas", "1,x"), "replicas 'x' is not a number"),
         (("--gpu", "t4", "--replicas", "2", "--link", "nvlnk"), "there is no link 'nvlnk'"),
         (("--gpu", "t4", "--input-shape", "0,3"), "input size 0 is not possible"),

@@ -15,7 +15,8 @@ LIGHT = {"numpy", "jax", "keras", "tensorflow", "rich", "pandas", "altair", "jin
 
 
 def _run(*words: str, folder: Path | None = None, **extra: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "COLUMNS": "80", "TFDYNO_DATA": str(folder or "/nonexistent"), **extra}
+    data = {"TFDYNO_DATA": str(folder)} if folder else {"XDG_DATA_HOME": "/nonexistent"}
+    env = {**os.environ, "COLUMNS": "80", **data, **extra}
     return subprocess.run(
         [sys.executable, "-m", "tfdyno", *words], capture_output=True, text=True, env=env,
         stdin=subprocess.DEVNULL, check=False,
@@ -125,6 +126,39 @@ def test_refresh_needs_a_yes_where_nobody_can_be_asked(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "1 new" in done.stdout
     assert "cloud" in _run("offers", "--provider", "cloud", folder=own).stdout
+
+
+def test_what_is_put_aside_is_named_with_its_file(tmp_path: Path) -> None:
+    from tfdyno.catalog.offers import COLUMNS
+
+    file, own = tmp_path / "new.csv", tmp_path / "own"
+    file.write_text(f"{','.join(COLUMNS)}\ncloud,a,t4,1,4,16,here,0.5,,2131-01,page,day\n")
+    done = _run("data", "refresh", "--offers", str(file), "--yes", folder=own)
+    assert done.stdout.startswith("1 row: 0 new, 0 changed")
+    assert "No price was new: nothing was added." in done.stdout
+    assert f"1 row with reasons in {own / 'quarantine.csv'}." in done.stdout
+    assert "Wrote" not in done.stdout
+
+
+def test_rows_of_a_list_that_are_left_out_are_told_first(tmp_path: Path) -> None:
+    from tfdyno.catalog.offers import COLUMNS
+
+    file = tmp_path / "new.csv"
+    file.write_text(f"{','.join(COLUMNS)}\ncloud,a,t4,1,4,16,here,0.5,,2131-01,page,day\n")
+    first = _run("offers", "--offers", str(file)).stdout.splitlines()[0]
+    assert first == f"1 row of {file} was left out: its date 2131-01 is in the future."
+
+
+def test_a_release_that_is_none_is_refused() -> None:
+    done = _run("gpus", "--tensorflow", "3")
+    assert done.returncode == 2
+    assert done.stderr == "tfdyno: '3' is no TensorFlow release; write it as 2.21.\n"
+
+
+@pytest.mark.parametrize("words", [("gpus",), ("offers", "--gpu", "t4"), ("data", "show")])
+def test_the_tables_fit_40_columns(words: tuple[str, ...]) -> None:
+    lines = _run(*words, COLUMNS="40").stdout.splitlines()
+    assert max(len(line) for line in lines if "/" not in line) <= 40
 
 
 @pytest.mark.parametrize("command", ["gpus", "offers"])

@@ -57,7 +57,10 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
     [
         (["gpsu"], "no command 'gpsu'; did you mean gpus?"),
         (["estimat"], "no command 'estimat'; did you mean estimate?"),
-        (["xyzzy"], "no command 'xyzzy'; there are advise, estimate, gpus, offers and data"),
+        (
+            ["xyzzy"],
+            "no command 'xyzzy'; there are doctor, advise, estimate, gpus, offers and data",
+        ),
         (["--jsom"], "no such option"),
         (["boom", "extra"], "(see tfdyno boom --help)"),
     ],
@@ -142,3 +145,22 @@ def test_python_m_and_the_script_are_the_same_program() -> None:
         done = subprocess.run([*words, "nope"], capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert "no command 'nope'" in done.stderr
+
+
+@pytest.mark.parametrize("where", [">&-", ">&- 2>&-"])
+def test_a_closed_output_is_one_sentence(where: str) -> None:
+    done = _shell(where)
+    assert done.returncode == 3
+    assert done.stderr in ("", "tfdyno: there is nowhere to print: standard output is closed.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_sentence() -> None:
+    done = _shell("> /dev/full")
+    assert done.returncode == 3
+    assert done.stderr == "tfdyno: cannot write the answer: No space left on device.\n"
+
+
+def _shell(redirection: str) -> subprocess.CompletedProcess[str]:
+    command = f"{sys.executable} -m tfdyno gpus {redirection}"
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

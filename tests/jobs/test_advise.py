@@ -91,7 +91,7 @@ def test_rows_of_the_price_list_that_are_left_out_are_noted(tmp_path: Path) -> N
         "me,box,t44,1,4,16,here,0.5,,2026-11,me,month\n"
     )
     advice = advise(request(conditions=Conditions(offers_file=prices))).advice
-    assert advice.notes == (f"1 row of {prices} was left out: there is no GPU 't44'.",)
+    assert advice.notes[0] == f"1 row of {prices} was left out: there is no GPU 't44'."
 
 
 def test_several_gpus_hold_the_batch_of_each_and_take_fewer_steps(whole: Outcome) -> None:
@@ -99,6 +99,36 @@ def test_several_gpus_hold_the_batch_of_each_and_take_fewer_steps(whole: Outcome
     assert by_count[8].estimate.batch_size == 64
     assert by_count[8].steps == -(-10_000_000 // 512)
     assert "learning rate" in whole.advice.assumptions["scaling"]
+
+
+def test_steps_that_are_asked_for_are_taken_on_every_row() -> None:
+    advice = advise(request(epochs=0, samples=0, steps=1000)).advice
+    assert {one.steps for one in advice.ranking} == {1000}
+    assert {one.count for one in advice.ranking} > {1}
+    assert advice.assumptions["length"].startswith("1,000 optimizer steps on every row (as asked)")
+    pick = advice.pick("balanced")
+    assert pick
+    assert pick.candidate.count == 1  # more GPUs take as many steps and cost more
+
+
+def test_several_gpus_that_serve_are_no_graph_job() -> None:
+    workload = parse_reference(f"{MODEL}:convnet", mode="infer")
+    conditions = Conditions(scenario="serve", gpus=(find("a100-sxm4-40gb"),))
+    advice = advise(request(workload=workload, conditions=conditions)).advice
+    assert {one.estimate.execution for one in advice.ranking} == {"xla"}
+    by_count = {one.count: one.estimate for one in advice.ranking}
+    assert by_count[8].step_s == by_count[1].step_s
+    assert by_count[8].samples_per_s.best == pytest.approx(8 * by_count[1].samples_per_s.best)
+    assert advice.assumptions["scaling"] == "every GPU serves batches of 64 by itself"
+
+
+def test_a_card_that_is_owned_already_is_not_advised_to_be_bought() -> None:
+    cards = Conditions(gpus=parse_list("rtx-3090,rtx-4090"))
+    bought = {change.condition for change in advise(request(conditions=cards)).advice.buy_or_rent}
+    assert bought == {"buy RTX 3090", "buy RTX 4090"}
+    mine = replace(cards, owned=(find("rtx-3090"),))
+    left = {change.condition for change in advise(request(conditions=mine)).advice.buy_or_rent}
+    assert left == {"buy RTX 4090"}
 
 
 def test_a_global_batch_is_held_and_numbers_that_cannot_share_it_are_left_out() -> None:

@@ -55,6 +55,30 @@ def test_a_named_link_replaces_the_cards_own() -> None:
     assert found.link == "pcie3-x16"
 
 
+def test_a_link_that_the_card_does_not_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="Tesla T4 has no NVLink; leave --link out"):
+        check(question(replicas=(2,), link="nvlink3-nvswitch-a100"))
+
+
+def test_more_cards_than_a_machine_holds_are_told_to_lack_a_network() -> None:
+    (note,) = estimate(question(replicas=(8, 16))).notes
+    assert note.startswith("More than 8 x Tesla T4 need several machines")
+    assert not estimate(question(replicas=(8,))).notes
+    assert not estimate(question(replicas=(16,), link="ib-hdr-200")).notes
+    infer = parse_reference(f"{MODEL}:convnet", mode="infer")
+    assert not estimate(question(workload=infer, replicas=(16,))).notes
+
+
+def test_one_card_gets_its_curve_and_largest_tensors() -> None:
+    one = estimate(question()).estimates[0]
+    sizes = [each.held_bytes for each in one.largest_buffers]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 10
+    peak_bytes = max(alive for _, alive in one.live_curve_bytes)
+    assert peak_bytes <= one.peak_memory_bytes.high
+    assert {each.layer for each in one.largest_buffers} - {""}
+
+
 @pytest.mark.parametrize(
     ("precision", "warning"),
     [
@@ -95,7 +119,7 @@ def test_a_question_without_an_answer_is_refused_before_any_work(
 
 
 def test_unknown_executions_and_links_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="no execution 'fast'; use xla, graph"):
+    with pytest.raises(UsageError, match="execution 'fast' is not one of xla, graph"):
         estimate(question(execution="fast"))
     with pytest.raises(UsageError, match="no link 'nvlnk4'"):
         estimate(question(link="nvlnk4"))
@@ -105,6 +129,7 @@ def test_the_largest_batch_is_compiled_where_one_card_is_compiled_for() -> None:
     [card] = parse_list("a100-sxm4-40gb:1g.5gb")
     [one] = estimate(question(gpus=(card,), route="exact")).estimates
     assert one.max_batch_verified
+    assert one.max_batch_size
     assert one.max_batch_size > 1000
     [unproven] = estimate(question(gpus=(card,), route="exact", verify=False)).estimates
     assert not unproven.max_batch_verified

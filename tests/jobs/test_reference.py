@@ -37,9 +37,9 @@ def test_a_function_with_an_input_spec_is_a_step_function() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("trian.py", "there is no file trian.py; did you mean train.py."),
+        ("trian.py", "there is no file trian.py; did you mean train.py?"),
         ("nowhere/a.py:f", "there is no file nowhere/a.py."),
-        ("modle.keras", "there is no file modle.keras; did you mean model.keras."),
+        ("modle.keras", "there is no file modle.keras; did you mean model.keras?"),
         ("old.h5", "old.h5 is in the old HDF5 format; save the model again with model.save"),
         ("resnet", "'resnet' names no workload; give script.py, file.py:function"),
         ("", "'' names no workload"),
@@ -54,7 +54,7 @@ def test_a_reference_to_nothing_is_one_sentence(text: str, sentence: str) -> Non
 
 
 def test_precision_shapes_and_fit_number_are_checked() -> None:
-    with pytest.raises(UsageError, match="unknown precision 'int3'; use float32, tf32"):
+    with pytest.raises(UsageError, match="precision 'int3' is not one of float32, tf32"):
         parse_reference("train.py", precision="int3")
     with pytest.raises(UsageError, match="a size below 1"):
         parse_reference("train.py", input_shapes=((0, 3),))

@@ -43,7 +43,8 @@ def _price(slug: str) -> float:
 A10 = "lambda/gpu_1x_a10/all-regions/on_demand"
 
 
-def test_newer_prices_replace_older_ones_and_are_counted(tmp_path: Path) -> None:
+def test_newer_prices_replace_older_ones_and_are_counted(tmp_path: Path, own: Path) -> None:
+    own.mkdir()  # a folder that is named and not there is warned of
     assert _price(A10) == 1.29
     done = refresh(_file(tmp_path, NEW, FRESH), write=True)
     assert (done.rows, done.added, done.changed, done.quarantined) == (2, 1, 1, ())
@@ -81,6 +82,58 @@ def test_a_failing_row_is_quarantined_and_hides_no_good_one(tmp_path: Path, own:
     assert len(rows) == 1
     assert "factor 4" in rows[0]["reasons"]
     assert rows[0]["source"] == "typing error"
+
+
+FAULTY = (
+    ("cloud,odd,t4,1,4,16,here,cheap,,2026-11-20,page,day", "price_per_hour_usd is 'cheap'"),
+    ("cloud,odd,t4,1,4,16,here,0.5,,yesterday,page,day", "date is 'yesterday'"),
+    ("cloud,odd,t4,1,4", "it has 5 cells, the header has 12"),
+    ("cloud,odd,t4,1,4,16,here,0.5,,2026-11-20,,day", "it has no source"),
+    (FRESH.replace("0.5", "0.6"), "'cloud small here' stands on line 2 already"),
+)
+
+
+@pytest.mark.parametrize(("line", "reason"), FAULTY)
+def test_a_line_that_cannot_be_read_is_quarantined_and_stops_nothing(
+    line: str, reason: str, tmp_path: Path, own: Path
+) -> None:
+    path = _file(tmp_path, FRESH, line, NEW)
+    done = refresh(path, write=True)
+    assert (done.rows, done.added, done.changed) == (3, 1, 1)
+    (faulty,) = done.malformed
+    assert faulty.line == 3
+    assert faulty.reason.startswith(f"line 3: {reason}")
+    assert _price("cloud/small/here/on_demand") == 0.5
+    assert _price(A10) == 0.99
+    first = (own / "quarantine.csv").read_bytes()
+    with (own / "quarantine.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["reasons"] == faulty.reason
+    assert row["provider"] == "cloud"
+    refresh(path, write=True)
+    assert (own / "quarantine.csv").read_bytes() == first
+
+
+def test_a_good_row_is_no_repetition_of_one_that_cannot_be_read(tmp_path: Path) -> None:
+    done = refresh(_file(tmp_path, FRESH.replace("0.5", "cheap"), FRESH), write=True)
+    assert (done.added, len(done.malformed)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("provider,instance\na,b\n", "line 1: the column gpu_slug is missing"),
+        (f'{HEADER}\n"never closed\n', "not readable as CSV"),
+    ],
+)
+def test_another_header_or_a_broken_file_changes_nothing(
+    text: str, message: str, tmp_path: Path, own: Path
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        refresh(path, write=True)
+    assert not own.exists()
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(

@@ -12,7 +12,8 @@ import pytest
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.workload import TensorRole, Trace
-from tfdyno.jobs.trace import Traced, parse_reference, trace
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import Traced, trace
 
 SCRIPTS = Path(__file__).parents[1] / "data" / "scripts"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -108,13 +109,13 @@ def test_a_precision_that_is_asked_for_wins_over_the_script() -> None:
     assert model("forced_float16").trace.policy == "mixed_float16"
     found = model("forced_float16", precision="float32").trace
     assert found.policy == "float32"
-    assert found.warnings == ("the code sets the policy mixed_float16; --precision float32 holds",)
+    assert found.warnings == ("The code sets the policy mixed_float16; --precision float32 holds.",)
     assert model("classifier", precision="tf32").trace.policy == "float32"
 
 
 def test_an_uncompiled_model_is_compiled_with_a_warning_to_train() -> None:
     found = model("uncompiled").trace
-    assert found.warnings[0].startswith("the model is not compiled: assumed SGD with momentum")
+    assert found.warnings[0].startswith("The model is not compiled: assumed SGD with momentum")
     assert shapes(found, "target") == [((296,), "int32")]
     assert model("uncompiled", mode="infer").trace.warnings == ()
 
@@ -153,7 +154,7 @@ def test_a_batch_in_the_model_is_kept() -> None:
     assert (found.batch_size, found.marker, found.script_batch_size) == (12, 0, 12)
     found = model("baked", batch_size=64).trace
     assert found.batch_size == 12
-    assert found.warnings == ("the batch size 12 is part of the model",)
+    assert found.warnings == ("The batch size 12 is part of the model.",)
 
 
 def test_a_dimension_with_the_marker_takes_the_next_prime() -> None:
@@ -271,11 +272,11 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     [
         (
             "keras:Resnet50",
-            "keras.applications has no model 'Resnet50'; did you mean keras:ResNet50.",
+            "keras.applications has no model 'Resnet50'; did you mean keras:ResNet50?",
         ),
         (
             f"{SCRIPTS / 'models.py'}:clasifier",
-            f"{SCRIPTS / 'models.py'} has no function 'clasifier'; did you mean classifier.",
+            f"{SCRIPTS / 'models.py'} has no function 'clasifier'; did you mean classifier?",
         ),
         (f"{SCRIPTS / 'models.py'}:no_model", "does not return a Keras model: it returns a int"),
         ("no_such_package.module:build", "the package no_such_package is not installed"),
@@ -357,7 +358,9 @@ def test_a_damaged_cache_entry_is_traced_again() -> None:
 def test_ctrl_c_leaves_no_child_and_no_files(tmp_path: Path) -> None:
     text = script(tmp_path, f"open({str(tmp_path / 'ready')!r}, 'w')\nimport time\ntime.sleep(60)")
     code = (
-        f"from tfdyno.jobs.trace import parse_reference, trace\ntrace(parse_reference({text!r}))\n"
+        "from tfdyno.jobs.reference import parse_reference\n"
+        "from tfdyno.jobs.trace import trace\n"
+        f"trace(parse_reference({text!r}))\n"
     )
     environment = {
         **os.environ,
@@ -381,7 +384,7 @@ def test_a_decoder_of_seven_billion_parameters_needs_no_memory_for_them() -> Non
     text = f"{SCRIPTS / 'decoder_7b.py'}:build"
     code = (
         "import resource\n"
-        "from tfdyno.jobs.trace import parse_reference, trace\n"
+        "from tfdyno.jobs.reference import parse_reference\nfrom tfdyno.jobs.trace import trace\n"
         f"found = trace(parse_reference({text!r}), fresh=True)\n"
         "print(found.trace.parameter_count, found.trace.seconds_s)\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
@@ -417,7 +420,7 @@ def test_the_data_sets_of_keras_are_not_downloaded(
     found = traced(script(tmp_path, code)).trace
     assert shapes(found, "input")[0][0] == (296, *shape)
     assert found.samples_per_epoch == samples
-    assert found.warnings == (f"keras.datasets.{dataset} was not loaded: zeros stand for it",)
+    assert found.warnings == (f"keras.datasets.{dataset} was not loaded: zeros stand for it.",)
 
 
 @pytest.mark.tf

@@ -81,6 +81,16 @@ def test_ranking_puts_feasible_first_then_cost_then_hours_and_marks_the_front() 
     assert [one.pareto for one in order] == [True, True, True, False, False]
 
 
+def test_a_few_percent_less_time_make_no_fastest_pick_of_their_own() -> None:
+    # by hand: 10.0 h are 0.4 % over 9.96 h, which costs 110 times as much
+    cheap, dear = candidate("Cheap", 10.0, 1.0), candidate("Dear", 9.96, 110.0)
+    assert picks_of([cheap, dear])["fastest"] is cheap
+    quick = candidate("Quick", 5.0, 110.0)
+    assert picks_of([cheap, dear, quick])["fastest"] is quick
+    level = candidate("Level", 5.1, 60.0)
+    assert picks_of([cheap, quick, level])["fastest"] is level
+
+
 @st.composite
 def feasible(draw: st.DrawFn) -> list[Candidate]:
     pairs = draw(
@@ -93,7 +103,7 @@ def feasible(draw: st.DrawFn) -> list[Candidate]:
 def test_picks_are_extremes_and_the_balanced_one_lies_between(candidates: list[Candidate]) -> None:
     picks = picks_of(candidates)
     assert cost_of(picks["cheapest"]) == min(map(cost_of, candidates))
-    assert picks["fastest"].hours.best == min(c.hours.best for c in candidates)
+    assert picks["fastest"].hours.best <= 1.03 * min(c.hours.best for c in candidates)
     assert cost_of(picks["balanced"]) >= cost_of(picks["cheapest"])
     assert picks["fastest"].hours.best <= picks["balanced"].hours.best
     assert picks["balanced"].hours.best <= picks["cheapest"].hours.best

@@ -26,6 +26,12 @@ def test_steps_cover_every_sample_once(samples: int, global_batch_size: int, ste
     assert steps_of(run(samples=samples), step) == steps
 
 
+@pytest.mark.parametrize("global_batch_size", [100, 800])
+def test_a_run_of_steps_takes_all_of_them_on_any_number_of_gpus(global_batch_size: int) -> None:
+    asked = run(steps=1000, samples=100_000, length="steps")
+    assert steps_of(asked, estimate(global_batch_size=global_batch_size)) == 1000
+
+
 def test_hours_count_the_steps_and_the_compile_of_the_first_one() -> None:
     # by hand: (1000 steps x 3.6 s + 360 s) / 3600 s/h = 1.1 h; on spot 8 % more: 1.188 h
     step = estimate(step_s=exactly(3.6), compile_s=exactly(360.0))

@@ -7,7 +7,7 @@ import pytest
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.interval import Interval
-from tfdyno.model.energy import compile_time_s, step_energy_j
+from tfdyno.model.energy import compile_time_s, epoch_energy_kwh, step_energy_j
 
 if TYPE_CHECKING:
     from tfdyno.core.time_model import TimeModel
@@ -31,6 +31,15 @@ def test_energy_weighs_what_the_card_does() -> None:
 def test_a_card_of_unknown_power_draws_no_number() -> None:
     found = step_energy_j(step_s=STEP, compute_s=1.0, memory_s=0.0, tdp_w=0.0, model=time_model())
     assert found == Interval(low=0.0, best=0.0, high=0.0)
+
+
+def test_an_epoch_draws_the_energy_of_its_steps() -> None:
+    # by hand: 1,000 samples in steps of 64 are 16 steps; 16 x 1,800 J = 28.8 kJ = 0.008 kWh
+    step_j = Interval(low=900.0, best=1800.0, high=3600.0)
+    found = epoch_energy_kwh(step_j, samples=1000, batch_size=64)
+    assert found
+    assert (found.low, found.best, found.high) == pytest.approx((0.004, 0.008, 0.016))
+    assert epoch_energy_kwh(step_j, samples=0, batch_size=64) is None
 
 
 def test_the_first_step_compiles_under_xla_only() -> None:

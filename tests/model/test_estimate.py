@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.model.steps import convolution, kernel, program, trace
@@ -16,6 +16,7 @@ from tfdyno.model.estimate import estimate_step
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.program import Program
+    from tfdyno.core.workload import Mode
 
 NET = program(
     *[convolution(flops=4e9 / 50, traffic_bytes=4e5, window=(3, 3)) for _ in range(50)],
@@ -34,6 +35,8 @@ def estimate(
     precision: str = "",
     policy: str = "mixed_float16",
     execution: str = "xla",
+    mode: Mode = "train",
+    **named: Any,
 ) -> Estimate:
     card = find(gpu)
     return estimate_step(
@@ -43,12 +46,13 @@ def estimate(
         gpu=card,
         batch_size=batch_size,
         replicas=replicas,
-        link=default_link(card, replicas) if replicas > 1 else None,
+        link=default_link(card, replicas) if replicas > 1 and mode == "train" else None,
         precision=precision,
-        mode="train",
+        mode=mode,
         execution=execution,
         time_model=time_model(),
         memory_model=memory_model(),
+        **named,
     )
 
 
@@ -114,7 +118,72 @@ def test_a_program_of_one_batch_refuses_another() -> None:
         estimate(made=fixed)
 
 
+def test_replicas_that_serve_need_no_link_and_do_not_wait_for_each_other() -> None:
+    one, four = estimate(mode="infer"), estimate(mode="infer", replicas=4)
+    assert four.step_s == one.step_s
+    assert four.samples_per_s.best == pytest.approx(4 * one.samples_per_s.best)
+    assert four.terms_s["communication"] == 0.0
+
+
+EXACT = replace(NET, route="exact", family="8.x", marker=0, batch_size=64)
+
+
+def test_a_program_of_one_batch_says_that_its_limit_is_not_known() -> None:
+    found = estimate(made=EXACT)
+    assert found.max_batch_size is None
+    assert any("the batch of 64 is part of the model" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(("fixed", "limit"), [(30e9, 64), (60e9, 63)])
+def test_what_was_compiled_at_the_batch_corrects_the_limit_of_the_plan_that_grows(
+    fixed: float, limit: int
+) -> None:
+    # the growing plan alone: less than 64 at 0.7 GB a sample, 64 and more at 0.05
+    grows = 0.7e9 if limit == 64 else 0.05e9
+    growing = replace(NET, buffers=program(peak=Scaled(fixed=0.3e9, per_sample=grows)).buffers)
+    plan = program(peak=Scaled(fixed=fixed)).buffers
+    found = estimate(made=replace(EXACT, buffers=plan), limit_program=growing)
+    assert found.max_batch_size == limit
+
+
+@pytest.mark.parametrize(
+    ("fixed", "execution", "verified", "fits", "said"),
+    [
+        (39e9, "xla", False, "may not", False),
+        (39e9, "xla", True, "yes", True),  # the best figure decides
+        (90e9, "xla", True, "no", True),
+        (20e9, "graph", True, "yes", True),  # 1.75 times as much would fit, too
+        (28e9, "graph", True, "may not", False),
+        (20e9, "graph", False, "yes", False),
+    ],
+)
+def test_a_compile_at_the_very_batch_settles_what_xla_runs(
+    fixed: float, execution: str, verified: bool, fits: str, said: bool
+) -> None:
+    plan = program(peak=Scaled(fixed=fixed)).buffers
+    one = estimate(made=replace(EXACT, buffers=plan), execution=execution, verified=verified)
+    assert (one.fits, one.fits_verified) == (fits, said)
+
+
+def test_energy_of_an_epoch_needs_the_length_of_the_data() -> None:
+    assert estimate().energy_kwh_per_epoch is None
+
+
 def test_replicas_without_a_link_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 replicas need a link between them"):
+        estimate_step(
+            time_program=NET,
+            memory_program=NET,
+            trace=trace(),
+            gpu=find("t4"),
+            batch_size=8,
+            replicas=2,
+            precision="",
+            mode="train",
+            execution="graph",
+            time_model=time_model(),
+            memory_model=memory_model(),
+        )
     with pytest.raises(ValueError, match="batch_size and replicas >= 1, got 64 and 0"):
         estimate(replicas=0)
 

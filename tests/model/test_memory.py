@@ -10,6 +10,7 @@ from tests.model.steps import convolution, kernel, program
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.interval import Scaled
 from tfdyno.model.memory import max_batch_size, predict_memory, verdict
 
@@ -68,16 +69,33 @@ def test_the_largest_batch_fits_and_one_more_does_not(fixed: float, per_sample: 
         found = predict_memory(made, gpu=V100, batch_size=batch_size, execution="xla", model=model)
         return found.device_bytes.best
 
+    assert most is not None
     assert need(most + 1) > V100.usable_memory_bytes
     assert most == 0 or need(most) <= V100.usable_memory_bytes * (1 + 1e-9)
 
 
-def test_a_program_of_one_batch_answers_for_that_batch() -> None:
-    small = program(kernel("gemm"), peak=Scaled(fixed=GIB), marker=0, batch_size=12)
-    large = program(kernel("gemm"), peak=Scaled(fixed=99 * GIB), marker=0, batch_size=12)
+def test_a_program_of_one_batch_knows_no_largest_batch() -> None:
     model = memory_model()
-    assert max_batch_size(small, gpu=V100, execution="xla", model=model) == 12
-    assert max_batch_size(large, gpu=V100, execution="xla", model=model) == 0
+    for needed in (1.0, 99.0):
+        one = program(kernel("gemm"), peak=Scaled(fixed=needed * GIB), marker=0, batch_size=12)
+        assert max_batch_size(one, gpu=V100, execution="xla", model=model) is None
+
+
+def test_a_plan_that_hardly_grows_ends_at_the_largest_batch_that_is_estimated() -> None:
+    one = program(kernel("gemm"), peak=Scaled(fixed=GIB, per_sample=1.0))
+    most = max_batch_size(one, gpu=V100, execution="xla", model=memory_model())
+    assert most == MOST_SAMPLES
+
+
+@given(st.floats(1e3, 1e9))
+def test_no_step_needs_less_than_the_low_end_of_its_plan(plan_bytes: float) -> None:
+    # the workspace of cuDNN alone is uncertain by more than a small plan
+    one = program(convolution(flops=1.0), peak=Scaled(fixed=plan_bytes), route="quick")
+    found = predict_memory(one, gpu=V100, batch_size=1, execution="xla", model=memory_model())
+    assert found.peak_bytes.low >= 0.8 * plan_bytes * (1 - 1e-12)  # peak_quick: 0.8 to 1.25
+    assert (
+        found.device_bytes.low >= found.peak_bytes.low + memory_model().parameters["context_7"].low
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.jobs.trace import parse_reference, trace
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import trace
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Program

@@ -53,7 +53,7 @@ def test_the_parts_add_up_to_the_peak() -> None:
     parts = sum(part.at(batch_size) for part in plan.parts_bytes.values())
     assert parts == pytest.approx(plan.peak_bytes.at(batch_size))
     assert plan.parts_bytes["weights"].fixed == 6 * MATRIX
-    assert max(live for _, live in plan.live_curve) == pytest.approx(parts)
+    assert max(live.at(batch_size) for _, live in plan.live_curve) == pytest.approx(parts)
 
 
 def test_the_curve_runs_from_start_to_end_in_at_most_200_points() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import tfdyno
 from tfdyno.core.errors import UsageError
-from tfdyno.jobs.trace import Traced, parse_reference, trace
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import Traced, trace
 
 PACKAGE = Path(tfdyno.__file__).parent
 IN_THE_USERS_PYTHON = [

@@ -13,7 +13,8 @@ from tests.runtime.lowered import library_flops, of_kind
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import TensorSpec
-from tfdyno.runtime.quick import program_of_file
+from tfdyno.runtime.quick import program_of
+from tfdyno.runtime.stablehlo import read_module
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Program
@@ -43,8 +44,8 @@ def quick(folder: Path, name: str, mode: str) -> Program:
         )
         for role, path, shape in found
     )
-    return program_of_file(
-        folder / f"{name}_{mode}.mlir",
+    return program_of(
+        read_module(folder / f"{name}_{mode}.mlir"),
         batch_size=BATCH,
         marker=37,
         trace_sha256="",
@@ -138,6 +139,4 @@ def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.mlir"
     path.write_text("this is no program")
     with pytest.raises(UsageError, match=r"broken\.mlir is not StableHLO"):
-        program_of_file(
-            path, batch_size=8, marker=0, trace_sha256="", tensors=(), mode="train"
-        )  # fmt: skip
+        read_module(path)

@@ -12,7 +12,8 @@ from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs.compile import compile_exact
-from tfdyno.jobs.trace import Traced, parse_reference, trace
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import Traced, trace
 
 SCRIPTS = Path(__file__).parents[1] / "data" / "scripts"
 pytestmark = pytest.mark.tf

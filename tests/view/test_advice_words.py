@@ -48,6 +48,21 @@ def test_headline_is_the_answer_as_an_order(pick: Candidate, asked: Run, sentenc
     assert words.headline([pick], pick, asked) == sentence
 
 
+def test_next_to_nothing_is_not_about_under_a_cent() -> None:
+    tiny = replace(candidate("T4", 0.115, 0.004), verdict="too dear")
+    assert words.headline([tiny], None, run(budget_usd=0.001)) == (
+        "Nothing stays within $0.001: the cheapest is T4 with under $0.01 and 6.9 minutes."
+    )
+
+
+def test_what_was_compiled_at_the_batch_is_said_and_a_baked_batch_has_no_way_out() -> None:
+    proven = replace(H100, estimate=estimate(fits_verified=True))
+    assert words.fit_words(proven) == "Fits: 10.0 of 80 GiB, compiled at this very batch."
+    baked = replace(H100, verdict="does not fit", estimate=estimate(**BIG, max_batch_size=None))
+    told = words.row_reason(baked, run(), stale=False)
+    assert told.endswith("; the batch is part of the model")
+
+
 @pytest.mark.parametrize(
     ("ranking", "asked", "sentence"),
     [
@@ -136,9 +151,12 @@ def test_one_card_may_be_all_three_picks() -> None:
         == "nothing else meets the conditions"
     )
     assert words.pick_reason("cheapest", picks, run(), choices=3) == (
-        "lowest price of 3 choices, and nothing finishes sooner"
+        "lowest price of 3 choices, and nothing finishes more than 3% sooner"
     )
-    assert words.pick_reason("fastest", picks, run(), choices=3) == "nothing finishes sooner"
+    assert (
+        words.pick_reason("fastest", picks, run(), choices=3)
+        == "nothing finishes more than 3% sooner"
+    )
     assert "nothing saves more time" in words.pick_reason("balanced", picks, run(), choices=3)
 
 

@@ -50,6 +50,18 @@ def test_next_to_nothing_is_said_in_words() -> None:
     assert amounts.usd_range(Interval(low=0.004, best=0.01, high=0.02)) == "up to $0.02"
 
 
+def test_the_largest_batch_may_be_open_or_unknown() -> None:
+    assert [amounts.batch_words(most) for most in (2088, 1 << 20, None)] == [
+        "2,088", "1,048,576 or more", "not known"
+    ]  # fmt: skip
+    assert [amounts.batch_cell(most) for most in (0, 1 << 20, None)] == ["0", "≥1,048,576", "–"]
+
+
+def test_a_rough_amount_is_about_or_under() -> None:
+    assert amounts.roughly_usd(5.4) == "about $5.40"
+    assert amounts.roughly_usd(0.004) == "under $0.01"
+
+
 def test_ranges_are_dashed_and_collapse_when_both_ends_read_alike() -> None:
     assert amounts.hours_range(Interval(low=5.4, best=6.7, high=8.44)) == "5.4–8.4 h"
     assert amounts.usd_range(Interval(low=4.31, best=5.37, high=6.7)) == "$4.30–6.70"

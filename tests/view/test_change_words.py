@@ -20,10 +20,10 @@ def test_a_change_names_the_other_choice_with_hours_and_dollars() -> None:
     assert words.no_budget(RTX).condition == "no budget"
 
 
-def test_a_price_flip_names_the_price_of_today() -> None:
+def test_a_price_flip_names_the_price_and_its_month() -> None:
     assert words.price_flip(0.934, H100, RTX) == Change(
         condition="H100 over $0.93/h",
-        consequence="RTX 5090 on demand becomes cheaper (today $0.80/h)",
+        consequence="RTX 5090 on demand becomes cheaper (H100: $0.80/h in 2026-10)",
     )
 
 
@@ -41,6 +41,16 @@ def test_batch_limits_of_the_pick_alone_are_said_once() -> None:
     only = words.larger_batch([(2088, "H100")], pick)
     assert only == Change(condition="batch above 2,088", consequence="H100 drops out")
     assert words.larger_batch([], pick) is None
+
+
+def test_a_card_that_holds_all_that_is_estimated_drops_out_at_no_batch() -> None:
+    end = 1 << 20
+    pick = replace(H100, estimate=estimate(max_batch_size=end))
+    only = words.larger_batch([(352, "Tesla T4"), (end, "A10G"), (end, "H100")], pick)
+    assert only == Change(
+        condition="batch above 352", consequence="T4 drops out"
+    )  # fmt: skip
+    assert words.larger_batch([(end, "A10G"), (end, "H100")], pick) is None
 
 
 def test_a_newer_tensorflow_names_or_counts_the_cards() -> None:

@@ -63,6 +63,18 @@ def test_details_name_causes_parts_and_the_limit() -> None:
 def test_a_checked_limit_and_none_at_all_are_told_apart() -> None:
     assert "(compiled and checked)" in text(estimate(max_batch_verified=True))
     assert "not even one sample fits" in text(estimate(max_batch_size=0, fits="no"))
+    most = text(estimate(max_batch_size=1 << 20))
+    assert "1,048,576 or more per replica fits" in most
+    assert "compile" not in most.partition("1,048,576")[2].splitlines()[0]
+    unknown = text(estimate(max_batch_size=None))
+    assert "largest not known: the batch is part of the model" in unknown
+
+
+def test_energy_is_told_for_an_epoch_where_its_length_is_known() -> None:
+    assert "30 J a step" in text(estimate())
+    assert "an epoch" not in text(estimate())
+    known = estimate(energy_kwh_per_epoch=Interval(low=0.2, best=0.25, high=0.31))
+    assert "30 J a step (30), 0.25 kWh an epoch (0.20–0.31)" in text(known)
 
 
 def test_several_cards_begin_with_the_quickest_and_count_what_does_not_fit() -> None:
@@ -71,6 +83,38 @@ def test_several_cards_begin_with_the_quickest_and_count_what_does_not_fit() -> 
     first = text(slow, quick).splitlines()
     assert first[0].startswith("resnet at batch 100: 2 x L4 is the quickest, about 100 ms a step")
     assert "1 of 2 do not fit." in text(slow, quick)
+
+
+def test_probably_is_not_counted_as_surely() -> None:
+    doubtful = estimate(fits="unverified", usable_memory_bytes=8 * GIB)
+    shown = text(estimate(), doubtful, estimate(gpu="other", fits="no"))
+    assert "1 of 3 do not fit, 1 of 3 probably do not (no?)." in shown
+
+
+def test_equal_cards_share_the_first_place() -> None:
+    shown = text(estimate(), estimate(gpu="other"))
+    assert shown.startswith("resnet at batch 100: T4 and L4 are the quickest, about 100 ms a step")
+
+
+def test_more_cards_with_longer_steps_are_told_by_their_rate() -> None:
+    several = estimate(
+        replicas=8, global_batch_size=800, step_s=exactly(0.2), samples_per_s=exactly(4000.0)
+    )
+    told = text(estimate(), several).splitlines()[0]
+    assert "8 x T4 has the most samples/s, about 4,000, about 200 ms a step" in told
+
+
+def test_rows_that_run_in_another_way_are_told_apart() -> None:
+    shown = text(estimate(), estimate(replicas=8, execution="graph"))
+    assert "XLA on one GPU, graph without XLA on several" in shown
+
+
+def test_a_warning_about_some_rows_names_them() -> None:
+    held = estimate(gpu="other", warnings=("The GPU waits.",))
+    assert "\nL4: The GPU waits." in text(estimate(), held)
+    assert "\nThe GPU waits." in text(held, held)
+    many = [held] * 4
+    assert "\n4 of 5 rows: The GPU waits." in text(estimate(), *many)
 
 
 def test_where_nothing_fits_the_nearest_card_is_named() -> None:

@@ -40,6 +40,16 @@ def test_labels_stay_in_the_frame(anchors: list[Anchor]) -> None:
         assert box_of(label.text, label.x, label.y).inside(FRAME)
 
 
+def test_a_label_that_must_stand_finds_the_free_corner() -> None:
+    must = Anchor(x=400, y=200, text="pick", must=True, rings=2)
+    crowd = [Anchor(x=x, y=y, text="") for x in range(250, 800, 10) for y in range(0, 401, 10)]
+    (label,) = place([must, *crowd], frame=FRAME, obstacles=[])
+    box = box_of(label.text, label.x, label.y)
+    assert box.right <= 250
+    assert abs(label.y - 200) < 20
+    assert label.leader is not None
+
+
 def test_a_label_without_a_free_place_is_dropped_unless_it_must_stand() -> None:
     blocked = [FRAME]
     spare = Anchor(x=400, y=200, text="spare")

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.view.palette import BY_NAME, COLOURS, contrast_ratio, paint, recolour, variables
+from tfdyno.view.palette import BY_NAME, COLOURS, paint, recolour, variables
 
 TEXT = ("ink", "muted", "c1", "c2", "c3", "c4", "c5", "bad")
+
+
+def contrast_ratio(first: str, second: str) -> float:
+    """Contrast of two ``#rrggbb`` colours, 1 to 21 (WCAG 2.2, relative luminance)."""
+    brighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])

@@ -52,7 +52,7 @@ def judged(advice: Advice, verdict: Verdict) -> Advice:
 
 def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
     text = sentences.answer(advice)
-    assert text.startswith("Nine times in ten it takes 4.7–6.9 hours and costs $3.70–5.60.")
+    assert text.startswith("Nine times in ten it takes 4.7–6.9 h and costs $3.70–5.60.")
     assert "It fits with room to spare (5.6 of 78.4 GiB)." in text
     assert text.endswith("Memory traffic, not arithmetic, sets its pace (68% of a step).")
 
@@ -67,6 +67,11 @@ def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
 )
 def test_the_answer_says_when_memory_is_in_doubt(advice: Advice, fits: str, words: str) -> None:
     assert words in sentences.answer(with_best(advice, fits=fits))
+
+
+def test_the_answer_says_when_its_very_batch_was_compiled(advice: Advice) -> None:
+    proven = sentences.answer(with_best(advice, fits_verified=True))
+    assert "It fits with room to spare (5.6 of 78.4 GiB, compiled at this very batch)." in proven
 
 
 def test_what_is_too_large_by_the_quick_route_probably_does_not_fit(advice: Advice) -> None:
@@ -95,7 +100,7 @@ def test_waiting_for_input_is_said_in_plain_words(advice: Advice) -> None:
 
 def test_without_a_feasible_candidate_the_nearest_is_named(advice: Advice) -> None:
     text = sentences.answer(judged(advice, "too late"))
-    assert text.startswith("Nearest to it comes one A100 SXM4 80 GB: 7.7–11.4 hours, too late.")
+    assert text.startswith("Nearest to it comes one A100 SXM4 80 GB: 7.7–11 h, too late.")
 
 
 def test_without_any_candidate_the_answer_says_so(advice: Advice) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 
 from tfdyno.catalog.tables import DATA, Row, read_table
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu, Link
 
+MOST_ON_PCIE = 8
+"""Double-wide cards that a usual server takes; machines with 10 or 16 are rare."""
+_GENERATION = re.compile(r"nvlink([0-9])-")
 _COLUMNS = [
     "slug",
     "kind",
@@ -44,7 +48,8 @@ def find_link(slug: str) -> Link:
     by_slug = {link.slug: link for link in all_links()}
     name = slug.strip().lower()
     if name not in by_slug:
-        near = difflib.get_close_matches(name, by_slug, n=3, cutoff=0.4) or list(by_slug)
+        begun = [one for one in by_slug if name and one.startswith(name)]
+        near = begun or difflib.get_close_matches(name, by_slug, n=3, cutoff=0.4) or list(by_slug)
         raise UsageError(f"there is no link '{slug}'", remedy=f"choose one of {', '.join(near)}")
     return by_slug[name]
 
@@ -69,6 +74,43 @@ def default_link(gpu: Gpu, count: int) -> Link:
             return find_link(link)
     generation = gpu.pcie_generation if gpu.pcie_generation in {"3", "4", "5"} else "3"
     return find_link(f"pcie{generation}-x16")
+
+
+def cannot_join(gpu: Gpu, link: Link) -> str:
+    """Why cards of this kind cannot be joined by a link; empty where they can.
+
+    NVLink is on the board or it is not, and every architecture has its own generation of it; PCIe
+    and networks join any two cards.
+    """
+    wanted = _GENERATION.match(link.slug)
+    if not link.kind.startswith("NVLink"):
+        return ""
+    if not gpu.nvlink_bytes_per_s:
+        return f"{gpu.name} has no NVLink"
+    own = _nvlink_generations().get(gpu.architecture, "")
+    if wanted and own and wanted[1] != own:
+        return f"{gpu.name} has NVLink {own}, not {wanted[1]}"
+    return ""
+
+
+def most_in_one_machine(gpu: Gpu) -> int:
+    """How many GPUs of this kind the largest machine joins without a network."""
+    return max((limit for limit, _ in _defaults().get(gpu.slug, ())), default=MOST_ON_PCIE)
+
+
+def is_network(link: Link) -> bool:
+    """Whether the link joins machines rather than the cards in one."""
+    return not link.kind.startswith(("NVLink", "PCIe"))
+
+
+@functools.lru_cache(maxsize=1)
+def _nvlink_generations() -> dict[str, str]:
+    rows = read_table(
+        DATA / "nvlink_generations.csv",
+        ("architecture", "generation", "source"),
+        key=("architecture",),
+    )
+    return {row.text("architecture"): row.text("generation") for row in rows}
 
 
 @functools.lru_cache(maxsize=1)

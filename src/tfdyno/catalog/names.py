@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tfdyno.catalog.tables import DATA, read_table
 from tfdyno.core.errors import UsageError
 
+LISTED = "'tfdyno gpus' lists all"
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _FOREIGN = re.compile(
     r"(amd|apple|intel|habana)\b|radeon|instinct|gaudi|tpu|trainium|rx ?\d|mi ?\d|m[1-5]\b"
@@ -63,12 +64,16 @@ def resolve(name: str, names: Names) -> str:
         UsageError: No card, or several.
     """
     key = normalise(name)
+    if not name[:1].isalnum() or not name.isascii():  # nothing of it may be dropped in silence
+        raise UsageError(f"there is no GPU '{name}' in the catalogue", remedy=LISTED)
     if key in names.exact:
         return names.exact[key]
     words = _words(name)
     hits = [s for s, full in names.slugs.items() if words and words <= _words(f"{s} {full}")]
     if len(hits) == 1 and any(character.isdigit() for character in name):
         return hits[0]
+    if len(hits) == 1:  # a word without a number: a family, of which more may come
+        raise UsageError(f"'{name}' is no name of a GPU", remedy=f"did you mean {hits[0]}?")
     if hits:
         raise UsageError(
             f"'{name}' means {len(hits)} GPUs", remedy=f"choose one of {_listed(hits)}"
@@ -99,5 +104,5 @@ def _nearest(key: str, names: Names) -> str:
     near = difflib.get_close_matches(key, names.exact, n=6, cutoff=0.6)
     slugs = list(dict.fromkeys(names.exact[match] for match in near))[:3]
     if slugs:
-        return f"did you mean {' or '.join(slugs)}? ('tfdyno gpus' lists all)"
-    return "'tfdyno gpus' lists all"
+        return f"did you mean {' or '.join(slugs)}? ({LISTED})"
+    return LISTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,7 +49,11 @@ class Listing:
 
 
 def judge(
-    listings: Sequence[Listing], peers: Sequence[Listing], gpus: Mapping[str, Gpu]
+    listings: Sequence[Listing],
+    peers: Sequence[Listing],
+    gpus: Mapping[str, Gpu],
+    *,
+    today: datetime.date,
 ) -> list[tuple[str, ...]]:
     """Every reason against each row, in order; an empty tuple where a row is believed.
 
@@ -56,6 +61,7 @@ def judge(
         listings: Rows to judge.
         peers: Rows whose prices make the median per GPU; usually contain ``listings``.
         gpus: The catalogue by slug.
+        today: The latest day that a price may have.
 
     Source:
         Errors found in public price lists: discounted rates listed as on-demand, accelerators
@@ -74,6 +80,7 @@ def judge(
                     price_far_off(one, medians),
                     host_missing(one),
                     undocumented(one),
+                    from_the_future(one, today),
                 ),
             )
         )
@@ -140,6 +147,12 @@ def host_missing(listing: Listing) -> str:
     if "GPU part only" in listing.instance:
         return "the price is of the GPU without its host"
     return ""
+
+
+def from_the_future(listing: Listing, today: datetime.date) -> str:
+    """A price of a day to come is a slip of the keyboard; a day is left for time zones."""
+    latest = (today + datetime.timedelta(days=1)).isoformat()[: len(listing.date)]
+    return f"its date {listing.date} is in the future" if listing.date > latest else ""
 
 
 def undocumented(listing: Listing) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import functools
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus
 from tfdyno.catalog.offer_rules import Listing, judge
-from tfdyno.catalog.tables import DATA, Row, read_table
+from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
 from tfdyno.core.hardware import Offer
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ COLUMNS = (
     "source",
     "date_precision",
 )
+KEY = ("provider", "instance", "region")
 OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
 STALE_DAYS = 90
 VERY_OLD_DAYS = 365
@@ -85,6 +87,7 @@ def sift(extra: Path | None = None) -> tuple[tuple[Listing, ...], tuple[Rejected
     """Split every list into good and rejected rows; a rejected row never hides a good one."""
     shipped = shipped_listings()
     good, rejected = split(shipped)
+    _check_data_dir()
     if user_file().exists():
         own, bad = split(read_listings(user_file()), shipped)
         good, rejected = tuple(merge(good, own).values()), (*rejected, *bad)
@@ -100,7 +103,12 @@ def split(
 ) -> tuple[tuple[Listing, ...], tuple[Rejected, ...]]:
     """Judge ``listings`` against the price level of themselves and of ``peers``."""
     listings = tuple(listings)
-    verdicts = judge(listings, (*listings, *peers), {gpu.slug: gpu for gpu in gpus.all_gpus()})
+    verdicts = judge(
+        listings,
+        (*listings, *peers),
+        {gpu.slug: gpu for gpu in gpus.all_gpus()},
+        today=datetime.datetime.now(tz=datetime.UTC).date(),
+    )
     good = tuple(one for one, reasons in zip(listings, verdicts, strict=True) if not reasons)
     bad = tuple(
         Rejected(listing=one, reasons=reasons)
@@ -108,6 +116,16 @@ def split(
         if reasons
     )
     return good, bad
+
+
+def _check_data_dir() -> None:
+    """Warn of a folder that was named and is not there: its prices would be missed in silence."""
+    if os.environ.get("TFDYNO_DATA") and not data_dir().is_dir():
+        warnings.warn(
+            f"TFDYNO_DATA names {data_dir()}, which is no folder: only the prices that come with "
+            "tfdyno are used",
+            stacklevel=2,
+        )
 
 
 def merge(
@@ -137,6 +155,15 @@ def read_listings(path: Path) -> tuple[Listing, ...]:
     return _read(path, shipped=False)
 
 
+def sift_listings(path: Path) -> tuple[tuple[Listing, ...], tuple[Faulty, ...]]:
+    """The rows of a user's file that can be read, and the lines that cannot.
+
+    Raises:
+        UsageError: The file cannot be read, or its header is another.
+    """
+    return sift_table(path, COLUMNS, key=KEY, optional=OPTIONAL_COLUMNS, read=_listing)
+
+
 def age_days(offer: Offer, today: datetime.date) -> int:
     """Days since the price was seen; a month without a day counts from its first day."""
     return max(0, (today - _day(offer.priced_on)).days)
@@ -157,7 +184,7 @@ def _read(path: Path, *, shipped: bool) -> tuple[Listing, ...]:
     rows = read_table(
         path,
         COLUMNS,
-        key=("provider", "instance", "region"),
+        key=KEY,
         optional=OPTIONAL_COLUMNS,
         shipped=shipped,
         ordered=shipped,

@@ -177,6 +177,7 @@ def _support(
         elementwise_kernels=cell.elementwise if cell else "-",
         smallest_native=smallest_native,
         smallest_runnable=smallest_runnable,
+        has_old_libraries=verdict == "jit" and _libraries_too_old(gpu, release),
         driver_linux=driver,
         detail=detail or f"the wheel of TensorFlow {release} was not examined",
         source=source,
@@ -200,7 +201,7 @@ def _library_caution(gpu: Gpu, release: str) -> str:
     cuda = _cuda_of(release)
     if not cuda or _key(cuda) >= _key(gpu.first_cuda):
         return ""
-    if _key(cuda)[0] < _key(gpu.first_cuda)[0]:
+    if _libraries_too_old(gpu, release):
         return f", but its CUDA {cuda} libraries are older than the card: expect it to fail"
     return f"; it needs CUDA libraries of {gpu.first_cuda} or later beside it (built for {cuda})"
 
@@ -213,12 +214,16 @@ def _from_here_on(gpu: Gpu, cells: tuple[_Cell, ...], verdicts: set[Support]) ->
     """
     first = ""
     for cell in reversed(cells):
-        cuda = _cuda_of(cell.release)
-        too_old = bool(cuda) and _key(cuda)[0] < _key(gpu.first_cuda)[0]
-        if cell.verdict not in verdicts or too_old:
+        if cell.verdict not in verdicts or _libraries_too_old(gpu, cell.release):
             break
         first = cell.release
     return first
+
+
+def _libraries_too_old(gpu: Gpu, release: str) -> bool:
+    """CuBLAS and cuDNN of an older CUDA major version were made before the card."""
+    cuda = _cuda_of(release)
+    return bool(cuda) and _key(cuda)[0] < _key(gpu.first_cuda)[0]
 
 
 def _cuda_of(release: str) -> str:

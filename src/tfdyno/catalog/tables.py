@@ -6,13 +6,14 @@ import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+T = TypeVar("T")
 DATA = Path(__file__).parent / "data"
 
 
@@ -66,6 +67,16 @@ class Row:
         return text == "yes"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faulty:
+    """A line of a user's table that cannot be read, as it stands there."""
+
+    line: int
+    values: dict[str, str]
+    reason: str
+    """With the number of the line."""
+
+
 def read_table(
     path: Path,
     columns: Iterable[str],
@@ -95,9 +106,48 @@ def read_table(
     rows = tuple(_row(path, header, line, cells, shipped) for line, cells in lines)
     _check_keys(rows, key, ordered=ordered)
     for row in rows:
-        if "source" in header and not row.text("source"):
-            raise row.fault("it has no source")
+        _check_source(row)
     return rows
+
+
+def sift_table(
+    path: Path,
+    columns: Iterable[str],
+    *,
+    key: Iterable[str],
+    optional: Iterable[str],
+    read: Callable[[Row], T],
+) -> tuple[tuple[T, ...], tuple[Faulty, ...]]:
+    """Read a user's table as ``read_table`` does, and set apart the lines with a fault.
+
+    Args:
+        path: As for ``read_table``.
+        columns: As for ``read_table``.
+        key: Columns that together name a row; of two sound rows with one name the first stays.
+        optional: As for ``read_table``.
+        read: Makes something of a row; what it raises by ``Row.fault`` is the line's fault.
+
+    Raises:
+        UsageError: The file is no such table: it cannot be read, or its header is another.
+    """
+    columns, key = tuple(columns), tuple(key)
+    header, lines = _read_lines(path, shipped=False)
+    _check_header(path, header, columns, optional, shipped=False)
+    made: list[T] = []
+    faulty: list[Faulty] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for line, cells in lines:
+        try:
+            row = _row(path, header, line, cells, shipped=False)
+            name = _checked_key(row, key, seen)
+            _check_source(row)
+            made.append(read(row))
+            seen[name] = line
+        except UsageError as error:
+            values = dict(zip(header, cells, strict=False))
+            reason = error.what.removeprefix(f"{path}, ")
+            faulty.append(Faulty(line=line, values=values, reason=reason))
+    return tuple(made), tuple(faulty)
 
 
 def raw_rows(path: Path) -> list[dict[str, str]]:
@@ -119,7 +169,8 @@ def _fault(path: Path, line: int, what: str, *, shipped: bool) -> TfdynoError:
 
 def _read_lines(path: Path, *, shipped: bool) -> tuple[list[str], list[tuple[int, list[str]]]]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        # Spreadsheets put a byte order mark in front, which must not become part of the header.
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])
             lines = [(reader.line_num, cells) for cells in reader if cells]
@@ -139,6 +190,9 @@ def _check_header(
     *,
     shipped: bool,
 ) -> None:
+    if len(header) == 1 and ";" in header[0]:
+        what = "its columns are separated by semicolons, commas are expected"
+        raise _fault(path, 1, what, shipped=shipped)
     missing = [name for name in columns if name not in header]
     if missing:
         raise _fault(path, 1, f"the column {missing[0]} is missing", shipped=shipped)
@@ -160,13 +214,25 @@ def _check_keys(rows: tuple[Row, ...], key: tuple[str, ...], *, ordered: bool) -
     seen: dict[tuple[str, ...], int] = {}
     last: tuple[str, ...] = ()
     for row in rows:
-        name = tuple(row.text(column) for column in key)
-        label = " ".join(name)
-        if not name[0]:
-            raise row.fault(f"{key[0]} is empty")
-        if name in seen:
-            raise row.fault(f"'{label}' stands on line {seen[name]} already")
+        name = _checked_key(row, key, seen)
         if ordered and name < last:
+            label = " ".join(name)
             raise row.fault(f"'{label}' is out of order (rows are sorted by {', '.join(key)})")
         seen[name] = row.line
         last = name
+
+
+def _checked_key(
+    row: Row, key: tuple[str, ...], seen: dict[tuple[str, ...], int]
+) -> tuple[str, ...]:
+    name = tuple(row.text(column) for column in key)
+    if not name[0]:
+        raise row.fault(f"{key[0]} is empty")
+    if name in seen:
+        raise row.fault(f"'{' '.join(name)}' stands on line {seen[name]} already")
+    return name
+
+
+def _check_source(row: Row) -> None:
+    if "source" in row.values and not row.text("source"):
+        raise row.fault("it has no source")

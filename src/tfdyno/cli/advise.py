@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from tfdyno.cli.options import Positive, Whole, Wholes, workload_from, workload_options
+from tfdyno.cli.options import (
+    Filled,
+    NewFile,
+    OneOf,
+    Positive,
+    Whole,
+    Wholes,
+    workload_from,
+    workload_options,
+)
 from tfdyno.cli.progress import CLEAR, progress_line
+from tfdyno.core import settings
 from tfdyno.core.advice import Scenario
 from tfdyno.core.errors import UsageError
 
@@ -20,29 +30,33 @@ if TYPE_CHECKING:
 
 @click.command()
 @workload_options
-@click.option("--steps", type=Whole("steps"), help="Optimizer steps of the run.")
-@click.option("--epochs", type=Whole("epochs"), help="Passes over the data.")
+@click.option(
+    "--steps",
+    type=Whole("steps", most=settings.MOST_STEPS),
+    help="Optimizer steps, on any number of GPUs.",
+)
+@click.option("--epochs", type=Whole("epochs"), help="Passes over the data, which GPUs share.")
 @click.option("--samples", type=Whole("samples"), help="Samples in one epoch.")
 @click.option("--deadline-h", type=Positive("deadline"), metavar="HOURS", help="Finish in time.")
 @click.option("--budget-usd", type=Positive("budget"), metavar="US$", help="Cost at most.")
 @click.option(
     "--scenario",
-    type=click.Choice(get_args(Scenario)),
+    type=OneOf("scenario", get_args(Scenario)),
     default="research",
     show_default=True,
     help="What the machine is for; see the how-to.",
 )
-@click.option("--provider", default="", metavar="A,B,…", help="Only these providers.")
-@click.option("--gpu", default="", metavar="A,B,…", help="Only these GPUs or MIG slices.")
-@click.option("--owned", default="", metavar="A,B,…", help="Cards that you have already.")
+@click.option("--provider", type=Filled(), metavar="A,B,…", help="Only these providers.")
+@click.option("--gpu", type=Filled(), metavar="A,B,…", help="Only these GPUs or MIG slices.")
+@click.option("--owned", type=Filled(), metavar="A,B,…", help="Cards that you have already.")
 @click.option("--offers", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices.")
 @click.option("--spot/--no-spot", default=None, help="Only spot capacity, or none of it.")
 @click.option(
     "--count", "--replicas", "counts", type=Wholes("count"), help="Only so many GPUs at once."
 )
-@click.option("--tensorflow", default="", metavar="X.Y", help="Release that has to run there.")
+@click.option("--tensorflow", type=Filled(), metavar="X.Y", help="Release that has to run there.")
 @click.option("--all", "show_all", is_flag=True, help="Show every row.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the report.")
+@click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
 def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
@@ -83,7 +97,7 @@ def _request(given: dict[str, Any]) -> Request:
     from tfdyno.jobs.advise import INFERENCE, Request
 
     scenario = given["scenario"]
-    names = (name.strip().lower() for name in given["provider"].split(","))
+    names = (name.strip().lower() for name in (given["provider"] or "").split(","))
     return Request(
         workload=workload_from(given, mode="infer" if scenario in INFERENCE else "train"),
         conditions=Conditions(
@@ -99,13 +113,13 @@ def _request(given: dict[str, Any]) -> Request:
         global_batch_size=given["global_batch"] or 0,
         precision=given["precision"] or "",
         execution=given["execution"] or "",
-        link=given["link"],
+        link=given["link"] or "",
         steps=given["steps"] or 0,
         epochs=given["epochs"] or 0,
         samples=given["samples"] or 0,
         deadline_h=given["deadline_h"] or 0.0,
         budget_usd=given["budget_usd"] or 0.0,
-        tensorflow=given["tensorflow"],
+        tensorflow=given["tensorflow"] or "",
         route=given["route"],
         fresh=given["fresh"],
     )

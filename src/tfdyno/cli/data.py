@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfdyno.catalog.offers import KEY
 from tfdyno.core.errors import UsageError
+from tfdyno.view.amounts import plural
 from tfdyno.view.offers_text import data_list, rejected_list
 from tfdyno.view.text import colour_wanted, terminal_width
 
 if TYPE_CHECKING:
     from tfdyno.catalog.offers import Rejected
+    from tfdyno.catalog.tables import Faulty
+    from tfdyno.jobs.refresh import Refresh
 
 
 @click.group()
@@ -75,12 +79,12 @@ def refresh(file: Path, yes: bool, as_json: bool) -> None:
     plan = merge(file, write=False)
     if not as_json:
         click.echo(
-            f"{plan.rows} rows: {plan.added} new, {plan.changed} changed, "
+            f"{plural(plan.rows, 'row')}: {plan.added} new, {plan.changed} changed, "
             f"{plan.unchanged} unchanged, {plan.older} older than what is known, "
-            f"{len(plan.quarantined)} quarantined."
+            f"{len(plan.quarantined) + len(plan.malformed)} quarantined."
         )
-        if plan.quarantined:
-            click.echo(_rejected(plan.quarantined))
+        if plan.quarantined or plan.malformed:
+            click.echo(_rejected(plan.quarantined, plan.malformed))
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise UsageError("nothing was written", remedy="add --yes to write the merged list")
@@ -89,13 +93,27 @@ def refresh(file: Path, yes: bool, as_json: bool) -> None:
     if as_json:
         _print_json(done)
     else:
-        click.echo(f"Wrote {done.offers_file}.")
+        click.echo(_written(done))
 
 
-def _rejected(rows: tuple[Rejected, ...]) -> str:
+def _written(done: Refresh) -> str:
+    """Where the rows went; nothing is claimed of a file that did not change."""
+    new, out = done.added + done.changed, len(done.quarantined) + len(done.malformed)
+    told = [f"Wrote {plural(new, 'price')} to {done.offers_file}." if new
+            else "No price was new: nothing was added."]  # fmt: skip
+    if out:
+        told.append(f"{plural(out, 'row')} with reasons in {done.quarantine_file}.")
+    return "\n".join(told)
+
+
+def _rejected(rows: tuple[Rejected, ...], malformed: tuple[Faulty, ...] = ()) -> str:
     named = [
         (f"{one.listing.provider} {one.listing.instance} {one.listing.region}", one.reasons)
         for one in rows
+    ]
+    named += [
+        (" ".join(one.values.get(name, "") for name in KEY).strip(), (one.reason,))
+        for one in malformed
     ]
     return rejected_list(named, width=terminal_width())
 

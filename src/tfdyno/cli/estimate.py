@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
-from tfdyno.cli.options import Wholes, workload_from, workload_options
+from tfdyno.cli.options import OneOf, Wholes, workload_from, workload_options
 from tfdyno.cli.progress import progress_line
+from tfdyno.core import settings
 
 
 @click.command()
 @workload_options
 @click.option("--gpu", required=True, metavar="A,B,…", help="GPUs, MIG slices, or all.")
 @click.option(
-    "--mode", type=click.Choice(("train", "infer")), default="train", show_default=True,
+    "--mode", type=OneOf("mode", settings.MODES), default="train", show_default=True,
     help="The train step, or the forward pass.",
 )  # fmt: skip
 @click.option(
@@ -46,7 +47,7 @@ def estimate(
         batch_size=given["batch_size"] or 0,
         global_batch_size=given["global_batch"] or 0,
         replicas=replicas,
-        link=given["link"],
+        link=given["link"] or "",
         precision=given["precision"] or "",
         execution=given["execution"] or "",
         route=given["route"],
@@ -74,6 +75,7 @@ def estimate(
             names,
             batch_source=answer.batch_source,
             notes=answer.notes,
+            verbose=given["verbose"],
             width=terminal_width(),
             colour=colour_wanted(),
         )

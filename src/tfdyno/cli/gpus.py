@@ -8,6 +8,7 @@ import click
 
 from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog import software
+from tfdyno.cli.options import Filled
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.gpus import SORT_KEYS, GpuCard, card, choose
 from tfdyno.view.gpus_text import comparison, gpu_detail, gpu_list
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--compare", metavar="A,B,…", help="Put GPUs side by side.")
+@click.option("--compare", type=Filled(), metavar="A,B,…", help="Put GPUs side by side.")
 @click.option(
     "--filter",
     "filters",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--mig", is_flag=True, help="List MIG slices too.")
 @click.option(
     "--tensorflow",
+    type=Filled(),
     default=software.NEWEST,
     show_default=True,
     metavar="X.Y",
@@ -53,6 +55,7 @@ def gpus(
     """
     if name and (compare or filters):
         raise UsageError("give a name, or --compare, or --filter", why="they exclude each other")
+    software.check_release(tensorflow)
     if name and "," not in name:
         chosen: tuple[Gpu, ...] = (catalog.find(name),)
     elif name or compare:

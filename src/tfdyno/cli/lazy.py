@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +51,8 @@ class LazyGroup(click.Group):
         name = args[0]
         if name in self.entries or name.startswith("-"):
             return super().resolve_command(ctx, args)
+        import difflib  # a tenth of what --help may cost
+
         near = difflib.get_close_matches(name, self.entries, n=2, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {_words(self.entries)}"
         raise click.UsageError(f"no command '{name}'; {hint}", ctx)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-import traceback
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +22,14 @@ INTERRUPTED = 130
 """What shells report for a program that Ctrl-C ended (128 + SIGINT)."""
 PIPE_CLOSED = 141
 """What shells report for a program whose reader went away (128 + SIGPIPE)."""
+UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+"""What a reader gone, a full disk or a lost terminal say, where no file is named."""
 COMMANDS = {
+    "doctor": Entry(
+        module="tfdyno.cli.doctor",
+        summary="Say why TensorFlow does not use the GPU, or why it failed.",
+        section="Repair",
+    ),
     "advise": Entry(
         module="tfdyno.cli.advise",
         summary="Rank GPUs and cloud offers for a training run, with the cost.",
@@ -69,16 +77,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; None takes them from ``sys.argv``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115  (as long as the process)
+    if sys.stdout is None:
+        closed = ToolError("there is nowhere to print", why="standard output is closed")
+        return _tell(str(closed), closed, closed.exit_code)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             code = _invoke(words)
         sys.stdout.flush()  # here, where a closed pipe can still be told apart
     except BrokenPipeError:
-        # The interpreter flushes once more at exit: give it somewhere to flush to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop_printing()
         return PIPE_CLOSED
+    except OSError as error:
+        _stop_printing()
+        return _tell(_unwritable(error), error, ToolError.exit_code)
     return code
+
+
+def _stop_printing() -> None:
+    """The interpreter flushes once more at exit: give it somewhere to flush to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(words: list[str]) -> int:
@@ -99,9 +118,9 @@ def _invoke(words: list[str]) -> int:
         return _tell(str(error), error, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _tell("stopped by Ctrl-C; nothing was written.", error, INTERRUPTED)
-    except BrokenPipeError:
-        raise
     except Exception as error:  # the last resort: a sentence instead of a traceback
+        if _lost_output(error):
+            raise
         return _tell(_defect_sentence(error), error, ToolError.exit_code)
     return result if isinstance(result, int) else 0
 
@@ -113,6 +132,8 @@ def _warn(message: Warning | str, *_place: object, **_options: object) -> None:
 
 def _tell(sentence: str, error: BaseException, exit_code: int) -> int:
     if os.environ.get("TFDYNO_DEBUG") == "1":
+        import traceback
+
         traceback.print_exception(error)
     click.echo(f"tfdyno: {sentence}", err=True)
     return exit_code
@@ -122,6 +143,15 @@ def _usage_sentence(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "tfdyno"
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
+
+
+def _lost_output(error: Exception) -> bool:
+    """Whether nobody reads the answer any more, or there is no room for it."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in UNWRITABLE
+
+
+def _unwritable(error: OSError) -> str:
+    return f"cannot write the answer: {error.strerror}."
 
 
 def _defect_sentence(error: Exception) -> str:

@@ -7,19 +7,21 @@ from typing import cast, get_args
 
 import click
 
+from tfdyno.catalog.offers import rejected_in
+from tfdyno.cli.options import Filled, OneOf
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.offers import PricedOffer, SortKey, list_offers
-from tfdyno.view.offers_text import offer_list
+from tfdyno.view.offers_text import left_out_note, offer_list
 from tfdyno.view.text import colour_wanted, terminal_width
 
 
 @click.command()
-@click.option("--gpu", default="", metavar="A,B,…", help="Only these GPUs.")
-@click.option("--provider", default="", metavar="A,B,…", help="Only these providers.")
+@click.option("--gpu", type=Filled(), metavar="A,B,…", help="Only these GPUs.")
+@click.option("--provider", type=Filled(), metavar="A,B,…", help="Only these providers.")
 @click.option("--spot/--on-demand", default=None, help="Only one kind of price.")
 @click.option(
     "--sort",
-    type=click.Choice(get_args(SortKey)),
+    type=OneOf("order", get_args(SortKey)),
     default="price",
     show_default=True,
     help="price is per GPU, machine per machine.",
@@ -33,20 +35,37 @@ from tfdyno.view.text import colour_wanted, terminal_width
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def offers(
-    gpu: str, provider: str, spot: bool | None, sort: str, extra: Path | None, as_json: bool
+    gpu: str | None,
+    provider: str | None,
+    spot: bool | None,
+    sort: str,
+    extra: Path | None,
+    as_json: bool,
 ) -> None:
     """List cloud offers with price, date and age."""
     found = list_offers(
-        gpu=gpu, provider=provider, spot=spot, sort=cast("SortKey", sort), extra=extra
+        gpu=gpu or "",
+        provider=provider or "",
+        spot=spot,
+        sort=cast("SortKey", sort),
+        extra=extra,
     )
     if as_json:
         _print_json(found)
         return
     if not found:
         raise UsageError("no offer matches", remedy="'tfdyno offers' lists all")
+    _tell_left_out(extra)
     lines = [(one.offer, one.usd_per_gpu_h, one.age_days, one.staleness) for one in found]
     colour = colour_wanted()
     click.echo(offer_list(lines, width=terminal_width(), colour=colour), color=colour)
+
+
+def _tell_left_out(extra: Path | None) -> None:
+    """One line on the rows of the user's list that break a rule, before the prices."""
+    reasons = [one.reasons for one in rejected_in(extra)] if extra else []
+    if reasons:
+        click.echo(f"{left_out_note(str(extra), reasons)}\n")
 
 
 def _print_json(found: tuple[PricedOffer, ...]) -> None:

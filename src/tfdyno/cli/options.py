@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tfdyno.core.workload import Workload
-
-PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
-EXECUTIONS = ("xla", "graph", "eager-torch")
-ROUTES = ("auto", "quick", "exact")
 
 
 class Whole(click.ParamType[int]):
@@ -24,19 +21,14 @@ class Whole(click.ParamType[int]):
 
     name = "N"
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, *, most: int = settings.MOST_IN_A_RUN) -> None:
+        self.what, self.most = what, most
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Read the number; raises ``UsageError``."""
-        number = _number(value, self.what)
-        if number < 1 or number != int(number):
-            raise UsageError(
-                f"{self.what} {value} is not possible", remedy="give a whole number, 1 or more"
-            )
-        return int(number)
+        return settings.whole(value, self.what, most=self.most)
 
 
 class Positive(click.ParamType[float]):
@@ -51,10 +43,7 @@ class Positive(click.ParamType[float]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Read the number; raises ``UsageError``."""
-        number = _number(str(value).removeprefix("$"), self.what)
-        if number <= 0:
-            raise UsageError(f"{self.what} {value} is not possible", remedy="give more than 0")
-        return number
+        return settings.positive(str(value).removeprefix("$"), self.what)
 
 
 class Wholes(click.ParamType[tuple[int, ...]]):
@@ -92,14 +81,55 @@ class Shape(click.ParamType[tuple[int, ...]]):
         return tuple(one.convert(part.strip(), param, ctx) for part in text.split(","))
 
 
-def _number(value: object, what: str) -> float:
-    try:
-        number = float(str(value).replace("_", ""))
-    except ValueError:
-        raise UsageError(f"{what} '{value}' is not a number") from None
-    if not math.isfinite(number):
-        raise UsageError(f"{what} {value} is not possible", remedy="give a finite number")
-    return number
+class OneOf(click.Choice[str]):
+    """One of a few names; a wrong one is told with the nearest."""
+
+    def __init__(self, what: str, known: Iterable[str]) -> None:
+        super().__init__(tuple(known))
+        self.what = what
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read the name; raises ``UsageError``."""
+        return settings.one_of(str(value), self.choices, self.what)
+
+
+class Filled(click.ParamType[str]):
+    """Text that is not blank: an empty variable of a shell script must not mean everything."""
+
+    name = "TEXT"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Strip the text; raises ``UsageError``."""
+        text = str(value).strip()
+        if not text:
+            raise UsageError(f"{_option(param)} is empty", remedy="give a value or leave it out")
+        return text
+
+
+class NewFile(click.ParamType[Path]):
+    """A file to write: has a name, and is not ``-``."""
+
+    name = "FILE"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Read the path; raises ``UsageError``."""
+        text = str(value)
+        if not text.strip():
+            raise UsageError(f"{_option(param)} is empty", remedy="name a file")
+        if text == "-":
+            raise UsageError(f"{_option(param)} does not write to standard output",
+                             remedy="name a file")  # fmt: skip
+        return Path(text)
+
+
+def _option(param: click.Parameter | None) -> str:
+    return param.opts[0] if param else "the option"
 
 
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,22 +150,22 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     ),
     click.option(
         "--precision",
-        type=click.Choice(PRECISIONS),
+        type=OneOf("precision", settings.PRECISIONS),
         help="Without it: the script's own; its float32 means TF32 where the card has it.",
     ),
     click.option(
         "--execution",
-        type=click.Choice(EXECUTIONS),
+        type=OneOf("execution", settings.EXECUTIONS),
         help="Without it: what Keras does (xla on one device, graph on several).",
     ),
     click.option(
         "--route",
-        type=click.Choice(ROUTES),
+        type=OneOf("route", settings.ROUTES),
         default="auto",
         show_default=True,
         help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
     ),
-    click.option("--link", default="", metavar="SLUG", help="Interconnect between replicas."),
+    click.option("--link", type=Filled(), metavar="SLUG", help="Interconnect between replicas."),
     click.option(
         "--input-shape",
         "input_shapes",
@@ -158,12 +188,19 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         show_default=True,
         help="Which call of fit in the script is meant.",
     ),
-    click.option("--python", default="", metavar="PATH", help="Interpreter that runs your code."),
+    click.option(
+        "--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code."
+    ),
     click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code."),
     click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
-    click.option("-v", "--verbose", is_flag=True, help="Show every stage."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Show every stage, and the largest tensors of one estimate.",
+    ),
 )
 
 
@@ -185,6 +222,6 @@ def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
         input_spec=given["input_spec"],
         script_arguments=arguments,
         fit_number=given["fit_number"],
-        python=given["python"],
+        python=given["python"] or "",
         allow_unsafe=given["unsafe"],
     )

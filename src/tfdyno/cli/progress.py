@@ -1,9 +1,10 @@
-"""Progress on stderr: one line that is rewritten on a terminal, nothing otherwise."""
+"""Progress on stderr: one line that is rewritten on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CLEAR = "\r\x1b[2K"
+TICK_S = 1.0
+"""How often a terminal shows the seconds."""
+PATIENCE_S = 30.0
+"""How often a stage that goes on is told where stderr is no terminal."""
 
 
 @contextlib.contextmanager
@@ -22,17 +27,49 @@ def progress_line(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], Non
         verbose: Keep every stage as a line of its own with the seconds since the start, also
             where stderr is no terminal.
     """
-    began_s = time.monotonic()
-    live = sys.stderr.isatty() and not quiet and not verbose
-
-    def show(stage: str) -> None:
-        if verbose and not quiet:
-            print(f"{time.monotonic() - began_s:6.1f} s  {stage}", file=sys.stderr, flush=True)
-        elif live:
-            print(f"{CLEAR}{stage[:78]}", end="", file=sys.stderr, flush=True)
-
+    if quiet:
+        yield lambda _stage: None
+        return
+    shown = _Shown(live=sys.stderr.isatty() and not verbose, verbose=verbose)
+    ticking = threading.Thread(target=shown.tick, daemon=True)
+    ticking.start()
     try:
-        yield show
+        yield shown.stage
     finally:
-        if live:
+        shown.over.set()
+        ticking.join()
+        if shown.live:
             print(CLEAR, end="", file=sys.stderr, flush=True)
+
+
+class _Shown:
+    """The stage on show and since when; one thread sets it, another keeps the seconds going."""
+
+    def __init__(self, *, live: bool, verbose: bool) -> None:
+        self.live, self.verbose = live, verbose
+        self.began_s = self.since_s = time.monotonic()
+        self.text = ""
+        self.over = threading.Event()
+
+    def stage(self, text: str) -> None:
+        self.text, self.since_s = text, time.monotonic()
+        if self.verbose:
+            self._line(text)
+        elif self.live:
+            self._rewrite()
+
+    def tick(self) -> None:
+        while not self.over.wait(TICK_S if self.live else PATIENCE_S):
+            if self.live:
+                self._rewrite()
+            elif self.text:
+                self._line(f"{self.text}, for {time.monotonic() - self.since_s:.0f} s now")
+
+    def _line(self, text: str) -> None:
+        past_s = time.monotonic() - self.began_s
+        print(f"{past_s:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+    def _rewrite(self) -> None:
+        past_s = time.monotonic() - self.since_s
+        seconds = f"  {past_s:.0f} s" if past_s >= 2 * TICK_S else ""
+        print(f"{CLEAR}{self.text[:70]}{seconds}", end="", file=sys.stderr, flush=True)

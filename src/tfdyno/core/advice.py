@@ -37,9 +37,9 @@ class Run:
     """How much work the user wants done and within which limits."""
 
     steps: int
-    """Optimizer steps at ``global_batch_size``; more replicas need fewer (weak scaling)."""
+    """Optimizer steps on one replica with its own batch."""
     samples: int
-    """Samples in the whole run (steps x batch)."""
+    """Samples in the whole run on one replica (steps x batch)."""
     samples_per_epoch: int
     epochs: int
     deadline_h: float
@@ -50,6 +50,8 @@ class Run:
     holds: Literal["batch per replica", "global batch"]
     length_source: str = ""
     """Who named the length, in words: ``as asked``, ``from the script``, ``assumed``."""
+    length: Literal["samples", "steps"] = "samples"
+    """What every row has in common: replicas share the samples, or each row takes all the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,9 +56,11 @@ def from_builtins(raw: object, kind: type[Noun], *, where: str = "data") -> Noun
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; raises ``UsageError`` naming the file and the line."""
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML", why=str(error)) from None
 

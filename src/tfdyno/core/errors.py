@@ -13,10 +13,11 @@ class TfdynoError(Exception):
     exit_code = 3
 
     def __init__(self, what: str, *, why: str = "", remedy: str = "") -> None:
-        """Join the parts into one sentence; empty parts are left out."""
+        """Join the parts into one sentence; empty parts are left out, a question keeps its mark."""
         self.what, self.why, self.remedy = what.rstrip("."), why.rstrip("."), remedy.rstrip(".")
         sentence = self.what + (f": {self.why}" if self.why else "")
-        super().__init__(sentence + (f"; {self.remedy}" if self.remedy else "") + ".")
+        sentence += f"; {self.remedy}" if self.remedy else ""
+        super().__init__(sentence if sentence.endswith("?") else f"{sentence}.")
 
 
 class UsageError(TfdynoError):

@@ -8,6 +8,8 @@ from typing import Literal
 from tfdyno.core.interval import Interval
 
 Route = Literal["quick", "exact"]
+MOST_SAMPLES = 1 << 20
+"""Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,19 @@ class RooflinePoint:
     rate_flops_per_s: float
     time_s: float
     launches: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBuffer:
+    """A tensor that the program holds at the moment of its peak."""
+
+    name: str
+    layer: str
+    """Of the user's model; empty where it belongs to none."""
+    part: str
+    """A key of ``memory_parts_bytes``."""
+    dtype: str
+    held_bytes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +75,9 @@ class Estimate:
     """All of it with context and allocator slack: what decides ``fits``."""
     usable_memory_bytes: float
     fits: Literal["yes", "no", "unverified", "may not"]
-    max_batch_size: int
-    """0: not even one sample fits."""
+    max_batch_size: int | None
+    """0: not even one sample fits. ``MOST_SAMPLES``: so many or more. None: not known, because the
+    batch is part of the model."""
     max_batch_verified: bool
     bound_by: str
     terms_s: dict[str, float]
@@ -70,13 +86,25 @@ class Estimate:
     mfu_ratio: float
     """Share of the dense peak of the unit that the precision uses."""
     energy_j_per_step: Interval
+    """Of all replicas, without the host."""
     compile_s: Interval
     """First step: what XLA needs to compile it."""
     made_by: dict[str, Route]
     """``time`` and ``memory``: the route that made each."""
+    fits_verified: bool = False
+    """Whether ``fits`` is a yes or no that rests on a compile at this very batch.
+
+    Where XLA does not run, the compiled plan has to leave room for what is not fused.
+    """
+    energy_kwh_per_epoch: Interval | None = None
+    """Of all replicas; None where the length of the data is not known."""
     warnings: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     layers: tuple[LayerTime, ...] = ()
     roofline: tuple[RooflinePoint, ...] = ()
+    largest_buffers: tuple[HeldBuffer, ...] = ()
+    """Ten at most, largest first."""
+    live_curve_bytes: tuple[tuple[float, float], ...] = ()
+    """(share of the step 0-1, bytes of the program's buffers alive), in order of the schedule."""
     class_s: dict[str, float] = field(default_factory=dict)
     """Seconds by class of kernel (convolution, gemm, loop, reduce, ...)."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+OWNED = "owned"
+"""Provider of a card that the user already has: it costs its electricity."""
+VENDOR = "NVIDIA"
+"""Maker of the cards that are estimated, as the catalogue writes it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmRates:

@@ -83,8 +83,8 @@ class BufferPlan:
     """The peak split into weights, gradients, optimizer, activations, inputs, workspace."""
     largest: tuple[Buffer, ...]
     """Ten at most, largest first."""
-    live_curve: tuple[tuple[float, float], ...]
-    """(share of the schedule 0-1, live bytes at the program's batch), at most 200 points."""
+    live_curve: tuple[tuple[float, Scaled], ...]
+    """(share of the schedule 0-1, live bytes), at most 200 points."""
     envelope: tuple[Scaled, ...] = ()
     """Peaks of the moments that are the highest at some batch; empty: ``peak_bytes`` serves all.
 

@@ -24,8 +24,63 @@ class WheelSupport:
     """TensorFlow from which on every examined wheel is native; empty: not even the newest."""
     smallest_runnable: str
     """TensorFlow from which on every examined wheel runs, natively or by JIT; empty: none."""
+    has_old_libraries: bool
+    """Its CUDA libraries are a major version older than the card: expect it to fail at run time."""
     driver_linux: str
     """Smallest NVIDIA driver on Linux; empty where unknown."""
     detail: str
     """One sentence for a person."""
     source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What the official wheels of one TensorFlow release were made for."""
+
+    tensorflow: str
+    """major.minor."""
+    python_versions: tuple[str, ...]
+    cuda: str
+    cudnn: str
+    min_driver_linux: str
+    min_driver_windows: str
+    """Of native Windows up to 2.10, of the Windows host of WSL2 after it."""
+    requirement: str
+    """What to install for a GPU: ``tensorflow[and-cuda]``, ``tensorflow``, ``tensorflow-gpu``."""
+    has_native_windows_gpu: bool
+    keras: str
+    """Requirement on Keras, ``keras>=3.12.0``; a version where it was part of TensorFlow."""
+    numpy_limit: str
+    compute_capabilities: tuple[str, ...]
+    """Machine code ``sm_80`` and PTX ``compute_90`` as the build says."""
+    first_wheel: str
+    last_wheel: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaDriver:
+    """The NVIDIA driver that a CUDA toolkit came with and the oldest one that runs it."""
+
+    cuda: str
+    """``12.8``; the first release of that toolkit."""
+    linux: str
+    windows: str
+    oldest_linux: str
+    """Within the same major version; PTX still needs the toolkit's own driver."""
+    oldest_windows: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """The part of the catalogue that rules need for one machine or log."""
+
+    release: Release | None = None
+    """Of the TensorFlow in question."""
+    releases: tuple[Release, ...] = ()
+    """All, oldest first."""
+    support: tuple[WheelSupport, ...] = ()
+    """Of that TensorFlow on each card of the machine that the catalogue knows, in their order."""
+    cuda_drivers: tuple[CudaDriver, ...] = ()
+    """Newest first."""

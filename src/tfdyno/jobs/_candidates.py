@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.software import wheel_support
 from tfdyno.core.advice import Candidate
+from tfdyno.core.hardware import OWNED
 from tfdyno.jobs._market import is_stale
 from tfdyno.jobs._predict import shared_batch
 from tfdyno.model.choose import ranked, verdict_of
 from tfdyno.model.cost import (
-    OWNED,
     SECONDS_PER_HOUR,
     run_cost_usd,
     run_energy_kwh,
@@ -55,6 +55,13 @@ def candidates_of(
         support = wheel_support(supply.gpu, tensorflow)
         found.append(_candidate(supply, estimates[key], run, support))
     return ranked(found)
+
+
+def check_shares(supplies: Sequence[Supply], global_batch_size: int) -> None:
+    """Refuse a global batch that no supply can share; raises ``UsageError``. 0: none is held."""
+    fewest = min(supply.count for supply in supplies)
+    if global_batch_size and all(global_batch_size % supply.count for supply in supplies):
+        shared_batch(global_batch_size, fewest)
 
 
 def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSupport) -> Candidate:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.software import releases, wheel_support
+from tfdyno.core.hardware import OWNED
 from tfdyno.model.buy import break_even_h
 from tfdyno.model.whatif import (
     batch_limits,
@@ -50,11 +51,12 @@ def changes_of(
 
 
 def buying_of(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> tuple[Change, ...]:
-    """Break-even hours of the cheapest rentable cards that a person can buy and plug in."""
+    """Break-even hours of the cheapest rentable cards that a person can buy, and has not yet."""
     found: dict[str, Change] = {}
+    settled = {one.gpu for one in ranking if one.offer and one.offer.provider == OWNED}
     for one in ranking:
         gpu = gpus.get(one.gpu)
-        if one.verdict != "feasible" or not gpu or not _buyable(gpu) or one.gpu in found:
+        if one.verdict != "feasible" or not gpu or not _buyable(gpu) or one.gpu in settled:
             continue
         rent = _whole_card_rent(ranking, one.gpu)
         if not rent or len(found) == BOUGHT:
@@ -65,6 +67,7 @@ def buying_of(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> tuple[Ch
             electricity_usd_per_kwh=assumed().electricity_usd_per_kwh,
         )
         runs = hours / (one.hours.best * one.count)
+        settled.add(one.gpu)
         found[one.gpu] = change_words.buying(gpu, hours, rent, runs)
     return tuple(found.values())
 

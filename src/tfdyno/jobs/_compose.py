@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed, assumption_sources
 from tfdyno.core.advice import Advice
+from tfdyno.core.hardware import OWNED
 from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
 from tfdyno.jobs._picks import sober_picks, told_picks
-from tfdyno.model.cost import OWNED
 from tfdyno.view.advice_words import headline
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.advice import Candidate, Run
     from tfdyno.core.hardware import Gpu
+    from tfdyno.core.workload import Trace
     from tfdyno.jobs._market import Supply
     from tfdyno.jobs._predict import Predictor
 
@@ -81,8 +82,8 @@ def _assumptions(
     trace, assumption = predictor.traced.trace, assumed()
     precision = predictor.precision or trace.policy
     found = {
-        "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source})",
-        "length": f"{run.samples:,} samples ({run.length_source})",
+        "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source}){_baked(trace)}",
+        "length": _length(run, ranking),
         "precision": precision + ("" if predictor.precision else " (the script's own)"),
         "execution": _execution(predictor),
         "scaling": _scaling(ranking, run, predictor),
@@ -105,6 +106,21 @@ def _assumptions(
     return {name: text for name, text in found.items() if text}
 
 
+def _baked(trace: Trace) -> str:
+    return "" if trace.marker else ", part of the model: the largest batch is not known"
+
+
+def _length(run: Run, ranking: Sequence[Candidate]) -> str:
+    if run.length == "steps":
+        return (
+            f"{run.steps:,} optimizer steps on every row ({run.length_source}): more GPUs see "
+            "more samples in them; --samples holds the data instead"
+        )
+    several = any(one.count > 1 for one in ranking)
+    shared = ", which several GPUs share" if several else ""
+    return f"{run.samples:,} samples ({run.length_source}){shared}"
+
+
 def _execution(predictor: Predictor) -> str:
     if predictor.execution:
         return f"{predictor.execution} everywhere"
@@ -117,6 +133,8 @@ def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> st
         return ""
     if run.holds == "global batch":
         return f"global batch {predictor.batch_size:,} held, shared among the GPUs"
+    if predictor.traced.trace.workload.mode == "infer":
+        return f"every GPU serves batches of {predictor.batch_size:,} by itself"
     return (
         f"batch {predictor.batch_size:,} on every GPU, so the global batch grows with their "
         "number: the learning rate has to follow"

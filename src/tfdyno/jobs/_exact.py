@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import ToolError
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.jobs._predict import family_name
 from tfdyno.jobs.compile import cached_exact, compile_exact
 
@@ -95,9 +96,12 @@ def verified_limit(
     """Check the largest batch by a compile at that very batch, lowering it until one fits.
 
     Returns:
-        The estimate with ``max_batch_verified``; unchanged where nothing can be compiled.
+        The estimate with ``max_batch_verified``; unchanged where nothing can be compiled, and where
+        the largest batch is not known or at the end of what is estimated.
     """
     gpu, limit = find(estimate.gpu), estimate.max_batch_size
+    if limit in (None, MOST_SAMPLES):
+        return estimate
     family = family_name(gpu)
     while limit and family in predictor.exact:
         program = compile_exact(

@@ -11,13 +11,11 @@ from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import all_offers, staleness
 from tfdyno.core.advice import Scenario
 from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import Gpu, Offer
-from tfdyno.model.cost import OWNED
+from tfdyno.core.hardware import OWNED, VENDOR, Gpu, Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-VENDOR = "NVIDIA"
 SMALL_POWER_W = 75.0
 """What a PCIe slot gives: an edge box seldom has a power cable for a card."""
 
@@ -68,7 +66,7 @@ def supplies(conditions: Conditions) -> tuple[Supply, ...]:
     if not found:
         raise UsageError(
             "no card and no offer meets the conditions",
-            remedy="leave out --gpu, --provider, --replicas, --spot or --scenario",
+            remedy="leave out --gpu, --provider, --count, --spot or --scenario",
         )
     return tuple(found)
 

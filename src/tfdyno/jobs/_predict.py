@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.families import family_of
-from tfdyno.catalog.links import default_link, find_link
+from tfdyno.catalog.links import cannot_join, default_link, find_link
 from tfdyno.catalog.time_model import memory_model, time_model
+from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
+from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.hardware import VENDOR
 from tfdyno.core.program import Program
 from tfdyno.jobs.trace import Traced, trace
 
@@ -18,12 +21,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu, Link
-    from tfdyno.core.workload import Workload
-
-MOST_SAMPLES = 1 << 20
-"""A larger batch is refused: no card of the catalogue holds one."""
-EXECUTIONS = ("xla", "graph", "eager-torch")
-VENDOR = "NVIDIA"
+    from tfdyno.core.workload import Trace, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +38,8 @@ class Predictor:
     link: str = ""
     exact: dict[str, Program] = field(default_factory=dict)
     """Compiled programs by GPU family."""
+    proven: dict[tuple[str, int], Program] = field(default_factory=dict)
+    """Programs compiled at a batch itself, by GPU family and batch: they settle whether it fits."""
     exact_time: bool = False
     """Whether the time is summed over the compiled kernels too."""
 
@@ -49,14 +49,13 @@ class Predictor:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
         from tfdyno.model.estimate import estimate_step
 
-        quick = self.traced.program
-        compiled = self.exact.get(family_name(gpu)) if self.exact else None
+        quick = self._quick(gpu)
         size = batch_size or self.batch_size
-        if compiled and not compiled.marker and compiled.batch_size != size:
-            compiled = None
+        compiled = self._compiled(gpu, size)
+        settled = self.proven.get((family_name(gpu), size), compiled)
         return estimate_step(
             time_program=compiled if compiled and self.exact_time else quick,
-            memory_program=compiled or quick,
+            memory_program=settled or quick,
             trace=self.traced.trace,
             gpu=gpu,
             batch_size=size,
@@ -67,22 +66,41 @@ class Predictor:
             execution=self.execution_for(replicas),
             time_model=time_model(),
             memory_model=memory_model(),
+            verified=settled is not None and settled.batch_size == size,
             details=details,
+            limit_program=compiled if compiled and compiled.marker else quick,
         )
 
     def program_for(self, gpu: Gpu) -> Program:
         """The compiled program that serves the card, else the quick one."""
         compiled = self.exact.get(family_name(gpu)) if self.exact else None
-        return compiled or self.traced.program
+        return compiled or self._quick(gpu)
+
+    def _compiled(self, gpu: Gpu, batch_size: int) -> Program | None:
+        """The program of the card's family, where it holds at the batch."""
+        program = self.exact.get(family_name(gpu)) if self.exact else None
+        return program if program and (program.marker or program.batch_size == batch_size) else None
+
+    def _quick(self, gpu: Gpu) -> Program:
+        from tfdyno.model.peaks import has_bfloat16
+
+        narrow, wide = self.traced.program, self.traced.widened
+        return narrow if wide is None or has_bfloat16(gpu) else wide
 
     def execution_for(self, replicas: int) -> str:
-        """What Keras does: its own choice on one device, graph under a tf.distribute strategy."""
-        return self.execution or ("graph" if replicas > 1 else self.traced.trace.execution)
+        """What Keras does: its own choice on one device, graph under a tf.distribute strategy.
+
+        Replicas that serve are processes of their own: each runs as one device does.
+        """
+        trace = self.traced.trace
+        joined = replicas > 1 and trace.workload.mode == "train"
+        return self.execution or ("graph" if joined else trace.execution)
 
     def _link(self, gpu: Gpu, replicas: int) -> Link | None:
-        if replicas == 1:
+        if replicas == 1 or self.traced.trace.workload.mode == "infer":
             return None
-        return find_link(self.link) if self.link else default_link(gpu, replicas)
+        named = find_link(self.link) if self.link else None
+        return named if named and not cannot_join(gpu, named) else default_link(gpu, replicas)
 
 
 def predictor_for(
@@ -111,10 +129,8 @@ def predictor_for(
         ToolError: The trace failed.
     """
     check_batch(batch_size)
-    if execution and execution not in EXECUTIONS:
-        raise UsageError(
-            f"there is no execution '{execution}'", remedy=f"use {', '.join(EXECUTIONS)}"
-        )
+    if execution:
+        settings.one_of(execution, settings.EXECUTIONS, "execution")
     if link:
         find_link(link)
     policy = "float32" if precision == "tf32" else precision
@@ -127,6 +143,7 @@ def predictor_for(
     size, source = _batch(batch_size, traced)
     if not traced.trace.marker and traced.trace.batch_size != size:
         traced = trace(named, batch_size=size, progress=progress, fresh=fresh)
+    _check_own_batch(traced.trace, size)
     return Predictor(
         traced=traced,
         batch_size=size,
@@ -138,14 +155,24 @@ def predictor_for(
 
 
 def check_batch(batch_size: int) -> None:
-    """Refuse a batch that no card can hold; raises ``UsageError``. 0 stands for none given."""
+    """Refuse a batch that is not estimated; raises ``UsageError``. 0 stands for none given."""
     if batch_size < 0:
         raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
     if batch_size > MOST_SAMPLES:
         raise UsageError(
             f"a batch of {batch_size:,} is not possible",
-            why=f"no card holds more than {MOST_SAMPLES:,} samples",
+            why=f"the largest that is estimated is {MOST_SAMPLES:,}",
             remedy="give the batch of one replica",
+        )
+
+
+def _check_own_batch(trace: Trace, batch_size: int) -> None:
+    """Refuse another batch than the one that is part of the model."""
+    if not trace.marker and trace.batch_size != batch_size:
+        raise UsageError(
+            f"{trace.title} cannot be estimated at batch {batch_size:,}",
+            why=f"the batch of {trace.batch_size:,} is part of the model",
+            remedy="leave the batch out or change the model",
         )
 
 

@@ -30,6 +30,16 @@ def silent(_message: str) -> None:
     """Report progress to nobody."""
 
 
+class ChildCrash(ToolError):  # noqa: N818  (it is what happened)
+    """A child ended without a result.
+
+    Attributes:
+        child_exit_code: As ``subprocess`` gives it, negative for a signal; None after a time-out.
+    """
+
+    child_exit_code: int | None = None
+
+
 def run_child(
     module: str,
     request: Mapping[str, Any],
@@ -39,10 +49,12 @@ def run_child(
     python: str | None = None,
     env: Mapping[str, str] | None = None,
     doing: str = "",
+    hide_gpu: bool = True,
+    output: Progress = silent,
 ) -> dict[str, Any]:
     """Run ``python -m MODULE`` on one JSON request and return its JSON result.
 
-    The local GPU is hidden unless ``env`` says otherwise. The child's standard output and the
+    The local GPU is hidden unless its use is the child's job. The child's standard output and the
     lines of its standard error are kept for the message of a failure.
 
     Args:
@@ -53,21 +65,25 @@ def run_child(
         python: Interpreter; the one that runs tfdyno when empty.
         env: Environment variables that are set over the usual ones.
         doing: What the child does, for messages: ``tracing train.py``.
+        hide_gpu: Whether the child sees no GPU and TensorFlow keeps silent.
+        output: Called with every other line that the child prints.
 
     Raises:
         UsageError: The child says that the request is wrong.
-        ToolError: It failed, crashed, ran out of memory, or took longer than ``timeout_s``.
+        ChildCrash: It crashed, ran out of memory, or took longer than ``timeout_s``.
+        ToolError: It says that it failed.
     """
     task = doing or f"the child process {module}"
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         result = Path(folder) / "result.json"
         lines: deque[str] = deque(maxlen=OUTPUT_LINES)
-        with _started(module, python or sys.executable, Path(folder), env or {}, task) as child:
+        variables = {**(HIDE_GPU if hide_gpu else {}), **(env or {})}
+        with _started(module, python or sys.executable, Path(folder), variables, task) as child:
             _send(child, {**request, "result": str(result)})
-            code = _wait(child, lines, progress, timeout_s)
+            code = _wait(child, lines, progress, output, timeout_s)
         if code is None:
             limit = f"no result within {timeout_s:.0f} s"
-            raise ToolError(f"{task} was stopped", why=_with_output(limit, lines))
+            raise ChildCrash(f"{task} was stopped", why=_with_output(limit, lines))
         return _result(result, code, task, lines)
 
 
@@ -76,7 +92,7 @@ def _started(
     module: str, python: str, folder: Path, env: Mapping[str, str], task: str
 ) -> Iterator[subprocess.Popen[str]]:
     """A child in a process group of its own, which is gone when the block ends."""
-    variables = {**os.environ, **HIDE_GPU, **env, "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
+    variables = {**os.environ, **env, "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
     variables["PYTHONPATH"] = _python_path(python, folder, variables.get("PYTHONPATH", ""))
     try:
         child = subprocess.Popen(
@@ -125,10 +141,16 @@ def _send(child: subprocess.Popen[str], request: Mapping[str, Any]) -> None:
 
 
 def _wait(
-    child: subprocess.Popen[str], lines: deque[str], progress: Progress, timeout_s: float
+    child: subprocess.Popen[str],
+    lines: deque[str],
+    progress: Progress,
+    output: Progress,
+    timeout_s: float,
 ) -> int | None:
     """The exit code; None when the time was over."""
-    reader = threading.Thread(target=_read, args=(child.stdout, lines, progress), daemon=True)
+    reader = threading.Thread(
+        target=_read, args=(child.stdout, lines, progress, output), daemon=True
+    )
     reader.start()
     deadline = time.monotonic() + timeout_s
     try:
@@ -139,13 +161,14 @@ def _wait(
     return code
 
 
-def _read(pipe: IO[str], lines: deque[str], progress: Progress) -> None:
+def _read(pipe: IO[str], lines: deque[str], progress: Progress, output: Progress) -> None:
     with contextlib.suppress(ValueError):  # the pipe is closed when the child is killed
         for line in pipe:
             if line.startswith(PROGRESS):
                 progress(line[len(PROGRESS) :].strip())
             elif line.strip():
                 lines.append(line.rstrip())
+                output(line.rstrip())
 
 
 def _result(path: Path, code: int, task: str, lines: deque[str]) -> dict[str, Any]:
@@ -159,20 +182,26 @@ def _result(path: Path, code: int, task: str, lines: deque[str]) -> dict[str, An
     return outcome
 
 
-def _crash(code: int, task: str, lines: deque[str]) -> ToolError:
+def _crash(code: int, task: str, lines: deque[str]) -> ChildCrash:
+    remedy = ""
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         why = "it was killed, most likely because this machine ran out of memory"
-        return ToolError(
-            f"{task} failed", why=why, remedy="close other programs or use a larger machine"
-        )
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return ToolError(
-                f"{task} failed",
-                why=_with_output(f"the process crashed ({signal.Signals(-code).name})", lines),
-            )
-    why = f"the process ended with exit code {code} and without a result"
-    return ToolError(f"{task} failed", why=_with_output(why, lines))
+        remedy = "close other programs or use a larger machine"
+    elif code < 0:
+        why = _with_output(f"the process crashed ({_signal_name(-code)})", lines)
+    else:
+        why = f"the process ended with exit code {code} and without a result"
+        why = _with_output(why, lines)
+    crash = ChildCrash(f"{task} failed", why=why, remedy=remedy)
+    crash.child_exit_code = code
+    return crash
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _with_output(why: str, lines: deque[str]) -> str:

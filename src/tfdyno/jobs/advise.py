@@ -9,16 +9,18 @@ from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import rejected_in
 from tfdyno.catalog.software import NEWEST, check_release
+from tfdyno.core import settings
 from tfdyno.core.advice import Advice, Run
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
-from tfdyno.jobs._candidates import candidates_of
+from tfdyno.jobs._candidates import candidates_of, check_shares
 from tfdyno.jobs._compose import compose
 from tfdyno.jobs._exact import add_cached, add_compiled, families_of
 from tfdyno.jobs._market import Conditions, Supply, scenario_words, supplies
 from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor_for
+from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.estimate import Route
 from tfdyno.jobs.trace import Traced
@@ -89,6 +91,7 @@ def advise(
     """
     check(request)
     market = supplies(request.conditions)
+    check_shares(market, request.global_batch_size)
     predictor = predictor_for(
         request.workload,
         batch_size=request.batch_size or request.global_batch_size,
@@ -99,25 +102,26 @@ def advise(
         progress=progress,
     )
     if request.route == "quick":
-        return _outcome(request, market, predictor)
+        return _noted(_outcome(request, market, predictor), "--route quick compiles nothing")
     predictor = replace(
         add_cached(predictor, [supply.gpu for supply in market]),
         exact_time=request.route == "exact",
     )
     early = _outcome(request, market, predictor)
     wanted = _wanted(early)
-    if set(families_of(wanted)) <= set(predictor.exact):
-        return early
+    families = [family for family in families_of(wanted) if family not in predictor.exact]
+    if not families:
+        return _verified(request, market, predictor, early, progress=progress)
     if first:
         first(early)
-    families = [family for family in families_of(wanted) if family not in predictor.exact]
 
     def each(family: str, so_far: Predictor) -> None:
         if refined and family != families[-1]:
             refined(family, _outcome(request, market, so_far))
 
     predictor, notes = add_compiled(predictor, wanted, progress=progress, each=each)
-    return _outcome(request, market, predictor, notes)
+    outcome = _outcome(request, market, predictor, notes)
+    return _verified(request, market, predictor, outcome, progress=progress)
 
 
 def check(request: Request) -> None:
@@ -131,6 +135,7 @@ def check(request: Request) -> None:
         raise UsageError(
             "give --steps, or --epochs and --samples, not both", why="each says how long the run is"
         )
+    settings.whole(max(1, request.epochs) * max(1, request.samples), "epochs x samples")
     scenario, spot = request.conditions.scenario, request.conditions.spot
     if spot and scenario in ("develop", "industrial", "serve"):
         raise UsageError(f"--spot contradicts --scenario {scenario}", why=scenario_words(scenario))
@@ -159,6 +164,7 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
         scenario=request.conditions.scenario,
         holds="global batch" if request.global_batch_size else "batch per replica",
         length_source=source,
+        length="steps" if request.steps else "samples",
     )
 
 
@@ -174,6 +180,38 @@ def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
     ordered = [pick.candidate for pick in outcome.advice.picks]
     ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
     return tuple(outcome.gpus[slug] for slug in dict.fromkeys(one.gpu for one in ordered))
+
+
+def _verified(
+    request: Request,
+    market: Sequence[Supply],
+    predictor: Predictor,
+    outcome: Outcome,
+    *,
+    progress: Callable[[str], None],
+) -> Outcome:
+    """The answer whose balanced pick a compile at the very batch has confirmed.
+
+    A pick that turns out too small leaves the choice, and the next one is verified in its place.
+    """
+    notes = outcome.advice.notes
+    while best := outcome.advice.pick("balanced"):
+        if best.candidate.estimate.fits_verified:
+            break
+        gpu = outcome.gpus[best.candidate.gpu]
+        predictor, doubt = prove(predictor, best.candidate, gpu, progress=progress)
+        if doubt:
+            return replace(outcome, advice=replace(outcome.advice, notes=(*notes, doubt)))
+        outcome = _outcome(request, market, predictor)
+        outcome = replace(outcome, advice=replace(outcome.advice, notes=notes))
+    return outcome
+
+
+def _noted(outcome: Outcome, reason: str) -> Outcome:
+    """The answer with the sentence that says why its pick is not verified."""
+    advice, best = outcome.advice, outcome.advice.pick("balanced")
+    notes = (*advice.notes, unproven(best.candidate, reason)) if best else advice.notes
+    return replace(outcome, advice=replace(advice, notes=notes))
 
 
 def _outcome(

@@ -4,44 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import tfdyno
 from tfdyno.catalog.families import family as family_named
 from tfdyno.catalog.families import served_by
 from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.program import Program
 from tfdyno.jobs._worker import run_child, silent
-from tfdyno.jobs.trace import Traced, trace
+from tfdyno.jobs.trace import Traced, code_digest, trace
 from tfdyno.store.cache import default_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tfdyno.core.hardware import Gpu
 
 TIMEOUT_S = 900.0  # ResNet-50 takes 10 s, a slow machine with a large model minutes
 AMPLE_MEMORY_BYTES = 4 * 10**12  # nothing is recomputed to save memory
 PACKAGES = ("jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
-PACKAGE = Path(tfdyno.__file__).parent
-CODE = (
-    *(
-        "compile",
-        "target",
-        "xla_gpu",
-        "hlo_text",
-        "hlo_library",
-        "hlo_fusions",
-        "hlo_kernels",
-        "hlo_buffers",
-    ),
-    *("hlo_plan", "kernels", "layers", "live_bytes", "stablehlo"),
-)
-"""Modules of ``runtime`` that decide what a program says."""
 
 
 def compile_exact(
@@ -225,14 +209,9 @@ def _key(traced: Traced, served: str, gpu: Gpu | None) -> str:
         "mode": traced.trace.workload.mode,
         "target": _target(card, gpu.usable_memory_bytes if gpu else AMPLE_MEMORY_BYTES),
         "versions": [_version(name) for name in PACKAGES],
-        "code": [_digest(PACKAGE / "runtime" / f"{name}.py") for name in CODE],
-        "nouns": [_digest(PACKAGE / "core" / f"{name}.py") for name in ("program", "interval")],
+        "code": code_digest(),
     }
     return hashlib.sha256(to_json(facts)).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _version(package: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.catalog.gpus import find
+from tfdyno.catalog.links import cannot_join, find_link, is_network, most_in_one_machine
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
@@ -94,7 +96,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         estimates=found,
         trace=predictor.traced.trace,
         batch_source=_source(question, predictor),
-        notes=notes,
+        notes=(*notes, *_without_network(found)),
     )
 
 
@@ -107,6 +109,7 @@ def check(question: Question) -> None:
             "give --batch-size or --global-batch, not both",
             why="one is the batch of a replica, the other the sum over all of them",
         )
+    _check_link(question)
     if question.verify and question.route == "quick":
         raise UsageError("--verify needs the compiler", remedy="leave --route quick out")
     for count in question.replicas:
@@ -116,6 +119,30 @@ def check(question: Question) -> None:
             )
         if question.global_batch_size:
             check_batch(shared_batch(question.global_batch_size, count))
+
+
+def _check_link(question: Question) -> None:
+    link = find_link(question.link) if question.link else None
+    reasons = [cannot_join(gpu, link) for gpu in question.gpus] if link else []
+    if link and any(reasons):
+        raise UsageError(
+            f"{link.slug} does not join these cards",
+            why=next(filter(None, reasons)),
+            remedy="leave --link out, or name one that they have",
+        )
+
+
+def _without_network(found: tuple[Estimate, ...]) -> tuple[str, ...]:
+    """A note where replicas fill more than one machine and no network was named."""
+    for one in found:
+        gpu = find(one.gpu)
+        most = most_in_one_machine(gpu)
+        if one.link and one.replicas > most and not is_network(find_link(one.link)):
+            return (
+                f"More than {most} x {gpu.name} need several machines: the network between them "
+                "is not in these numbers; name it with --link.",
+            )
+    return ()
 
 
 def _by_route(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import Mode, Workload, WorkloadKind
 
 FORMS = "script.py, file.py:function, package.module:function, model.keras or keras:ResNet50"
-POLICIES = ("", "float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
 
 
 def parse_reference(
@@ -34,10 +34,8 @@ def parse_reference(
         if kind != "function":
             raise UsageError("--input-spec goes with a step function", remedy="give file.py:step")
         kind = "step_function"
-    if precision not in POLICIES:
-        raise UsageError(
-            f"unknown precision {precision!r}", remedy=f"use {', '.join(POLICIES[1:])}"
-        )
+    if precision:
+        settings.one_of(precision, settings.PRECISIONS, "precision")
     if any(size < 1 for shape in input_shapes for size in shape):
         raise UsageError("an input shape has a size below 1")
     if fit_number < 1:
@@ -79,5 +77,5 @@ def _check_file(path: Path) -> None:
         return
     siblings = path.parent.glob(f"*{path.suffix}") if path.parent.is_dir() else ()
     near = difflib.get_close_matches(path.name, [file.name for file in siblings], n=1)
-    remedy = f"did you mean {path.with_name(near[0])}" if near else ""
+    remedy = f"did you mean {path.with_name(near[0])}?" if near else ""
     raise UsageError(f"there is no file {path}", remedy=remedy)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog import offers
 from tfdyno.catalog.offer_rules import Listing
 from tfdyno.catalog.offers import COLUMNS, Rejected
+from tfdyno.catalog.tables import Faulty
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.errors import UsageError
 
@@ -35,6 +36,9 @@ class Refresh:
     older: int
     """Rows that are older than the price at hand, and are left out."""
     quarantined: tuple[Rejected, ...]
+    """Rows that break a rule."""
+    malformed: tuple[Faulty, ...]
+    """Lines that are no row of the table, or repeat one; quarantined, too."""
     written: bool
     offers_file: str
     quarantine_file: str
@@ -45,41 +49,44 @@ class _Plan:
     own: dict[tuple[str, str, str], Listing]
     counts: dict[str, int]
     rejected: tuple[Rejected, ...]
+    malformed: tuple[Faulty, ...]
 
 
 def refresh(file: Path, *, write: bool) -> Refresh:
     """Merge a price list into the user's own; the newest date per machine and region wins.
 
-    A row that breaks a rule goes to ``quarantine.csv`` beside the list with its reasons and never
-    replaces a good one. Doing it twice changes nothing. Both files are replaced in one step each,
-    quarantine first, so that a kill leaves the old list or the new one.
+    A row that breaks a rule or cannot be read goes to ``quarantine.csv`` beside the list with its
+    reasons and never replaces a good one. Doing it twice changes nothing. Both files are replaced
+    in one step each, quarantine first, so that a kill leaves the old list or the new one.
 
     Args:
         file: CSV with the columns of ``offers.csv``.
         write: False only counts.
 
     Raises:
-        UsageError: The file is not such a table, or the data folder cannot be written.
+        UsageError: The file cannot be read or has another header, or the data folder cannot be
+            written.
     """
-    plan = _plan(offers.read_listings(file))
+    plan = _plan(*offers.sift_listings(file))
     quarantine = offers.data_dir() / "quarantine.csv"
     if write:
         _make_folder(quarantine.parent)
-        if plan.rejected:
-            write_atomic(quarantine, _with_quarantine(quarantine, plan.rejected))
+        if plan.rejected or plan.malformed:
+            write_atomic(quarantine, _with_quarantine(quarantine, plan))
         write_atomic(offers.user_file(), _table(COLUMNS, (_cells(one) for one in _sorted(plan))))
     return Refresh(
         file=str(file),
-        rows=sum(plan.counts.values()) + len(plan.rejected),
+        rows=sum(plan.counts.values()) + len(plan.rejected) + len(plan.malformed),
         **plan.counts,
         quarantined=plan.rejected,
+        malformed=plan.malformed,
         written=write,
         offers_file=str(offers.user_file()),
         quarantine_file=str(quarantine),
     )
 
 
-def _plan(incoming: tuple[Listing, ...]) -> _Plan:
+def _plan(incoming: tuple[Listing, ...], malformed: tuple[Faulty, ...]) -> _Plan:
     own_file = offers.user_file()
     own = {one.key: one for one in offers.read_listings(own_file)} if own_file.exists() else {}
     shipped, _ = offers.split(offers.shipped_listings())
@@ -91,7 +98,7 @@ def _plan(incoming: tuple[Listing, ...]) -> _Plan:
         counts[outcome] += 1
         if outcome in {"added", "changed"}:
             own[one.key] = one
-    return _Plan(own=own, counts=counts, rejected=rejected)
+    return _Plan(own=own, counts=counts, rejected=rejected, malformed=malformed)
 
 
 def _outcome(new: Listing, old: Listing | None) -> str:
@@ -117,15 +124,19 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _with_quarantine(path: Path, rejected: Iterable[Rejected]) -> bytes:
+def _with_quarantine(path: Path, plan: _Plan) -> bytes:
     """Old and new quarantined rows, each once, in the order they were first seen."""
     rows: list[list[str]] = []
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))[1:]
-    for one in rejected:
-        cells = [*_cells(one.listing), _number(one.listing.gpu_memory_total_gb)]
-        row = [*cells, "; ".join(one.reasons)]
+    new = [
+        [*_cells(one.listing), _number(one.listing.gpu_memory_total_gb), "; ".join(one.reasons)]
+        for one in plan.rejected
+    ]
+    columns = QUARANTINE_COLUMNS[:-1]
+    new += [[*(one.values.get(name, "") for name in columns), one.reason] for one in plan.malformed]
+    for row in new:
         if row not in rows:
             rows.append(row)
     return _table(QUARANTINE_COLUMNS, rows)

@@ -20,13 +20,10 @@ from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._worker import run_child, silent
-from tfdyno.jobs.reference import parse_reference
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["Traced", "parse_reference", "trace"]
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
@@ -36,11 +33,13 @@ CODE = ("runtime/*.py", "core/program.py", "core/workload.py", "core/interval.py
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """A trace, its quick program, and where its StableHLO lies."""
+    """A trace, its quick programs, and where its StableHLO lies."""
 
     trace: Trace
     program: Program
     stablehlo_path: Path
+    widened: Program | None = None
+    """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
 
 
 def trace(
@@ -80,6 +79,7 @@ def trace(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
         program=msgspec.json.decode((folder / "program.json").read_bytes(), type=Program),
         stablehlo_path=folder / "step.mlirbc",
+        widened=msgspec.json.decode((folder / "widened.json").read_bytes(), type=Program | None),
     )
 
 
@@ -97,6 +97,7 @@ def _make(
         "stablehlo": str(place / "step.mlirbc"),
         "hlo": str(place / "step.hlo"),
         "count": python == sys.executable,
+        "limit_s": timeout_s,
     }
 
     def run(module: str, **fields: Any) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def _make(
 
     result = _traced(run, workload, progress)
     (place / "step.hlo").unlink(missing_ok=True)
-    for name in ("trace", "program", "files"):
+    for name in ("trace", "program", "widened", "files"):
         (place / f"{name}.json").write_bytes(to_json(result[name]))
 
 
@@ -180,11 +181,12 @@ def _key(workload: Workload, batch_size: int | None, python: str) -> str:
     """Everything known before the trace that it depends on; files are checked by ``_current``."""
     place = Path.cwd() if workload.kind != "application" else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
-    parts = (workload, batch_size, python, place, *chosen, _code_digest())
+    parts = (workload, batch_size, python, place, *chosen, code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def _code_digest() -> str:
+def code_digest() -> str:
+    """Digest of our own modules that decide what a trace or a program says."""
     files = sorted(file for pattern in CODE for file in PACKAGE.glob(pattern))
     return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
 

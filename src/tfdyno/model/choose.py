@@ -23,6 +23,8 @@ ORDER: tuple[Verdict, ...] = (
     "cannot run",
 )
 """Groups of the ranking, best first."""
+LEVEL_RATIO = 1.03
+"""Hours up to this times the fewest count as level: less than the estimates can tell apart."""
 
 
 def verdict_of(
@@ -68,13 +70,18 @@ def picks_of(candidates: Sequence[Candidate]) -> dict[Title, Candidate]:
 
     Balanced is the one with the smallest ``cost / cheapest cost + hours / cheapest's hours``: a
     percent more money has to buy at least a percent less time, both counted from the cheapest.
+    Of choices whose hours are level with the quickest's the fastest is the balanced one, else the
+    cheapest.
     """
     open_to_choice = eligible(candidates)
     if not open_to_choice:
         return {}
     cheapest = min(open_to_choice, key=lambda c: (cost_of(c), c.hours.best, c.slug))
-    fastest = min(open_to_choice, key=lambda c: (c.hours.best, cost_of(c), c.slug))
     balanced = min(open_to_choice, key=lambda c: (_effort(c, cheapest), cost_of(c), c.slug))
+    level_h = LEVEL_RATIO * min(c.hours.best for c in open_to_choice)
+    level = [c for c in open_to_choice if c.hours.best <= level_h]
+    cheapest_level = min(level, key=lambda c: (cost_of(c), c.hours.best, c.slug))
+    fastest = balanced if balanced.hours.best <= level_h else cheapest_level
     return {"cheapest": cheapest, "fastest": fastest, "balanced": balanced}
 
 

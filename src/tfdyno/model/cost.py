@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tfdyno.core.hardware import OWNED
 from tfdyno.core.interval import Interval
+from tfdyno.model.energy import JOULES_PER_KWH
 
 if TYPE_CHECKING:
     from tfdyno.core.advice import Assumed, Run
@@ -13,13 +15,16 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Offer
 
 SECONDS_PER_HOUR = 3600.0
-JOULES_PER_KWH = 3.6e6
-OWNED = "owned"
-"""Provider of a card that the user already has: it costs its electricity."""
 
 
 def steps_of(run: Run, estimate: Estimate) -> int:
-    """Optimizer steps that see ``run.samples`` once each; a last, smaller batch is a step too."""
+    """Optimizer steps of the run on this many replicas.
+
+    Where the run has so many samples, the steps that see each once; a last, smaller batch is a step
+    too. Where it has so many steps, all of them, however much data they see.
+    """
+    if run.length == "steps":
+        return run.steps
     return math.ceil(run.samples / estimate.global_batch_size)
 
 

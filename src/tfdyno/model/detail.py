@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.core.estimate import LayerTime, RooflinePoint
+from tfdyno.core.estimate import HeldBuffer, LayerTime, RooflinePoint
 from tfdyno.model.kernel_table import LIBRARY_KINDS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.program import Kernel
+    from tfdyno.core.program import BufferPlan, Kernel
     from tfdyno.core.time_model import Constants
     from tfdyno.model.kernel_table import KernelTable
     from tfdyno.model.kernel_time import Rates
@@ -105,6 +105,27 @@ def roofline_points(
     ]
     points.sort(key=lambda point: -point.time_s)
     return tuple(points[:MOST_ROOFLINE_POINTS])
+
+
+def held_buffers(plan: BufferPlan, batch_size: float) -> tuple[HeldBuffer, ...]:
+    """The plan's largest buffers at a batch, largest first; those of no size are left out."""
+    found = [
+        HeldBuffer(
+            name=one.name,
+            layer=one.layer,
+            part=one.part,
+            dtype=one.dtype,
+            held_bytes=one.bytes.at(batch_size),
+        )
+        for one in plan.largest
+    ]
+    return tuple(sorted((one for one in found if one.held_bytes > 0),
+                        key=lambda one: -one.held_bytes))  # fmt: skip
+
+
+def live_curve(plan: BufferPlan, batch_size: float) -> tuple[tuple[float, float], ...]:
+    """Share of the schedule and bytes alive at a batch."""
+    return tuple((share, live.at(batch_size)) for share, live in plan.live_curve)
 
 
 def _sorted(values: dict[str, float]) -> dict[str, float]:

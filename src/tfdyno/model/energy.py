@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Interval
 
 if TYPE_CHECKING:
     from tfdyno.core.time_model import TimeModel
+
+JOULES_PER_KWH = 3.6e6
 
 
 def step_energy_j(
@@ -43,6 +46,16 @@ def step_energy_j(
         best=step_s.best * share.best * tdp_w,
         high=step_s.high * share.high * tdp_w,
     )
+
+
+def epoch_energy_kwh(step_j: Interval, *, samples: int, batch_size: int) -> Interval | None:
+    """Energy of one pass over ``samples`` at ``step_j`` a step; None where their number is unknown.
+
+    A last, smaller batch is a step too.
+    """
+    if not samples:
+        return None
+    return step_j.times(math.ceil(samples / batch_size) / JOULES_PER_KWH)
 
 
 def compile_time_s(launches: float, execution: str, model: TimeModel) -> Interval:

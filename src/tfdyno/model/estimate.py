@@ -65,6 +65,7 @@ def estimate_step(
     memory_model: MemoryModel,
     verified: bool = False,
     details: bool = True,
+    limit_program: Program | None = None,
 ) -> Estimate:
     """Estimate one step on one kind of card.
 
@@ -74,16 +75,19 @@ def estimate_step(
         trace: What was traced: parameters, policy.
         gpu: The card.
         batch_size: Samples per replica.
-        replicas: Cards that train together, each with its own batch.
-        link: What joins them; needed when ``replicas`` is above 1.
+        replicas: Cards that train together, or serve side by side, each with its own batch.
+        link: What joins them; needed when several train together.
         precision: Policy that was asked for; empty: the trace's own, with TF32 where the card
             has it. ``float32`` is strict.
         mode: train or infer.
         execution: xla, graph, or eager-torch (for scoring).
         time_model: Constants of the time model.
         memory_model: Constants of the memory model.
-        verified: Whether ``memory_program`` was compiled at this very batch.
+        verified: Whether ``memory_program`` was compiled at this very batch. Where XLA runs, its
+            best figure then decides ``fits``.
         details: Whether to fill ``layers`` and ``roofline`` (slower, much longer output).
+        limit_program: Program that knows how memory grows with the batch, where
+            ``memory_program`` holds at one batch only.
 
     Returns:
         The estimate of one step; ``flops_per_step`` and ``energy_j_per_step`` are of all replicas.
@@ -92,14 +96,17 @@ def estimate_step(
         ValueError: The batch or replicas are below 1, a link is missing, or a program without a
             marker is asked for another batch than its own.
     """
-    _check(time_program, memory_program, batch_size=batch_size, replicas=replicas, link=link)
+    joined = replicas > 1 and mode == "train"
+    _check(time_program, memory_program, batch_size=batch_size, replicas=replicas)
+    if joined and link is None:
+        raise ValueError(f"{replicas} replicas need a link between them")
     family = intervals.model_family(KernelTable.of(time_program))
     case = _Case(
         trace=trace,
         gpu=gpu,
         batch_size=batch_size,
         replicas=replicas,
-        link=link if replicas > 1 else None,
+        link=link if joined else None,
         precision=precision,
         setting=step.Setting(execution=execution, mode=mode, transformer=family == "transformer"),
         time_model=time_model,
@@ -118,8 +125,10 @@ def estimate_step(
         made_by={"time": time_program.route, "memory": memory_program.route},
         sources=_sources(case),
         **_time_fields(time_program, timed, case),
-        **_memory_fields(memory_program, timed, case, verified=verified),
-        **_detail_fields(time_program, timed, case, details=details),
+        **_memory_fields(
+            memory_program, timed, case, verified=verified, growing=limit_program or memory_program
+        ),
+        **_detail_fields(time_program, memory_program, timed, case, details=details),
     )
 
 
@@ -159,7 +168,7 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
 
 def _exchange(case: _Case, device_s: float) -> tuple[float, float]:
     """Seconds of the gradient exchange: all of it, and what delays the step."""
-    if case.link is None or case.setting.mode != "train":
+    if case.link is None:
         return 0.0, 0.0
     return scaling.communication_s(
         gradient_bytes=gradient_bytes(case.trace.trainable_parameter_count, case.trace.policy),
@@ -180,13 +189,13 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
     compiling = energy.compile_time_s(
         float(table.launches.sum()), case.setting.execution, case.time_model
     )
-    drawn = energy.step_energy_j(
+    joules = energy.step_energy_j(
         step_s=best,
         compute_s=timed.terms_s["compute"],
         memory_s=timed.terms_s["memory"],
         tdp_w=case.gpu.tdp_w,
         model=case.time_model,
-    )
+    ).times(case.replicas)
     return {
         "step_s": best,
         "samples_per_s": Interval(
@@ -196,20 +205,30 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
         "terms_s": timed.terms_s,
         "flops_per_step": flops * case.replicas,
         "mfu_ratio": flops / best.best / peak,
-        "energy_j_per_step": drawn.times(case.replicas),
+        "energy_j_per_step": joules,
+        "energy_kwh_per_epoch": energy.epoch_energy_kwh(
+            joules,
+            samples=case.trace.samples_per_epoch,
+            batch_size=case.batch_size * case.replicas,
+        ),
         "compile_s": compiling,
     }
 
 
 def _memory_fields(
-    program: Program, timed: _Timed, case: _Case, *, verified: bool
+    program: Program, timed: _Timed, case: _Case, *, verified: bool, growing: Program
 ) -> dict[str, Any]:
     gpu, execution, model = case.gpu, case.setting.execution, case.memory_model
     held = memory.predict_memory(
         program, gpu=gpu, batch_size=case.batch_size, execution=execution, model=model
     )
     usable = float(gpu.usable_memory_bytes)
-    fits = memory.verdict(program, held, usable_bytes=usable, verified=verified, model=model)
+    runs = verified and execution == "xla"
+    fits = memory.verdict(program, held, usable_bytes=usable, verified=runs, model=model)
+    most = memory.max_batch_size(growing, gpu=gpu, execution=execution, model=model)
+    if most is not None and program is not growing:  # what was made at this batch knows better
+        holds = held.device_bytes.best <= usable
+        most = max(most, case.batch_size) if holds else min(most, case.batch_size - 1)
     return {
         "peak_memory_bytes": held.peak_bytes,
         "memory_parts_bytes": held.parts_bytes,
@@ -217,14 +236,15 @@ def _memory_fields(
         "device_memory_bytes": held.device_bytes,
         "usable_memory_bytes": usable,
         "fits": fits,
-        "max_batch_size": memory.max_batch_size(program, gpu=gpu, execution=execution, model=model),
+        "fits_verified": verified and fits in ("yes", "no"),
+        "max_batch_size": most,
         "max_batch_verified": False,
-        "warnings": _warnings(timed, case, fits),
+        "warnings": _warnings(timed, case, fits, most),
     }
 
 
 def _detail_fields(
-    program: Program, timed: _Timed, case: _Case, *, details: bool
+    program: Program, held_in: Program, timed: _Timed, case: _Case, *, details: bool
 ) -> dict[str, Any]:
     table, batch_size = KernelTable.of(program), case.batch_size
     seconds = detail.kernel_seconds(table, batch_size, timed.rates, timed.how, case.time_model)
@@ -232,14 +252,14 @@ def _detail_fields(
     if details:
         found["layers"] = detail.layer_times(program.kernels, seconds, batch_size)
         found["roofline"] = detail.roofline_points(program.kernels, seconds, batch_size)
+        found["largest_buffers"] = detail.held_buffers(held_in.buffers, batch_size)
+        found["live_curve_bytes"] = detail.live_curve(held_in.buffers, batch_size)
     return found
 
 
-def _check(*programs: Program, batch_size: int, replicas: int, link: Link | None) -> None:
+def _check(*programs: Program, batch_size: int, replicas: int) -> None:
     if batch_size < 1 or replicas < 1:
         raise ValueError(f"need batch_size and replicas >= 1, got {batch_size} and {replicas}")
-    if replicas > 1 and link is None:
-        raise ValueError(f"{replicas} replicas need a link between them")
     for program in programs:
         if program.marker == 0 and program.batch_size != batch_size:
             raise ValueError(
@@ -248,7 +268,7 @@ def _check(*programs: Program, batch_size: int, replicas: int, link: Link | None
             )
 
 
-def _warnings(timed: _Timed, case: _Case, fits: str) -> tuple[str, ...]:
+def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[str, ...]:
     gpu = case.gpu
     found = list(precision_warnings(gpu, case.precision, case.trace.policy))
     if timed.terms_s["launch"] > intervals.LAUNCH_BOUND_SHARE * timed.step_s.best:
@@ -263,6 +283,11 @@ def _warnings(timed: _Timed, case: _Case, fits: str) -> tuple[str, ...]:
         )
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a compile.")
+    if most is None:
+        found.append(
+            f"The largest batch is not known: the batch of {case.batch_size:,} is part of the "
+            "model."
+        )
     return tuple(found)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.interval import Interval, Scaled
 from tfdyno.model.kernel_table import KernelTable
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 Verdict = Literal["yes", "no", "unverified", "may not"]
 EXECUTION_FACTOR = {"graph": "peak_graph", "eager-torch": "peak_torch"}
 NOTHING = Interval(low=0.0, best=0.0, high=0.0)
-MOST_SAMPLES = 1 << 20
-"""Largest batch that is ever named; a plan that hardly grows would give an absurd one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +42,7 @@ def predict_memory(
 
     Bytes throughout. The ends of the range add the constants' uncertainties as independent ones,
     by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
+    No step needs less than the low end of its plan, however uncertain the workspaces are.
     """
     plan = program.buffers.peak_at(batch_size)
     route = _range(model, f"peak_{program.route}")
@@ -52,6 +52,7 @@ def predict_memory(
     peak = _sum(
         route.times(plan * unfused.best), _spread(unfused, plan * route.best), cublas, cudnn
     )
+    peak = replace(peak, low=max(peak.low, plan * route.low * unfused.low))
     context = _range(model, f"context_{_generation(gpu)}")
     slack = _range(model, "allocator_slack")
     parts = program.buffers.parts_at(batch_size)
@@ -89,11 +90,11 @@ def verdict(
     return "unverified" if quick else "may not"
 
 
-def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int:
+def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int | None:
     """Largest batch whose best device memory fits the card; 0 when one sample does not.
 
-    Every moment of the plan is affine in the batch, so the answer is a division for each. A
-    program that holds at one batch only (no marker) answers that batch or 0.
+    Every moment of the plan is affine in the batch, so the answer is a division for each, at most
+    ``MOST_SAMPLES``. A program that holds at one batch only (no marker) knows none: None.
     """
 
     def needed_bytes(batch: int) -> float:
@@ -103,7 +104,7 @@ def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryM
 
     limit = float(gpu.usable_memory_bytes)
     if program.marker == 0:
-        return program.batch_size if needed_bytes(program.batch_size) <= limit else 0
+        return None
     if needed_bytes(1) > limit:
         return 0
     plan_bytes, device_bytes = program.buffers.peak_at(1), needed_bytes(1)

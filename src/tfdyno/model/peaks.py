@@ -26,6 +26,8 @@ _UNIT_OF_DTYPE: dict[str, Unit] = {
     "s8": "int8_tensor",
     "u8": "int8_tensor",
 }
+FIRST_TF32 = FIRST_BFLOAT16 = 8.0
+"""Compute capability from which on tensor cores know the type."""
 _HALF_RATE_VARIANTS = frozenset({"geforce", "a10g", "l40"})
 """Variants of ``sm_rates.csv`` whose float16 rate halves when they accumulate in float32."""
 _FALLBACK: dict[Unit, Unit] = {
@@ -80,6 +82,11 @@ def unit_for(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> Unit:
     return wanted
 
 
+def has_bfloat16(gpu: Gpu) -> bool:
+    """Whether the card computes in bfloat16; XLA makes float32 of it where it does not."""
+    return float(gpu.compute_capability) >= FIRST_BFLOAT16
+
+
 def supports(gpu: Gpu, precision: str) -> tuple[bool, str]:
     """Whether a Keras precision runs on the GPU, and an honest warning where it does not pay.
 
@@ -95,13 +102,12 @@ def supports(gpu: Gpu, precision: str) -> tuple[bool, str]:
     Source:
         Operations per clock in ``catalog/data/sm_rates.csv``.
     """
-    capability = float(gpu.compute_capability)
     if precision == "tf32" and not gpu.rates.tf32_tensor_per_clock:
-        if capability < 8.0:
+        if float(gpu.compute_capability) < FIRST_TF32:
             return False, f"{gpu.name} has no TF32 (it needs compute capability 8.0 or later)"
         return True, f"{gpu.name}: the rate of its TF32 tensor cores is unknown, FP32 assumed"
     if precision.endswith("bfloat16"):
-        return _bfloat16(gpu, capability)
+        return _bfloat16(gpu)
     if precision.endswith("float16"):
         return True, _float16_warning(gpu)
     if precision == "tf32" and gpu.rates.tf32_tensor_per_clock <= gpu.rates.fp32_per_clock:
@@ -112,8 +118,8 @@ def supports(gpu: Gpu, precision: str) -> tuple[bool, str]:
     return True, ""
 
 
-def _bfloat16(gpu: Gpu, capability: float) -> tuple[bool, str]:
-    if capability < 8.0:
+def _bfloat16(gpu: Gpu) -> tuple[bool, str]:
+    if not has_bfloat16(gpu):
         return False, f"{gpu.name} has no bfloat16 units (compute capability below 8.0)"
     if not gpu.rates.bf16_tensor_per_clock:
         return True, f"{gpu.name}: the rate of its bfloat16 tensor cores is unknown, FP32 assumed"
@@ -126,12 +132,14 @@ def _float16_warning(gpu: Gpu) -> str:
         return _half_rate(gpu)
     if rates.tensor_cores:
         return f"{gpu.name}: the rate of its float16 tensor cores is unknown, vector rate assumed"
+    slow = ""
     if rates.fp16_vector_per_clock < rates.fp32_per_clock:
         share = round(rates.fp32_per_clock / rates.fp16_vector_per_clock)
-        return (
-            f"float16 arithmetic runs at 1/{share} of float32 on {gpu.name}: it slows, use float32"
-        )
-    return f"{gpu.name} has no tensor cores: float16 saves memory and is at most twice as fast"
+        slow = f" (its own float16 arithmetic runs at 1/{share} of that)"
+    return (
+        f"{gpu.name} has no tensor cores: float16 products are computed in float32{slow}, "
+        "so float16 saves memory and its traffic only"
+    )
 
 
 def _half_rate(gpu: Gpu) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BACKWARD_SHARE = 2.0 / 3.0
 """Share of a training step's device time: the backward pass costs two forward passes."""
 PEERLESS_FROM_CAPABILITY = (8, 0)
-"""GeForce cards from Turing on have no peer-to-peer copies over PCIe."""
+"""GeForce cards from Ampere on have no peer-to-peer copies over PCIe."""
 
 
 def ring_all_reduce_s(

@@ -67,6 +67,6 @@ def batch_limits(candidates: Sequence[Candidate], batch_size: int) -> list[tuple
     limits: dict[str, int] = {}
     for one in eligible(candidates):
         limit = one.estimate.max_batch_size
-        if limit >= batch_size:
+        if limit is not None and limit >= batch_size:
             limits[one.gpu_name] = max(limit, limits.get(one.gpu_name, 0))
     return sorted((limit, name) for name, limit in limits.items())

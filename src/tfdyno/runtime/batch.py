@@ -11,7 +11,7 @@ from tfdyno.runtime.dataspec import Leaf
 from tfdyno.runtime.keras2 import is_keras2, output_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tfdyno.core.workload import Workload
     from tfdyno.runtime.workloads import Subject
@@ -110,7 +110,7 @@ def _dtype(tensor: Any) -> str:  # noqa: ANN401
 
 def _known(structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:  # noqa: ANN401
     """The structure with the given shapes in place of unknown ones, in order."""
-    remaining: Iterable[tuple[int, ...]] = iter(shapes)
+    remaining = iter(shapes)
 
     def fill(part: Any) -> Any:  # noqa: ANN401
         if isinstance(part, dict):
@@ -119,9 +119,20 @@ def _known(structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:  # noqa:
             return type(part)(fill(value) for value in part)
         if not isinstance(part, Leaf) or None not in part.shape:
             return part
-        return _filled(part, next(iter(remaining), None))
+        return _filled(part, next(remaining, None))
 
-    return fill(structure)
+    filled = fill(structure)
+    if (left := next(remaining, None)) and left not in [leaf.shape for leaf in leaves(filled)]:
+        what = f"--input-shape {','.join(map(str, left))} fits no input whose shape is open"
+        known = ", ".join(str(leaf.shape) for leaf in leaves(filled))
+        raise UsageError(what, why=f"the inputs are {known} without the batch")
+    return filled
+
+
+def _example(leaf: Leaf) -> str:
+    """Sizes as they may be: an image of 224 by 224, a text of 128 tokens."""
+    usual = 224 if len(leaf.shape) == 3 else 128
+    return ",".join(str(size or usual) for size in leaf.shape)
 
 
 def _filled(leaf: Leaf, shape: tuple[int, ...] | None) -> Leaf:
@@ -129,7 +140,7 @@ def _filled(leaf: Leaf, shape: tuple[int, ...] | None) -> Leaf:
         raise UsageError(
             f"the input {leaf.name or 'of the model'} has the shape {leaf.shape} without the batch",
             why="None is not known before the data is",
-            remedy="say it with --input-shape, for example --input-shape 224,224,3",
+            remedy=f"say it with --input-shape, for example --input-shape {_example(leaf)}",
         )
     fits = len(shape) == len(leaf.shape) and all(
         known in (None, size) for known, size in zip(leaf.shape, shape, strict=False)

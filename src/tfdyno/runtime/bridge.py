@@ -1,7 +1,7 @@
-"""Child process: HLO that TensorFlow wrote -> StableHLO and its quick program.
+"""Child process: HLO that TensorFlow wrote -> StableHLO and its quick programs.
 
 Request: ``hlo`` and ``stablehlo`` (paths) and ``trace`` (the fields of ``Trace`` but for the
-digest). Result: ``trace`` and ``program`` as the trace child returns them.
+digest). Result: ``trace``, ``program`` and ``widened`` as the trace child returns them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfdyno.runtime import child
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     """Convert, write the StableHLO and count its operations."""
     from tfdyno.runtime.hlo_bridge import stablehlo_of
-    from tfdyno.runtime.quick import program_of
+    from tfdyno.runtime.quick import programs_of
 
     progress("reading TensorFlow's program")
     module = stablehlo_of(Path(request["hlo"]).read_bytes())
@@ -32,15 +32,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         {**request["trace"], "stablehlo_sha256": digest}, Trace, where="the trace"
     )
     progress("counting its operations")
-    program = program_of(
-        module,
-        batch_size=trace.batch_size,
-        marker=trace.marker,
-        trace_sha256=digest,
-        tensors=trace.tensors,
-        mode=trace.workload.mode,
-    )
-    return {"trace": to_builtins(trace), "program": to_builtins(program)}
+    return {"trace": to_builtins(trace), **programs_of(module, trace)}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import inspect
 import runpy
 import sys
@@ -28,9 +30,13 @@ class Caught:
 class _Reached(BaseException):
     """Leaves the script; no ``except Exception`` of the user stops it."""
 
-    def __init__(self, caught: Caught) -> None:
-        super().__init__()
-        self.caught = caught
+
+class _Held:
+    """The calls that were intercepted, and what was caught of the one that counts."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.caught: Caught | None = None
 
 
 def first_fit(
@@ -46,15 +52,14 @@ def first_fit(
         Declined: It fails in a way that the other backend may not.
     """
     _check_loop(script)
-    calls = hold_training(fit_number=fit_number, predict=predict)
+    held = hold_training(fit_number=fit_number, predict=predict)
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
-    try:
-        with user_code(str(script)):
-            runpy.run_path(str(script), run_name="__main__")
-    except _Reached as reached:
-        return reached.caught
-    found = f"it calls fit {len(calls)} times" if calls else "it ended without calling fit"
+    with contextlib.suppress(_Reached), user_code(str(script)):
+        runpy.run_path(str(script), run_name="__main__")
+    if held.caught:  # also where the script went on behind a bare ``except``
+        return held.caught
+    found = f"it calls fit {held.calls} times" if held.calls else "it ended without calling fit"
     remedy = "name the function that builds the model: file.py:function"
     raise UsageError(f"{script} has no call {fit_number} of fit", why=found, remedy=remedy)
 
@@ -63,27 +68,42 @@ def _check_loop(script: Path) -> None:
     """A loop of one's own would train here without end: leave it to the other path."""
     import keras
 
-    if keras.backend.backend() == "jax" and b"GradientTape" in script.read_bytes():
+    if keras.backend.backend() == "jax" and "GradientTape" in names_in(script):
         raise Declined(f"{script} trains with tf.GradientTape", why="only TensorFlow runs that")
 
 
-def hold_training(*, fit_number: int, predict: bool = False) -> list[Any]:
-    """Replace what trains, evaluates and saves; returns the list that collects the calls.
+def names_in(script: Path) -> frozenset[str]:
+    """Every name and attribute in the code of a script; none where it does not parse."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError):
+        return frozenset()  # running it will tell
+    return frozenset(
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
+
+
+def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
+    """Replace what trains, evaluates and saves; returns what collects the calls.
 
     Call ``fit_number`` (counted from 1) leaves the script; 0: none does.
     """
     import keras
 
-    calls: list[Any] = []
+    held = _Held()
     caught_names = [name for name in _CAUGHT if name != "predict" or predict]
     signatures = {name: inspect.signature(getattr(keras.Model, name)) for name in caught_names}
 
     def replacement(name: str) -> Any:  # noqa: ANN401
         def caught(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
             bound = dict(signatures[name].bind(self, *args, **options).arguments)
-            calls.append(self)
-            if len(calls) == fit_number:
-                raise _Reached(Caught(model=self, data=_CAUGHT[name](bound)))
+            held.calls += 1
+            if held.calls == fit_number:
+                held.caught = Caught(model=self, data=_CAUGHT[name](bound))
+            if held.caught:
+                raise _Reached
             return _History(bound) if name == "fit" else [0.0, 0.0]
 
         return caught
@@ -93,7 +113,7 @@ def hold_training(*, fit_number: int, predict: bool = False) -> list[Any]:
     for name in ("save", "save_weights", "export"):
         setattr(keras.Model, name, _nothing)
     keras.Model.evaluate = _evaluate
-    return calls
+    return held
 
 
 def _of_train_on_batch(bound: dict[str, Any]) -> DataSpec:

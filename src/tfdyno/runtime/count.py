@@ -1,6 +1,7 @@
-"""Child process: the quick program of a step that another interpreter traced.
+"""Child process: the quick programs of a step that another interpreter traced.
 
-Request: ``trace`` (fields of ``Trace``) and ``stablehlo`` (its file). Result: ``program``.
+Request: ``trace`` (fields of ``Trace``) and ``stablehlo`` (its file). Result: ``program`` and
+``widened``.
 """
 
 from __future__ import annotations
@@ -8,26 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.codec import from_builtins
 from tfdyno.core.workload import Trace
 from tfdyno.runtime import child
 
 
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     """Read the StableHLO and count its operations."""
-    from tfdyno.runtime.quick import program_of_file
+    from tfdyno.runtime.quick import programs_of
+    from tfdyno.runtime.stablehlo import read_module
 
     progress("counting its operations")
     trace = from_builtins(request["trace"], Trace, where="the trace")
-    program = program_of_file(
-        Path(request["stablehlo"]),
-        batch_size=trace.batch_size,
-        marker=trace.marker,
-        trace_sha256=trace.stablehlo_sha256,
-        tensors=trace.tensors,
-        mode=trace.workload.mode,
-    )
-    return {"program": to_builtins(program)}
+    return programs_of(read_module(Path(request["stablehlo"])), trace)
 
 
 if __name__ == "__main__":

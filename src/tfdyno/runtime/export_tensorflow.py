@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.runtime.failure import first_line
 
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
@@ -216,12 +217,7 @@ def _refusal(error: Exception) -> TfdynoError:
     if operations := sorted(set(UNKNOWN.findall(str(error)))):
         why = f"it uses {', '.join(operations)}, which exists outside of XLA only"
         return UsageError("XLA cannot compile this step", why=why, remedy=EARLIER)
-    why = f"{type(error).__name__}: {_first_line(error)}"
+    why = f"{type(error).__name__}: {first_line(error)}"
     if isinstance(error, tf.errors.OpError):
         return UsageError("XLA cannot compile this step", why=why)
     return ToolError("TensorFlow cannot trace this step", why=why)
-
-
-def _first_line(error: BaseException) -> str:
-    message = getattr(error, "message", None) or str(error)
-    return next((line for line in str(message).splitlines() if line.strip()), "no reason given")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from tfdyno.core.errors import TfdynoError, UsageError
 
@@ -16,6 +17,30 @@ if TYPE_CHECKING:
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 INSTALLED = ("site-packages", "dist-packages")
+_RAISED = re.compile(r"[\w.]*(Error|Exception): ")
+"""The last line of a traceback that TensorFlow writes into the message."""
+ARGPARSE_EXIT = 2
+
+
+class _Said(io.TextIOBase):
+    """Passes on what the user's code prints as an error, and keeps the last line of it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.last_line = stream, ""
+
+    def write(self, text: str) -> int:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        self.last_line = lines[-1] if lines else self.last_line
+        return self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def fileno(self) -> int:
+        return self.stream.fileno()
+
+    def isatty(self) -> bool:
+        return False
 
 
 class Declined(TfdynoError):  # noqa: N818  (an answer, not a fault)
@@ -31,8 +56,10 @@ def user_code(what: str) -> Iterator[None]:
             fail in the same way.
         Declined: Any other exception, which may come from the backend.
     """
+    said = _Said(sys.stderr)
     try:
-        yield
+        with contextlib.redirect_stderr(said):
+            yield
     except TfdynoError:
         raise
     except ModuleNotFoundError as error:
@@ -49,11 +76,26 @@ def user_code(what: str) -> Iterator[None]:
             f"{what} needs the file {missing!r}", why=place(error), remedy=remedy
         ) from None
     except SystemExit as error:
-        why = f"it ended with exit code {error.code}"
-        raise UsageError(f"{what} stopped before there was a model", why=why) from None
+        text = isinstance(error.code, str)
+        why = f"it ended with {error.code!r}" if text else f"it ended with exit code {error.code}"
+        last = said.last_line
+        why += f" after printing {last!r}" if last and not text else ""
+        remedy = "give its own arguments after --" if error.code == ARGPARSE_EXIT else ""
+        raise UsageError(
+            f"{what} stopped before there was a model", why=why, remedy=remedy
+        ) from None
     except Exception as error:
         why = ": ".join(filter(None, (place(error), type(error).__name__, first_line(error))))
-        raise Declined(f"{what} failed", why=why) from None
+        raise Declined(f"{what} failed", why=why, remedy=_remedy(error)) from None
+
+
+def _remedy(error: BaseException) -> str:
+    """What to do where the code relies on a GPU that is hidden from it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.line or "" for frame in frames if _is_own(frame.filename)]
+    if lines and "gpu" in lines[-1].lower():
+        return "no GPU is shown to the code here: let it go on without one, as in 'if gpus:'"
+    return ""
 
 
 def first_line(error: BaseException, limit: int = 300) -> str:
@@ -61,6 +103,8 @@ def first_line(error: BaseException, limit: int = 300) -> str:
     lines = [line.strip() for line in _STYLE.sub("", str(error)).splitlines() if line.strip()]
     if lines and lines[0].startswith("Exception encountered when calling"):
         lines = [" ".join(lines[:2])]  # Keras: the layer first, then what went wrong in it
+    elif lines and lines[0] == "in user code:":
+        lines = [line for line in lines if _RAISED.match(line)][-1:] or lines[-1:]
     return lines[0][:limit] if lines else ""
 
 

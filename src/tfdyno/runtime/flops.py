@@ -101,13 +101,12 @@ def _weight_gradient(graph: Graph, node: Node) -> LibraryWork:
     transposed = max(node.attributes["input_dilation"], default=1) > 1
     groups = max(node.attributes["batch_groups"], node.attributes["feature_groups"])
     small, large = (data, kernel) if transposed else (kernel, data)
-    channels = {"cin": (kernel[1],), "cout": (data[0],)}
-    if not transposed:
-        channels = {"cin": (data[0],), "cout": (kernel[1],)}
+    inner, outer = (kernel[1], data[0]) if transposed else (data[0], kernel[1])
     stride = node.attributes["input_dilation" if transposed else "kernel_dilation"]
     dims = {
         "n": (data[1],),
-        **channels,
+        "cin": (inner,),
+        "cout": (outer,),
         "groups": (groups,),
         "window": output[2:],
         "stride": stride,

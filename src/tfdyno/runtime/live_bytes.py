@@ -45,13 +45,14 @@ def envelope(live: Iterable[Scaled]) -> list[Scaled]:
 
 def curve(
     live: Sequence[Scaled], resident: Scaled, batch_size: int
-) -> tuple[tuple[float, float], ...]:
+) -> tuple[tuple[float, Scaled], ...]:
     """The highest live bytes of each of at most ``CURVE_POINTS`` stretches of the step."""
-    total = [(line + resident).at(batch_size) for line in live]
+    total = [line + resident for line in live]
     width = max(1, -(-len(total) // CURVE_POINTS))
     last = max(1, len(total) - 1)
     return tuple(
-        (start / last, max(total[start : start + width])) for start in range(0, len(total), width)
+        (start / last, max(total[start : start + width], key=lambda moment: moment.at(batch_size)))
+        for start in range(0, len(total), width)
     )
 
 

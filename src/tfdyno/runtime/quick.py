@@ -4,24 +4,53 @@ from __future__ import annotations
 
 import time
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.codec import to_builtins
 from tfdyno.core.program import Program
 from tfdyno.runtime.fusion import fuse
+from tfdyno.runtime.graph import Graph
 from tfdyno.runtime.kernels import KernelMaker, Sizes
 from tfdyno.runtime.liveness import buffer_plan
-from tfdyno.runtime.stablehlo import read_graph, read_module
+from tfdyno.runtime.stablehlo import read_graph
+from tfdyno.runtime.widening import has_bfloat16, widened
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jaxlib.mlir import ir
 
-    from tfdyno.core.workload import TensorSpec
+    from tfdyno.core.workload import TensorSpec, Trace
+
+
+def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
+    """The quick programs of a traced step as a child hands them over.
+
+    ``program`` serves every card but those without bfloat16: where the step has any, they get
+    ``widened``, the same step in float32; else that is None.
+
+    Raises:
+        ToolError: As ``program_of``.
+    """
+    graph = read_graph(module)
+    graphs = {"program": graph, "widened": widened(graph) if has_bfloat16(graph) else None}
+    return {
+        name: to_builtins(
+            program_of(
+                one,
+                batch_size=trace.batch_size,
+                marker=trace.marker,
+                trace_sha256=trace.stablehlo_sha256,
+                tensors=trace.tensors,
+                mode=trace.workload.mode,
+            )
+        )
+        if one
+        else None
+        for name, one in graphs.items()
+    }
 
 
 def program_of(
-    module: ir.Module,
+    step: ir.Module | Graph,
     *,
     batch_size: int,
     marker: int,
@@ -29,7 +58,7 @@ def program_of(
     tensors: tuple[TensorSpec, ...],
     mode: str,
 ) -> Program:
-    """Price a StableHLO module whose ``main`` takes ``tensors`` in order.
+    """Price a step, as StableHLO or read already, whose ``main`` takes ``tensors`` in order.
 
     ``marker`` is the prime that divides the batch and no other dimension, or 0: then all numbers
     hold at ``batch_size`` only. ``mode`` is ``train`` or ``infer``.
@@ -38,7 +67,7 @@ def program_of(
         ToolError: The module has no ``main`` or a tensor of unknown size.
     """
     start = time.perf_counter()
-    graph = read_graph(module)
+    graph = step if isinstance(step, Graph) else read_graph(step)
     fusion = fuse(graph)
     sizes = Sizes(batch_size, marker)
     maker = KernelMaker(graph, fusion, sizes, tensors, mode)
@@ -54,29 +83,4 @@ def program_of(
         seconds_s=time.perf_counter() - start,
         versions={"jaxlib": version("jaxlib")},
         notes=tuple(dict.fromkeys(graph.notes)),
-    )
-
-
-def program_of_file(
-    path: Path,
-    *,
-    batch_size: int,
-    marker: int,
-    trace_sha256: str,
-    tensors: tuple[TensorSpec, ...],
-    mode: str,
-) -> Program:
-    """``program_of`` for a StableHLO file (text, bytecode or portable artifact).
-
-    Raises:
-        UsageError: The file is not StableHLO.
-        ToolError: As ``program_of``.
-    """
-    return program_of(
-        read_module(path),
-        batch_size=batch_size,
-        marker=marker,
-        trace_sha256=trace_sha256,
-        tensors=tensors,
-        mode=mode,
     )

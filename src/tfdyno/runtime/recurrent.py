@@ -28,7 +28,7 @@ def recurrent_notes(model: Any) -> tuple[str, ...]:  # noqa: ANN401
     names = " and ".join(sorted(kinds))
     return (
         f"TensorFlow runs {names} layers like these by cuDNN and without XLA; counted here is the "
-        "plain loop over the sequence, which takes longer",
+        "plain loop over the sequence, which takes longer.",
     )
 
 

@@ -168,7 +168,7 @@ class _Reader:
         """``while``: its body once, with the trips counted; carried values are fed back."""
         trips = trip_count(operation, self.scalar_of)
         if trips is None:
-            self.graph.notes.append("a loop whose trip count is unknown was counted once")
+            self.graph.notes.append("A loop whose trip count is unknown was counted once.")
         prefix = _join(place.prefix, _location(operation.location))
         inside = self.inside(prefix, place.repeats * (1 if trips is None else trips))
         body = operation.regions[1].blocks[0]

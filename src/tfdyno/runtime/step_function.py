@@ -15,7 +15,8 @@ from tfdyno.runtime.workloads import function_of
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
 
-DEFAULT_BATCH = 32
+STAND_INS = range(31, 10_000, 2)
+"""Batch sizes to choose from: it must differ from every other size, to be told from them."""
 _SPEC = re.compile(r"^(\w+)\[([^\]]*)\]$")
 
 
@@ -27,10 +28,12 @@ def named_step(workload: Workload) -> LoopStep:
     """
     with user_code(workload.reference):
         function = function_of(workload.reference)
-    return loop_step(function, [_zeros(text) for text in workload.input_spec], {})
+    fixed = {int(number) for text in workload.input_spec for number in re.findall(r"\d+", text)}
+    batch = next(size for size in STAND_INS if size not in fixed)
+    return loop_step(function, [_zeros(text, batch) for text in workload.input_spec], {})
 
 
-def _zeros(text: str) -> Any:  # noqa: ANN401
+def _zeros(text: str, batch: int) -> Any:  # noqa: ANN401
     """A tensor of the shape that a spec describes; ``batch`` stands for the batch size."""
     match = _SPEC.match(text.strip())
     if not match:
@@ -41,7 +44,11 @@ def _zeros(text: str) -> Any:  # noqa: ANN401
     sizes = [part.strip() for part in match[2].split(",") if part.strip()]
     try:
         dtype = tf.as_dtype(match[1])
-        shape = [DEFAULT_BATCH if part == "batch" else int(part) for part in sizes]
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"--input-spec {text!r} cannot be read", why=str(error)) from None
+        shape = [batch if part == "batch" else int(part) for part in sizes]
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"--input-spec {text!r} cannot be read",
+            why="it needs a dtype such as float32 and whole sizes, or batch",
+            remedy="for example float32[batch,224,224,3]",
+        ) from None
     return tf.zeros(shape, dtype)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
     from tfdyno.runtime import child
     from tfdyno.runtime.loop_step import LoopStep
+    from tfdyno.runtime.workloads import Subject
 
 BEGAN = time.perf_counter()
 ROLES = ("input", "target", "sample_weight")
@@ -108,10 +109,10 @@ def _check_tensorflow() -> None:
 
 
 def _by_keras(workload: Workload, request: child.Request, progress: child.Progress) -> _Made:
-    from tfdyno.runtime.trace import describe
+    from tfdyno.runtime.trace import building, describe
     from tfdyno.runtime.workloads import load
 
-    progress(f"building {workload.reference} with real weights")
+    progress(building(workload, request))
     subject = load(workload)
     progress(f"tracing {subject.title} with TensorFlow")
     asked = request["batch_size"]
@@ -124,14 +125,19 @@ def _by_keras(workload: Workload, request: child.Request, progress: child.Progre
 
     def attempt(batch: Batch, size: int, marker: int) -> _Made:
         exported = _export_keras(subject.model, batch, size, workload.mode)
-        about = {**describe(subject), "execution": _execution(subject.model)}
+        about = {**describe(subject), "execution": _execution(subject)}
         return _Made(exported=exported, batch_size=size, marker=marker, about=about)
 
     return _first_that_works(attempt, tries, subject.title)
 
 
-def _execution(model: Any) -> str:  # noqa: ANN401
+def _execution(subject: Subject) -> str:
     """What Keras would do on a GPU: ``jit_compile="auto"`` means off only on this CPU."""
+    if subject.strategy:
+        return "graph"
+    model = subject.model
+    if getattr(model, "jit_compile", False) is True:
+        return "xla"
     arguments = getattr(getattr(model, "_compile_config", None), "config", {})
     asked = arguments.get("jit_compile", "auto")
     if asked in (True, False) or getattr(model, "run_eagerly", False):
@@ -240,7 +246,7 @@ def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
         "script_seconds_s": time.perf_counter() - BEGAN,
         "samples_per_epoch": 0,
         "epochs": 0,
-        "warnings": ("a loop of your own: the loss and the optimizer are inside the step",),
+        "warnings": ("A loop of your own: the loss and the optimizer are inside the step.",),
     }
 
     def attempt(size: int, marker: int) -> _Made:

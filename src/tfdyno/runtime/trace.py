@@ -1,10 +1,10 @@
-"""Child process: one workload as StableHLO with its table of tensors, and as a quick program.
+"""Child process: one workload as StableHLO with its table of tensors, and as quick programs.
 
 Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
 ``path_reason``, ``stablehlo`` or ``hlo`` (the file to write) and ``count`` (whether to make the
-program here, which the user's own interpreter need not be able to). Result: ``trace`` and
-``program`` (nouns), ``files`` (what the result depends on); or ``declined`` with the reason why
-this path cannot trace the workload.
+programs here, which the user's own interpreter need not be able to). Result: ``trace``, ``program``
+and ``widened`` (nouns; see ``quick``), ``files`` (what the result depends on); or ``declined`` with
+the reason why this path cannot trace the workload.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def trace_jax(
     from tfdyno.runtime.workloads import load
 
     with weightless():
-        progress(f"building {workload.reference}")
+        progress(building(workload, request))
         subject = load(workload)
         progress(f"tracing {subject.title}")
         step = _lowered(subject, workload, request["batch_size"])
@@ -88,9 +88,18 @@ def trace_jax(
     )
     result = {"trace": dataclasses.asdict(trace), "files": files_used(workload.reference)}
     if request["count"]:
+        from tfdyno.runtime.quick import programs_of
+
         progress("counting its operations")
-        result["program"] = dataclasses.asdict(quick_program(trace, step.lowered.module))
+        result |= programs_of(step.lowered.module, trace)
     return result
+
+
+def building(workload: Workload, request: child.Request) -> str:
+    """The stage in which the user's code runs, with the limit that it has."""
+    if workload.kind != "script":
+        return f"building {workload.reference}"
+    return f"running {workload.reference} up to its fit, {request['limit_s']:.0f} s at most"
 
 
 def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
@@ -103,9 +112,7 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
         "policy": model.dtype_policy.name,
         "loss": _name_of(getattr(model, "loss", None)),
         "optimizer": _name_of(getattr(optimizer, "inner_optimizer", optimizer)),
-        "execution": "xla"
-        if getattr(model, "jit_compile", False) and not model.run_eagerly
-        else "graph",
+        "execution": "graph" if subject.strategy or not _compiles(model) else "xla",
         "parameter_count": _size(model.weights),
         "trainable_parameter_count": _size(model.trainable_weights),
         "script_seconds_s": subject.seconds_s,
@@ -115,18 +122,8 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
     }
 
 
-def quick_program(trace: Trace, module: Any) -> Any:  # noqa: ANN401
-    """The kernels of a traced step by the quick route."""
-    from tfdyno.runtime.quick import program_of
-
-    return program_of(
-        module,
-        batch_size=trace.batch_size,
-        marker=trace.marker,
-        mode=trace.workload.mode,
-        trace_sha256=trace.stablehlo_sha256,
-        tensors=trace.tensors,
-    )
+def _compiles(model: Any) -> bool:  # noqa: ANN401
+    return bool(getattr(model, "jit_compile", False)) and not model.run_eagerly
 
 
 def _lowered(subject: Any, workload: Workload, asked: int | None) -> _Step:  # noqa: ANN401
@@ -160,11 +157,11 @@ def _sizes(
     """(batch size, marker, notes) to try for a batch."""
     known, baked = dimensions(model, batch), baked_batch(model)
     if baked:
-        note = () if asked in (None, baked) else (f"the batch size {baked} is part of the model",)
+        note = () if asked in (None, baked) else (f"The batch size {baked} is part of the model.",)
         return [(baked, 0, note)]
     if asked:
         return [(asked, marker_of(asked, known), ())]
-    note = (f"the model works only at its own batch size of {own}",)
+    note = (f"The model works only at its own batch size of {own}.",)
     return [(*marker_batch(known), ()), *([(own, 0, note)] if own else [])]
 
 

@@ -18,6 +18,7 @@ from tfdyno.runtime.dataspec import DataSpec, of_dataset
 from tfdyno.runtime.failure import user_code
 from tfdyno.runtime.keras2 import forced_policy, is_keras2
 from tfdyno.runtime.standins import stand_in
+from tfdyno.runtime.strategy import note_strategies, strategy_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ class Subject:
     """None: nothing is known but the model's own inputs."""
     seconds_s: float
     """Time that the user's code took."""
+    strategy: str = ""
+    """Of ``tf.distribute``, under which the code trains; empty: none."""
     warnings: tuple[str, ...] = ()
 
 
@@ -53,13 +56,40 @@ def load(workload: Workload) -> Subject:
     notes: list[str] = []
     _compile_as_on_a_gpu()
     used = stand_in()
+    strategies = [] if _is_distributed_loop(workload) else note_strategies()
     with _forced_policy(workload.precision, notes):
         model, title, data = _LOADERS[workload.kind](workload)
         if workload.mode == "train" and not getattr(model, "compiled", False):
             notes.append(_default_compile(model, named=workload.kind != "application"))
-    notes += [f"keras.datasets.{name} was not loaded: zeros stand for it" for name in used]
-    took_s = time.perf_counter() - began
-    return Subject(model=model, title=title, data=data, seconds_s=took_s, warnings=tuple(notes))
+    notes += [f"keras.datasets.{name} was not loaded: zeros stand for it." for name in used]
+    notes += [*map(strategy_note, strategies[:1]), *_training_notes(model)]
+    return Subject(
+        model=model,
+        title=title,
+        data=data,
+        seconds_s=time.perf_counter() - began,
+        strategy=next(iter(strategies), ""),
+        warnings=tuple(notes),
+    )
+
+
+def _training_notes(model: Any) -> list[str]:  # noqa: ANN401
+    """Settings of training that the traced step does not hold, as sentences."""
+    notes = []
+    if getattr(model, "run_eagerly", False):
+        notes.append("run_eagerly=True: Keras then runs operation by operation, slower than this.")
+    optimizer = getattr(model, "optimizer", None)
+    accumulated = getattr(optimizer, "gradient_accumulation_steps", None)
+    if accumulated:
+        notes.append(f"The optimizer updates every {accumulated} batches; a step is one batch.")
+    return notes
+
+
+def _is_distributed_loop(workload: Workload) -> bool:
+    """A loop of one's own that calls ``strategy.run`` needs the strategy as it is."""
+    if workload.kind != "script":
+        return False
+    return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))
 
 
 def _application(workload: Workload) -> tuple[Any, str, None]:
@@ -69,7 +99,7 @@ def _application(workload: Workload) -> tuple[Any, str, None]:
     known = sorted(n for n in dir(keras.applications) if _is_architecture(n))
     if name not in known:
         near = _nearest(name, known)
-        remedy = f"did you mean keras:{near}" if near else "see keras.io/api/applications"
+        remedy = f"did you mean keras:{near}?" if near else "see keras.io/api/applications"
         raise UsageError(f"keras.applications has no model {name!r}", remedy=remedy)
     build = getattr(keras.applications, name)
     shape = workload.input_shapes[0] if workload.input_shapes else None
@@ -119,7 +149,7 @@ def function_of(reference: str) -> Callable[..., Any]:
         return cast("Callable[..., Any]", function)
     known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
     near = _nearest(name, known)
-    remedy = f"did you mean {near}" if near else "name a function that returns a model"
+    remedy = f"did you mean {near}?" if near else "name a function that returns a model"
     raise UsageError(f"{place} has no function {name!r}", remedy=remedy)
 
 
@@ -151,7 +181,11 @@ def _keras_file(workload: Workload) -> tuple[Any, str, None]:
     from tfdyno.runtime.kerasfile import load_config
 
     path = Path(workload.reference)
-    return load_config(path, allow_unsafe=workload.allow_unsafe), path.stem, None
+    model = load_config(path, allow_unsafe=workload.allow_unsafe)
+    if model.compiled and not model.jit_compile and not model.run_eagerly:
+        # Saved where there was no GPU, "auto" stands in the file as off.
+        model.jit_compile = model._resolve_auto_jit_compile()
+    return model, path.stem, None
 
 
 def _script(workload: Workload) -> tuple[Any, str, DataSpec]:
@@ -211,8 +245,8 @@ def _default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
     elif len(output) == 1 and activation == "sigmoid":
         loss = "binary_crossentropy"
     model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.9), loss=loss)
-    reason = "the model is not compiled: " if named else ""
-    return f"{reason}assumed SGD with momentum 0.9 and {getattr(loss, 'name', loss)}"
+    reason = "The model is not compiled: assumed" if named else "Assumed"
+    return f"{reason} SGD with momentum 0.9 and {getattr(loss, 'name', loss)}."
 
 
 @contextlib.contextmanager
@@ -224,7 +258,7 @@ def _forced_policy(precision: str, notes: list[str]) -> Iterator[None]:
     import keras
 
     policy = "float32" if precision == "tf32" else precision
-    sentence = f"the code sets the policy {{}}; --precision {precision} holds"
+    sentence = f"The code sets the policy {{}}; --precision {precision} holds."
     if is_keras2():
         with forced_policy(policy, notes, sentence):
             yield

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.advice_words import OWNED, card, range_line, terms
+from tfdyno.core.hardware import OWNED
+from tfdyno.view.advice_words import card, range_line, terms
 from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.cards import old_price
 from tfdyno.view.ranking_text import ranking_lines
@@ -49,7 +50,7 @@ def advice_text(
     """
     blocks = [
         _answer(advice, width, colour),
-        _picks(advice),
+        _picks(advice, width),
         ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
         _section("What would change the answer", advice.changes, width, colour),
         _section("Buy or rent", advice.buy_or_rent, width, colour),
@@ -64,16 +65,21 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
     if not advice.exact and advice.picks:
-        lines.append(
-            "Memory is a first estimate: the compiler has not confirmed it for every card."
-        )
+        told = "Memory is a first estimate: the compiler has not confirmed it for every card."
+        lines.append(wrapped(told, width=width))
+    lines += [wrapped(text, width=width) for text in advice.notes]
     return "\n".join(lines)
 
 
-def _picks(advice: Advice) -> str:
+def _picks(advice: Advice, width: int) -> str:
     rows = [(pick.title, _described(pick.candidate), *_costs(pick.candidate), pick.reason)
             for pick in advice.picks]  # fmt: skip
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    if sum(widths) + 8 > width:
+        return "\n".join(
+            wrapped(f"{row[0]}: {row[1]}, {row[2]}, {row[3]}; {row[4]}", width=width, first="  ",
+                    rest="    ") for row in rows
+        )  # fmt: skip
     return "\n".join(
         f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  "
         f"{row[3]:>{widths[3]}}\n  {'':<{widths[0]}}  {row[4]}"
@@ -105,7 +111,7 @@ def _section(title: str, changes: Sequence[Change], width: int, colour: bool) ->
 def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
     said = [advice.assumptions[name] for name in _SHORT_ASSUMPTIONS if name in advice.assumptions]
     lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
-    lines += [wrapped(f"Note: {text}", width=width) for text in (*trace.warnings, *advice.notes)]
+    lines += [wrapped(f"Note: {text}", width=width) for text in trace.warnings]
     if report:
         lines.append(f"Report: {report}")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.hardware import OWNED
 from tfdyno.view.amounts import (
     about_hours,
     about_usd,
@@ -12,6 +13,7 @@ from tfdyno.view.amounts import (
     of_gib,
     percent,
     plural,
+    roughly_usd,
     short_hours,
     usd_range,
 )
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from tfdyno.core.advice import Candidate, Pick, Run, Title
     from tfdyno.core.estimate import Estimate
 
-OWNED = "owned"
 ONE_MILLION = 1_000_000
 PROBABLY_NOT = "Probably does not fit (memory not compiled)"
 _BRANDS = ("NVIDIA", "GeForce", "Tesla")
@@ -95,12 +96,16 @@ def fit_words(candidate: Candidate) -> str:
     estimate = candidate.estimate
     used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
     return {
-        "yes": f"Fits: {used}.",
+        "yes": f"Fits: {used}{_proof(estimate)}.",
         "unverified": f"Should fit: {used}, not compiled yet.",
         "may not": f"May not fit: {used}.",
         "probably not": f"{PROBABLY_NOT}: needs {used}.",
         "no": f"Does not fit: needs {used}.",
     }[fit_state(estimate)]
+
+
+def _proof(estimate: Estimate) -> str:
+    return ", compiled at this very batch" if estimate.fits_verified else ""
 
 
 def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:
@@ -113,7 +118,7 @@ def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, cho
             return "nothing saves more time, in percent, than it costs"
         return f"{_compared(chosen, cheapest)} than the cheapest"
     if chosen is balanced:
-        return "nothing finishes sooner"
+        return "nothing finishes more than 3% sooner"
     return f"{_compared(chosen, balanced)} than the balanced one"
 
 
@@ -131,7 +136,7 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
         used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
         most = estimate.max_batch_size
         doubt = _DOUBTS.get(fit_state(estimate), "")
-        way_out = f"batch up to {most:,} fits" if most else "no batch fits"
+        way_out = f"batch up to {most:,} fits" if most else _no_way_out(most, "no batch fits")
         return f"{doubt}needs {used}; {way_out}"
     notes = [f"{_HELD.get(estimate.bound_by, estimate.bound_by)} sets the pace"]
     if verdict == "no offer":
@@ -153,6 +158,10 @@ def row_reason(candidate: Candidate, run: Run, *, stale: bool) -> str:
     if stale and candidate.offer:
         notes.append(f"price of {candidate.offer.priced_on[:7]}")
     return ", ".join(notes)
+
+
+def _no_way_out(most: int | None, none_fits: str) -> str:
+    return "the batch is part of the model" if most is None else none_fits
 
 
 def marks(picks: Sequence[Pick], candidate: Candidate) -> list[str]:
@@ -178,7 +187,9 @@ def _cheapest_reason(chosen: Candidate, fastest: Candidate, run: Run, choices: i
         return "nothing else meets the conditions"
     limit = f" within {run.deadline_h:g} h" if run.deadline_h else ""
     if chosen is fastest:
-        return f"lowest price{limit} of {choices:,} choices, and nothing finishes sooner"
+        return (
+            f"lowest price{limit} of {choices:,} choices, and nothing finishes more than 3% sooner"
+        )
     return f"lowest price{limit} of {choices:,} choices"
 
 
@@ -207,7 +218,7 @@ def _no_answer(ranking: Sequence[Candidate], run: Run) -> str:
         cheapest = min(groups["too dear"], key=_usd)
         return (
             f"Nothing stays within ${run.budget_usd:,.10g}: the cheapest is {card(cheapest)} "
-            f"with about {about_usd(_usd(cheapest))} and {about_hours(cheapest.hours.best)}."
+            f"with {roughly_usd(_usd(cheapest))} and {about_hours(cheapest.hours.best)}."
         )
     if groups["no offer"]:
         best = min(groups["no offer"], key=lambda c: c.hours.best)
@@ -223,7 +234,11 @@ def _nothing_possible(too_small: list[Candidate], unsupported: list[Candidate]) 
     if too_small:
         largest = max(too_small, key=lambda c: c.estimate.usable_memory_bytes)
         most = largest.estimate.max_batch_size
-        way_out = f"batch {most:,} would fit it" if most else "not even one sample fits"
+        way_out = (
+            f"batch {most:,} would fit it"
+            if most
+            else _no_way_out(most, "not even one sample fits")
+        )
         need = of_gib(
             largest.estimate.device_memory_bytes.best, largest.estimate.usable_memory_bytes
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.units import significant
 
 if TYPE_CHECKING:
@@ -41,6 +42,20 @@ def short_hours(hours: float) -> str:
     return f"{significant(hours / factor, 2)} {sign}"
 
 
+def batch_words(most: int | None) -> str:
+    """The largest batch in words: ``2,088``, ``1,048,576 or more``, ``not known``."""
+    if most is None:
+        return "not known"
+    return f"{most:,} or more" if most == MOST_SAMPLES else f"{most:,}"
+
+
+def batch_cell(most: int | None) -> str:
+    """The largest batch in a table: ``2,088``, ``≥1,048,576``, ``–`` where it is not known."""
+    if most is None:
+        return "–"
+    return f"≥{most:,}" if most == MOST_SAMPLES else f"{most:,}"
+
+
 def table_time(time: float) -> str:
     """A time as a bare number: one decimal below 100, two digits below 1."""
     return f"{time:,.0f}" if time >= 100.0 else f"{time:.1f}" if time >= 1 else f"{time:.2g}"
@@ -67,6 +82,12 @@ def about_usd(usd: float) -> str:
     if usd < A_CENT_USD:
         return "under $0.01"
     return f"${usd:.2g}" if usd < CENTS_USD else f"${float(f'{usd:.2g}'):.2f}"
+
+
+def roughly_usd(usd: float) -> str:
+    """``about_usd`` with its own ``about``: ``about $5.40``, ``under $0.01``."""
+    text = about_usd(usd)
+    return text if text.startswith("under") else f"about {text}"
 
 
 def table_usd(usd: float) -> str:

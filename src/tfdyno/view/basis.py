@@ -50,7 +50,11 @@ def _workload(advice: Advice, trace: Trace, best: Candidate | None) -> str:
     amount = f"{run.samples:,} samples"
     if run.epochs > 1 and run.samples_per_epoch:
         amount = f"{run.samples_per_epoch:,} samples × {run.epochs:,} epochs"
-    if best is not None:
+    if run.length == "steps":
+        amount = f"{run.steps:,} steps"
+    if best is not None and run.length == "steps":
+        amount += f" of {best.estimate.global_batch_size:,}"
+    elif best is not None:
         amount += f" = {best.steps:,} steps of {best.estimate.global_batch_size:,}"
     return (
         f"{trace.workload.reference}: {trace.title}{inputs}, {weights}{loss}{optimizer}; {amount}"

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.core.advice import Advice, Candidate, Verdict
-from tfdyno.view.advice_words import OWNED, brief
+from tfdyno.core.hardware import OWNED
+from tfdyno.view.advice_words import brief
 from tfdyno.view.advice_words import card as card_words
 from tfdyno.view.amounts import usd_per_h
 

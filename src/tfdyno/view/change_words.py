@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.advice import Change
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.units import significant
 from tfdyno.view.advice_words import brief, card, terms
 from tfdyno.view.amounts import about_usd, plural, short_hours, usd_per_h
@@ -46,24 +47,29 @@ def no_budget(candidate: Candidate) -> Change:
 
 def price_flip(price_usd_per_h: float, pick: Candidate, other: Candidate) -> Change:
     """With another price of the picked card."""
-    today = pick.offer.usd_per_h if pick.offer else 0.0
+    offer = pick.offer
+    price = f"{usd_per_h(offer.usd_per_h)} in {offer.priced_on[:7]}" if offer else "no price"
+    listed = f"{card(pick)}: {price}"
     return Change(
         condition=f"{card(pick)} over {usd_per_h(price_usd_per_h)}",
-        consequence=(f"{card(other)} {terms(other)} becomes cheaper (today {usd_per_h(today)})"),
+        consequence=(f"{card(other)} {terms(other)} becomes cheaper ({listed})"),
     )
 
 
 def larger_batch(limits: Sequence[tuple[int, str]], pick: Candidate) -> Change | None:
-    """With a larger batch: the first card to drop out, half of them, the pick; None without any."""
-    if not limits:
+    """With a larger batch: the first card to drop out, half of them, the pick.
+
+    None without any, and where every card holds as many samples as are estimated.
+    """
+    if not limits or limits[0][0] == MOST_SAMPLES:
         return None
     first, half = limits[0], limits[(len(limits) - 1) // 2]
-    own = pick.estimate.max_batch_size
+    own = pick.estimate.max_batch_size or 0
     parts = [f"{brief(first[1])} drops out"]
     if first[0] < half[0] < own:
         gone = sum(1 for limit, _ in limits if limit <= half[0])
         parts.append(f"above {half[0]:,} {gone} of {plural(len(limits), 'card')}")
-    if first[0] < own:
+    if first[0] < own < MOST_SAMPLES:
         parts.append(f"above {own:,} {brief(pick.gpu_name)} too")
     return Change(condition=f"batch above {first[0]:,}", consequence="; ".join(parts))
 

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_si, significant
+from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state
-from tfdyno.view.amounts import GIB, about_step, dashed, gib, of_gib, percent, table_ms
+from tfdyno.view.amounts import (
+    GIB,
+    about_step,
+    batch_cell,
+    batch_words,
+    dashed,
+    gib,
+    of_gib,
+    percent,
+    table_ms,
+)
+from tfdyno.view.figure_memory import peak_of, sparkline, tensor_name
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
 if TYPE_CHECKING:
@@ -23,6 +35,10 @@ CAUSES = {
     "input": "waiting for input",
 }
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace", "context")
+_EXECUTIONS = {"xla": "XLA", "graph": "graph without XLA", "eager-torch": "eager PyTorch"}
+_MOST_NAMED = 3
+"""More cards than this are counted instead of named."""
+_MOST_WARNINGS = 6
 _FITS = {
     "yes": "Fits",
     "no": "Does not fit",
@@ -31,8 +47,10 @@ _FITS = {
     "may not": "May not fit",
 }
 
+_SPARE = (7, 2, 6, 5, 3, 4)
+"""Columns of the table that a narrow screen lacks: what holds the card, its range, ..."""
 _DOUBTS = {
-    "yes": "",
+    "yes": "yes",
     "unverified": "?",
     "may not": "may not fit",
     "probably not": "no?",
@@ -47,6 +65,7 @@ def estimate_text(
     *,
     batch_source: str,
     notes: Sequence[str] = (),
+    verbose: bool = False,
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
@@ -58,22 +77,24 @@ def estimate_text(
         names: Marketing name by slug.
         batch_source: Who named the batch, in words.
         notes: What went another way, one sentence each.
+        verbose: Whether to list the largest tensors of one estimate too.
         width: Columns of the screen.
         colour: Whether to print bold and dim.
     """
     one = estimates[0]
     if len(estimates) == 1:
         head, body = headline(one, trace, names), _details(one, width)
+        if verbose and one.live_curve_bytes:
+            body = f"{body}\n\n{_held(one, width, colour)}"
     else:
         head, body = (
             _many_headline(estimates, trace, names),
             _table(estimates, names, width, colour),
         )
-    warnings = dict.fromkeys(w for each in estimates for w in each.warnings)
-    common = warnings if len(estimates) == 1 else _shared(estimates)
+    common = one.warnings if len(estimates) == 1 else _warned(estimates, names)
     told = [wrapped(text, width=width) for text in (*trace.warnings, *common, *notes)]
     blocks = [paint(wrapped(head, width=width), "bold", colour=colour), body, "\n".join(told)]
-    blocks.append(assumed_line(one, trace, batch_source, width))
+    blocks.append(assumed_line(estimates, trace, batch_source, width))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -88,18 +109,41 @@ def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
     )
 
 
-def assumed_line(one: Estimate, trace: Trace, batch_source: str, width: int) -> str:
-    """What the numbers rest on."""
-    made = "compiled" if one.made_by["memory"] == "exact" else "not compiled, --route exact does"
+def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str, width: int) -> str:
+    """What the numbers rest on; where rows differ, which rows rest on what."""
+    sizes = dict.fromkeys(f"{one.batch_size:,}" for one in estimates)
+    links = dict.fromkeys(one.link for one in estimates if one.link)
     parts = [
-        one.precision,
-        {"xla": "XLA", "graph": "graph without XLA", "eager-torch": "eager PyTorch"}[one.execution],
-        f"batch {one.batch_size:,} ({batch_source})",
-        *([f"link {one.link}"] if one.link else []),
-        f"memory {made}",
+        estimates[0].precision,
+        _executed(estimates),
+        f"batch {', '.join(sizes)} ({batch_source})",
+        *([_joined(tuple(links))] if links else []),
+        f"memory {_made(estimates)}",
         f"traced by {trace.path}",
     ]
     return wrapped(f"Assumed: {', '.join(parts)}. Ranges hold nine times in ten.", width=width)
+
+
+def _joined(links: Sequence[str]) -> str:
+    if len(links) > _MOST_NAMED:
+        return "the links that each card has"
+    return f"link {' or '.join(links)}"
+
+
+def _executed(estimates: Sequence[Estimate]) -> str:
+    alone = dict.fromkeys(_EXECUTIONS[one.execution] for one in estimates if one.replicas == 1)
+    several = dict.fromkeys(_EXECUTIONS[one.execution] for one in estimates if one.replicas > 1)
+    if not alone or not several or alone == several:
+        return " or ".join(alone | several)
+    return f"{' or '.join(alone)} on one GPU, {' or '.join(several)} on several"
+
+
+def _made(estimates: Sequence[Estimate]) -> str:
+    compiled = sum(1 for one in estimates if one.made_by["memory"] == "exact")
+    if compiled == len(estimates):
+        return "compiled"
+    some = f"compiled for {compiled} of {len(estimates)} rows" if compiled else "not compiled"
+    return f"{some}, --route exact does"
 
 
 def _cards(one: Estimate, names: Mapping[str, str]) -> str:
@@ -116,12 +160,24 @@ def _details(one: Estimate, width: int) -> str:
             ("batch", _limit(one)),
             ("work", f"{format_si(one.flops_per_step, 'FLOP')} a step, {percent(one.mfu_ratio)} "
                      "of the card's dense peak"),
-            ("energy", f"{significant(one.energy_j_per_step.best, 2)} J a step "
-                       f"({dashed(one.energy_j_per_step.low, one.energy_j_per_step.high)})"),
+            ("energy", _energy(one)),
             ("first step", _compile(one)),
         ],
         width=width,
     )  # fmt: skip
+
+
+def _held(one: Estimate, width: int, colour: bool) -> str:
+    """The bytes alive over the step as one line, and the tensors that are the largest then."""
+    share, peak_bytes = peak_of(one)
+    curve = sparkline(one, min(60, width - 4))
+    title = f"  alive over the step: {format_bytes(peak_bytes, 2)} at {percent(share)} of it"
+    rows = [(tensor_name(each), each.part, format_bytes(each.held_bytes))
+            for each in one.largest_buffers]  # fmt: skip
+    body = table(("  largest at the peak", "part", "size"),
+                 [(f"  {name}", part, size) for name, part, size in rows],
+                 align="<<>", width=width, elastic=0, spare=(1,), colour=colour)  # fmt: skip
+    return f"{title}\n  {curve}\n\n{body}"
 
 
 def _speed(one: Estimate) -> str:
@@ -150,10 +206,24 @@ def _memory(one: Estimate) -> str:
 
 
 def _limit(one: Estimate) -> str:
-    if not one.max_batch_size:
+    most = one.max_batch_size
+    if most is None:
+        return "largest not known: the batch is part of the model"
+    if not most:
         return "not even one sample fits"
+    if most == MOST_SAMPLES:
+        return f"{batch_words(most)} per replica fits"
     proven = "compiled and checked" if one.max_batch_verified else "computed, --verify compiles it"
-    return f"up to {one.max_batch_size:,} per replica fits ({proven})"
+    return f"up to {most:,} per replica fits ({proven})"
+
+
+def _energy(one: Estimate) -> str:
+    step_j, epoch_kwh = one.energy_j_per_step, one.energy_kwh_per_epoch
+    text = f"{significant(step_j.best, 2)} J a step ({dashed(step_j.low, step_j.high)})"
+    if epoch_kwh is None:
+        return text
+    whole = f"{significant(epoch_kwh.best, 2)} kWh an epoch"
+    return f"{text}, {whole} ({dashed(epoch_kwh.low, epoch_kwh.high)})"
 
 
 def _compile(one: Estimate) -> str:
@@ -169,25 +239,53 @@ def _compile(one: Estimate) -> str:
 def _many_headline(estimates: Sequence[Estimate], trace: Trace, names: Mapping[str, str]) -> str:
     fitting = [one for one in estimates if fit_state(one) not in ("no", "probably not")]
     where = f"{trace.title} at batch {estimates[0].batch_size:,}"
+    if len({one.batch_size for one in estimates}) > 1:
+        where = f"{trace.title} at a global batch of {estimates[0].global_batch_size:,}"
     if not fitting:
         nearest = min(estimates, key=lambda e: e.device_memory_bytes.best / e.usable_memory_bytes)
         memory = of_gib(nearest.device_memory_bytes.best, nearest.usable_memory_bytes)
         return f"{where} fits none of them: {brief(names[nearest.gpu])} would need {memory}."
     quickest = max(fitting, key=lambda one: one.samples_per_s.best)
     best, bounds = about_step(quickest.step_s)
-    left = len(estimates) - len(fitting)
-    out = f" {left} of {len(estimates)} do not fit." if left else ""
     return (
-        f"{where}: {_cards(quickest, names)} is the quickest, about {best} a step ({bounds}).{out}"
+        f"{where}: {_leads(fitting, quickest, names)}, about {best} a step ({bounds})."
+        f"{_left_out(estimates)}"
     )
+
+
+def _leads(fitting: Sequence[Estimate], quickest: Estimate, names: Mapping[str, str]) -> str:
+    """Who is the quickest: several where their figures read the same; in samples/s, if need be."""
+    if any(one.step_s.best < quickest.step_s.best for one in fitting):
+        rate = significant(quickest.samples_per_s.best, 2)
+        return f"{_cards(quickest, names)} has the most samples/s, about {rate}"
+    best = about_step(quickest.step_s)[0]
+    level = [one for one in fitting if about_step(one.step_s)[0] == best
+             and one.global_batch_size == quickest.global_batch_size]  # fmt: skip
+    if len(level) == 1:
+        return f"{_cards(quickest, names)} is the quickest"
+    shown = [_cards(one, names) for one in level]
+    if len(shown) > _MOST_NAMED:
+        return f"{shown[0]} and {len(shown) - 1} more are the quickest"
+    return f"{', '.join(shown[:-1])} and {shown[-1]} are the quickest"
+
+
+def _left_out(estimates: Sequence[Estimate]) -> str:
+    states = [fit_state(one) for one in estimates]
+    out, doubtful = states.count("no"), states.count("probably not")
+    told = [f"{out} of {len(states)} do not fit"] if out else []
+    told += [f"{doubtful} of {len(states)} probably do not (no?)"] if doubtful else []
+    return f" {', '.join(told)}." if told else ""
 
 
 def _table(
     estimates: Sequence[Estimate], names: Mapping[str, str], width: int, colour: bool
 ) -> str:
-    headers = ("GPU", "step ms", "9 in 10", "samples/s", "GiB", "of", "max batch", "held by", "")
+    headers = ("GPU", "step ms", "9 in 10", "samples/s", "GiB", "of", "max batch", "held by",
+               "fits")  # fmt: skip
     rows = [_row(one, names) for one in sorted(estimates, key=lambda e: -e.samples_per_s.best)]
-    return table(headers, rows, align="<>>>>>><<", width=width, elastic=0, colour=colour)
+    return table(
+        headers, rows, align="<>>>>>><<", width=width, elastic=0, spare=_SPARE, colour=colour
+    )
 
 
 def _row(one: Estimate, names: Mapping[str, str]) -> tuple[str, ...]:
@@ -200,12 +298,28 @@ def _row(one: Estimate, names: Mapping[str, str]) -> tuple[str, ...]:
         significant(one.samples_per_s.best, 2),
         gib(one.device_memory_bytes.best),
         gib(one.usable_memory_bytes),
-        f"{one.max_batch_size:,}",
+        batch_cell(one.max_batch_size),
         one.bound_by.replace("communication", "links"),
         doubt,
     )
 
 
-def _shared(estimates: Sequence[Estimate]) -> list[str]:
-    """Warnings in the order of the cards, each once."""
-    return list(dict.fromkeys(text for one in estimates for text in one.warnings))[:6]
+def _warned(estimates: Sequence[Estimate], names: Mapping[str, str]) -> list[str]:
+    """Warnings, each once, with the rows that they are about where these are not all."""
+    rows: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        for text in one.warnings:
+            rows.setdefault(text, []).append(one)
+    return [_about(text, some, estimates, names) for text, some in rows.items()][:_MOST_WARNINGS]
+
+
+def _about(
+    text: str, some: Sequence[Estimate], estimates: Sequence[Estimate], names: Mapping[str, str]
+) -> str:
+    if len(some) == len(estimates) or any(names[one.gpu] in text for one in some):
+        return text
+    shown = [_cards(one, names) for one in some]
+    about = (
+        ", ".join(shown) if len(shown) <= _MOST_NAMED else f"{len(some)} of {len(estimates)} rows"
+    )
+    return f"{about}: {text}"

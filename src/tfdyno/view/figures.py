@@ -146,7 +146,7 @@ def _memory_row(card: Candidate, *, strong: bool) -> Row:
         number += " · not compiled"
     return Row(
         name=card_name(card),
-        number=f"{number} · max batch {estimate.max_batch_size:,}",
+        number=f"{number} · max batch {amounts.batch_words(estimate.max_batch_size)}",
         segments=segments,
         low=needed.low / usable,
         high=needed.high / usable,
@@ -166,7 +166,7 @@ def _memory_table(cards: Sequence[Candidate]) -> Table:
                 card.estimate.device_memory_bytes.best / card.estimate.usable_memory_bytes
             ),
             fit_state(card.estimate),
-            f"{card.estimate.max_batch_size:,}",
+            amounts.batch_cell(card.estimate.max_batch_size),
         )
         for card in cards
     )

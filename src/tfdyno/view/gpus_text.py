@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.software import WheelSupport
 
+_SPARE = (2, 5, 7, 4, 8, 6, 1)
+"""Columns of the list that a narrow screen lacks: SMs, FP32, W, GB/s, ..."""
 _LIST_HEADERS = ("GPU", "cc", "SM", "GB", "GB/s", "FP32", "FP16", "W", "kind")
 _KINDS = {"datacenter": "server", "workstation": "pro"}
 Peaks = Mapping[str, float]
@@ -35,7 +37,8 @@ def gpu_list(
         )
         for gpu, peak in zip(gpus, peaks, strict=True)
     ]
-    lines = table(_LIST_HEADERS, rows, align="<>>>>>>><", width=width, colour=colour)
+    lines = table(_LIST_HEADERS, rows, align="<>>>>>>><", width=width, elastic=0,
+                  spare=_SPARE, colour=colour)  # fmt: skip
     note = (
         f"{len(gpus)} GPUs. FP32, FP16 (tensor cores that sum in float32): dense peak in TFLOP/s; "
         "– where there is no such unit. 'tfdyno gpus NAME' shows one in full."
@@ -52,11 +55,18 @@ def comparison(
     colour: bool = False,
 ) -> str:
     """GPUs side by side, one property per line."""
+    names = [*(name for name, _ in _facts(gpus[0], peaks[0])), "TensorFlow wheel"]
+    least = max(14, *(len(gpu.slug) for gpu in gpus)) + 2
+    beside = max(1, (width - max(map(len, names))) // least)
+    if len(gpus) > beside:
+        parts = [slice(i, i + beside) for i in range(0, len(gpus), beside)]
+        return "\n\n".join(
+            comparison(gpus[p], peaks[p], support[p], width=width, colour=colour) for p in parts
+        )
     columns = [
         [value for _, value in [*_facts(gpu, peak), ("TensorFlow wheel", wheel.verdict)]]
         for gpu, peak, wheel in zip(gpus, peaks, support, strict=True)
     ]
-    names = [*(name for name, _ in _facts(gpus[0], peaks[0])), "TensorFlow wheel"]
     room = max(14, (width - max(map(len, names))) // len(gpus) - 2)
     rows = [
         (name, *(shorten(column[index] or "–", room) for column in columns))

@@ -110,8 +110,8 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
                     "rent": cards.rent_words(card),
                     "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
                     "cost_range": amounts.usd_range(cost) if cost else "no price known",
-                    "hours": f"{wording.hours(card.hours.best)} h",
-                    "hours_range": f"{wording.hours_range(card.hours)} h",
+                    "hours": amounts.short_hours(card.hours.best),
+                    "hours_range": amounts.hours_range(card.hours),
                     "reason": pick.reason,
                     "stale": cards.stale(card, advice.made_on),
                 }

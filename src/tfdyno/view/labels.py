@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 _NARROW, _NORMAL, _BROAD = 0.30, 0.57, 0.70
 _LINE = 1.25
 _LINE_COST, _POINT_COST, _LABEL_COST = 1.0, 5.0, 50.0
+_FAR_COST_PER_PX = 0.02
+"""A label crosses a line rather than stand 50 px farther from its point."""
+_GRID_PX = 10.0
 _RINGS_PX = (6.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0)
 _DIRECTIONS = (
     (1.0, 0.0),
@@ -145,7 +148,36 @@ def _free(anchor: Anchor, frame: Box, taken: list[tuple[Box, float]], font_px: f
             return box
         if cost < least:
             best, least = box, cost
-    return best if anchor.must else None
+    if not anchor.must or least < _POINT_COST:
+        return best if anchor.must else None
+    return min(
+        (box for box in (best, *_anywhere(anchor, frame, font_px)) if box),
+        key=lambda box: (
+            sum(cost for other, cost in taken if box.overlaps(other))
+            + _FAR_COST_PER_PX * math.hypot(*_offset(anchor, box))
+        ),
+        default=None,
+    )
+
+
+def _anywhere(anchor: Anchor, frame: Box, font_px: float) -> Iterable[Box]:
+    """Places all over the frame, for a label that finds none near its point."""
+    width = text_width(anchor.text, font_px, bold=anchor.bold)
+    height = font_px * _LINE
+    across = int((frame.right - frame.left - width) // _GRID_PX) + 1
+    down = int((frame.bottom - frame.top - height) // _GRID_PX) + 1
+    for row in range(max(0, down)):
+        for column in range(max(0, across)):
+            left, top = frame.left + column * _GRID_PX, frame.top + row * _GRID_PX
+            yield Box(left, top, left + width, top + height)
+
+
+def _offset(anchor: Anchor, box: Box) -> tuple[float, float]:
+    """From the anchor to the nearest point of the box."""
+    return (
+        min(max(anchor.x, box.left), box.right) - anchor.x,
+        min(max(anchor.y, box.top), box.bottom) - anchor.y,
+    )
 
 
 def _candidates(anchor: Anchor, font_px: float) -> Iterable[Box]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
 from tfdyno.view.advice_words import brief, card, range_line, terms
-from tfdyno.view.amounts import gib, short_hours, table_ms, table_usd
+from tfdyno.view.amounts import batch_cell, gib, short_hours, table_ms, table_usd
 from tfdyno.view.estimate_text import headline
 from tfdyno.view.ranking_text import distinct
 
@@ -33,7 +33,7 @@ def estimates_html(estimates: Sequence[Estimate], trace: Trace, names: Mapping[s
             significant(one.samples_per_s.best, 2),
             gib(one.device_memory_bytes.best),
             gib(one.usable_memory_bytes),
-            f"{one.max_batch_size:,}",
+            batch_cell(one.max_batch_size),
             one.fits,
         )
         for one in estimates

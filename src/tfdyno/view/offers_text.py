@@ -21,7 +21,8 @@ def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = Fals
     blocks = []
     for slug in dict.fromkeys(offer.gpu_slug for offer, *_ in lines):
         rows = [_row(line, colour) for line in lines if line[0].gpu_slug == slug]
-        body = table(_HEADERS, rows, align="<<<>>><<>", width=width, elastic=1, colour=colour)
+        body = table(_HEADERS, rows, align="<<<>>><<>", width=width, elastic=1,
+                     spare=(8, 3, 2, 4), colour=colour)  # fmt: skip
         blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
     stale = sum(1 for *_, mark in lines if mark)
     note = f"{len(lines)} offers; n GPUs at $/h, $/GPU for one of them for an hour."
@@ -66,7 +67,8 @@ def data_list(
         for file, rows, oldest, newest, sources in tables
     ]
     headers = ("file", "rows", "dates", "sources")
-    return table(headers, rows, align="<><>", width=width, elastic=0, colour=colour)
+    return table(headers, rows, align="<><>", width=width, elastic=0, spare=(3, 2),
+                 colour=colour)  # fmt: skip
 
 
 def _row(line: Line, colour: bool) -> tuple[str, ...]:

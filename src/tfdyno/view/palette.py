@@ -91,18 +91,3 @@ def paint_rules() -> str:
         f".s-{colour.variable}{{stroke:var(--{colour.variable})}}"
         for colour in COLOURS
     )
-
-
-def contrast_ratio(first: str, second: str) -> float:
-    """Contrast of two ``#rrggbb`` colours, 1 to 21 (WCAG 2.2, relative luminance)."""
-    brighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (brighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    channels = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    red, green, blue = (
-        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
-        for value in channels
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

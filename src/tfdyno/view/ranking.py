@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.view import amounts, wording
 from tfdyno.view.advice_words import fit_state
 from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfdyno.core.advice import Advice, Candidate, Run
+    from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu
 
 SHOWN = {"feasible": 14, "too late": 4, "too dear": 4}
@@ -131,7 +133,7 @@ def group_title(
     limits = [f"within {deadline} hours"] if run.deadline_h else []
     limits += [f"for at most {budget}"] if run.budget_usd else []
     if verdict == "does not fit":
-        largest = max(member.estimate.max_batch_size for member in members)
+        largest = max(member.estimate.max_batch_size or 0 for member in members)
         help_ = f"; the largest batch among them is {largest:,}" if largest else ""
         batch = members[0].estimate.batch_size
         return f"Too little memory for a batch of {batch:,}{help_}"
@@ -177,7 +179,7 @@ def _row(
         ),
         memory=Cell(
             text=amounts.percent(share),
-            small=f"batch ≤ {estimate.max_batch_size:,}",
+            small=_most(estimate),
             key=share,
             warning={"may not": "may not fit"}.get(estimate.fits, ""),
         ),
@@ -232,6 +234,13 @@ def _refusal(candidate: Candidate) -> str:
     may = "may need" if fit_state(estimate) in ("may not", "probably not") else "needs"
     out = f"; a batch of {estimate.max_batch_size:,} would fit" if estimate.max_batch_size else ""
     return wording.sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
+
+
+def _most(estimate: Estimate) -> str:
+    most = estimate.max_batch_size
+    if most is None or most == MOST_SAMPLES:
+        return f"largest batch {amounts.batch_words(most)}"
+    return f"batch ≤ {most:,}"
 
 
 def _interval(candidate: Candidate, axis: tuple[float, float]) -> tuple[float, float, float] | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import significant
-from tfdyno.view.advice_words import OWNED, card
-from tfdyno.view.amounts import dashed, percent, plural, table_ms, table_time, table_usd
-from tfdyno.view.text import paint, shorten, wrapped
+from tfdyno.core.hardware import OWNED
+from tfdyno.view.advice_words import card
+from tfdyno.view.amounts import batch_cell, dashed, percent, plural, table_ms, table_time, table_usd
+from tfdyno.view.text import paint, shorten, telling_width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,8 @@ HEAD = (
     ("9 in 10", "ms"), ("run", "{unit}"), ("9/10", "{unit}"), ("run", "US$"), ("held", "by"),
 )  # fmt: skip
 LEFT = (0, 1, 9)
-HOURS_RANGE = 7
+SPARE = (7, 9, 3, 5, 2, 4)
+"""What a narrow screen lacks: the range of hours, which that of the step says too, then others."""
 INDENT = 2
 SMALLEST_NAME = 12
 CAUSES = {"communication": "links", "memory": "memory", "compute": "maths"}
@@ -57,7 +58,7 @@ def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str
     parts.append(wrapped(rest_line(advice, len(leading) - len(shown)), width=width,
                          first="  ", rest="  "))  # fmt: skip
     if any(one.slug in old for one in shown):
-        parts.append(f"  {OLD_PRICE}")
+        parts.append(wrapped(OLD_PRICE, width=width, first="  ", rest="  "))
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -107,7 +108,8 @@ def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: 
         by_card = {card(one): one for one in members}
         body = [_excluded(one, width) for one in by_card.values()]
         return "\n".join([*head, *body])
-    foot = [f"  {OLD_PRICE}"] if any(one.slug in old for one in members) else []
+    old_price = wrapped(OLD_PRICE, width=width, first="  ", rest="  ")
+    foot = [old_price] if any(one.slug in old for one in members) else []
     return "\n".join([*head, _table(members, old, width, colour), *foot])
 
 
@@ -120,9 +122,11 @@ def _table(rows: Sequence[Candidate], old: set[str], width: int, colour: bool) -
     heads = [[head[line].format(unit=unit) for head in HEAD] for line in (0, 1)]
     lines = [*heads, *(_cells(one, one.slug in old, hours) for one in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
-    if _excess(widths, width) > widths[0] - SMALLEST_NAME:
-        widths[HOURS_RANGE] = 0  # the range of the step says the same
-    widths[0] = max(SMALLEST_NAME, widths[0] - max(0, _excess(widths, width)))
+    smallest = max(SMALLEST_NAME, telling_width([card(one) for one in rows]))
+    for column in SPARE:
+        if _excess(widths, width) > widths[0] - smallest:
+            widths[column] = 0
+    widths[0] = max(smallest, widths[0] - max(0, _excess(widths, width)))
     told = [_line(line, widths) for line in lines]
     return "\n".join([*(paint(head, "dim", colour=colour) for head in told[:2]), *told[2:]])
 
@@ -148,7 +152,7 @@ def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
         card(one),
         _offer(one) + ("*" if old else ""),
         percent(estimate.device_memory_bytes.best / estimate.usable_memory_bytes),
-        significant(estimate.max_batch_size, 5),
+        batch_cell(estimate.max_batch_size),
         table_ms(estimate.step_s.best),
         f"{table_ms(estimate.step_s.low)}–{table_ms(estimate.step_s.high)}",
         table_time(run.best),

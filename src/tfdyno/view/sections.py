@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view import cards, figures, sentences
 from tfdyno.view.figure_cost import cost_figure, frontier
+from tfdyno.view.figure_memory import live_figure
 from tfdyno.view.figure_roofline import roofline_figure
 from tfdyno.view.layers import group_layers
 from tfdyno.view.sentences import Finding
@@ -85,7 +86,7 @@ def _memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
     return Panel(
         topic="Memory",
         finding=sentences.memory(advice, best, gpus),
-        figures=_drawn(parts, figures.memory_figure(by_size, best)),
+        figures=_drawn(parts, live_figure(best.estimate), figures.memory_figure(by_size, best)),
     )
 
 

@@ -52,11 +52,11 @@ def answer(advice: Advice) -> str:
     if best.verdict != "feasible":
         return (
             f"Nearest to it comes {card_in_words(best)}: "
-            f"{wording.hours_range(best.hours)} hours, {best.verdict}. {_fits(estimate)}"
+            f"{amounts.hours_range(best.hours)}, {best.verdict}. {_fits(estimate)}"
         )
     cost = f" and costs {amounts.usd_range(best.cost_usd)}" if best.cost_usd else ""
     return (
-        f"Nine times in ten it takes {wording.hours_range(best.hours)} hours{cost}. "
+        f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}. "
         f"{_fits(estimate)} {_pace(estimate)} {old_price(best, advice.made_on)}"
     ).strip()
 
@@ -73,7 +73,8 @@ def _fits(estimate: Estimate) -> str:
         return f"{PROBABLY_NOT}: it needs about {sizes}."
     if estimate.fits == "unverified":
         return f"By a first estimate it fits ({sizes}); the compiler has not confirmed it yet."
-    return f"It fits {'with room to spare' if share < 0.6 else 'tightly'} ({sizes})."
+    proof = ", compiled at this very batch" if estimate.fits_verified else ""
+    return f"It fits {'with room to spare' if share < 0.6 else 'tightly'} ({sizes}{proof})."
 
 
 def _pace(estimate: Estimate) -> str:
@@ -112,14 +113,12 @@ def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
             joined,
         )
     extra, saved = _trade(knee, fastest)
-    rate = amounts.about_usd(extra / saved) if saved > 0 else "nothing"
+    rate = amounts.roughly_usd(extra / saved) if saved > 0 else "nothing"
     lead_from = (
         f"{wording.capital(card_in_words(fastest))}{_spot(fastest)} saves "
         f"{amounts.about_hours(saved)} for {amounts.about_usd(extra)} more. "
     )
-    return Finding(
-        f"Past {card_in_words(knee)}, each hour saved costs about {rate}", lead_from + joined
-    )
+    return Finding(f"Past {card_in_words(knee)}, each hour saved costs {rate}", lead_from + joined)
 
 
 def _trade(slow: Candidate, fast: Candidate) -> tuple[float, float]:
@@ -141,7 +140,10 @@ def ranking(advice: Advice) -> Finding:
     total = len(advice.ranking)
     rentable = max(total - len(groups.get("no offer", ())), fine)
     end = _limits(advice.run)
-    lead = "Sorted by cost of the whole run. The range under a number holds 9 times in 10."
+    lead = (
+        "Sorted by cost of the whole run; the number of a row is its place among all rows, of "
+        "which a group shows the first. The range under a number holds 9 times in 10."
+    )
     if not total:
         return Finding("There is nothing to rank", "The catalogue has no card for this question.")
     if not fine:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
 import sys
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Literal, TextIO
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 WIDTH = 80
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PROFILE = re.compile(r" (\d+g\.\d+gb\S*)$")
+_PIECES = re.compile(r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+")
+"""What a line of Chinese may be broken between: no stop first, no opening bracket last."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 Align = Literal["<", ">"]
 
@@ -36,12 +39,20 @@ def paint(text: str, style: str, *, colour: bool) -> str:
 
 def terminal_width() -> int:
     """Columns to fill: the terminal's, 80 at least where it is unknown, 120 at most."""
-    return min(120, max(40, shutil.get_terminal_size((WIDTH, 24)).columns))
+    told = os.environ.get("COLUMNS", "")
+    columns = int(told) if told.isascii() and told.isdecimal() and len(told) < 9 else 0
+    if not columns:  # not by shutil: its import takes longer than this command's answer
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return min(120, max(40, columns or WIDTH))
 
 
 def shown_width(text: str) -> int:
-    """Columns that text takes on screen, colour codes not counted."""
-    return len(_ANSI.sub("", text))
+    """Columns that text takes on screen: no colour codes, Chinese characters count twice."""
+    plain = _ANSI.sub("", text)
+    if plain.isascii():
+        return len(plain)
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in plain)
 
 
 def shorten(text: str, width: int) -> str:
@@ -63,9 +74,13 @@ def table(
     align: str = "",
     width: int = WIDTH,
     elastic: int | None = None,
+    spare: Sequence[int] = (),
     colour: bool = False,
 ) -> str:
     """Aligned columns, two blanks apart, header dimmed, no line longer than ``width`` if it can be.
+
+    Columns of ``spare`` go, first to last, where the table would otherwise be too wide, or the
+    elastic one so narrow that two of its cells would read the same.
 
     Args:
         headers: One per column.
@@ -73,6 +88,7 @@ def table(
         align: ``<`` or ``>`` per column; missing ones are left-aligned.
         width: Columns of the screen.
         elastic: The column that is cut with an ellipsis when the table is too wide.
+        spare: Columns that may be left out, the first to go first.
         colour: Whether to dim the header.
     """
     sides: list[Align] = [">" if mark == ">" else "<" for mark in align.ljust(len(headers), "<")]
@@ -80,15 +96,43 @@ def table(
         max(shown_width(line[column]) for line in (headers, *rows))
         for column in range(len(headers))
     ]
-    excess = sum(widths) + 2 * (len(widths) - 1) - width
-    if elastic is not None and excess > 0:
-        widths[elastic] = max(shown_width(headers[elastic]), widths[elastic] - excess, 8)
+    if elastic is not None:
+        least = max(shown_width(headers[elastic]), telling_width([row[elastic] for row in rows]))
+        full = widths[elastic]
+        widths[elastic] = min(full, least)
+    kept = _kept(widths, spare, width)
+    if elastic is not None:
+        room = width - sum(widths[c] for c in kept if c != elastic) - 2 * (len(kept) - 1)
+        widths[elastic] = min(full, max(widths[elastic], room))
         rows = [
             [shorten(cell, widths[elastic]) if i == elastic else cell for i, cell in enumerate(row)]
             for row in rows
         ]
-    lines = [paint(_line(headers, widths, sides), "dim", colour=colour)]
-    return "\n".join([*lines, *(_line(row, widths, sides) for row in rows)])
+    lines = [
+        _line([line[c] for c in kept], [widths[c] for c in kept], [sides[c] for c in kept])
+        for line in (headers, *rows)
+    ]
+    return "\n".join([paint(lines[0], "dim", colour=colour), *lines[1:]])
+
+
+def telling_width(cells: Sequence[str]) -> int:
+    """The narrowest column, 8 at least, in which different cells still read differently."""
+    different = set(cells)
+    full = max(map(shown_width, different), default=0)
+    return next(
+        (w for w in range(min(8, full), full) if len({shorten(c, w) for c in different})
+         == len(different)), full,
+    )  # fmt: skip
+
+
+def _kept(widths: Sequence[int], spare: Sequence[int], width: int) -> list[int]:
+    """The columns that stay so that a table is no wider than ``width``."""
+    kept = list(range(len(widths)))
+    for column in spare:
+        if sum(widths[c] for c in kept) + 2 * (len(kept) - 1) <= width:
+            break
+        kept.remove(column)
+    return kept
 
 
 def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int = 2) -> str:
@@ -96,6 +140,12 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
     entries = [(name, value) for name, value in entries if value]
     column = indent + max((len(name) for name, _ in entries), default=0) + 2
     lines = []
+    if column > width // 2:  # beside so long a name a value would stand word by word
+        return "\n".join(
+            f"{' ' * indent}{name}\n"
+            + wrapped(value, width=width, first=" " * (indent + 2), rest=" " * (indent + 2))
+            for name, value in entries
+        )
     for name, value in entries:
         head = f"{' ' * indent}{name}".ljust(column)
         lines.append(wrapped(value, width=width, first=head, rest=" " * column))
@@ -104,10 +154,24 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
 
 def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -> str:
     """A paragraph filled to ``width``; ``first`` and ``rest`` begin its lines."""
+    if shown_width(text) > len(text):
+        return _wrapped_wide(text, width, first, rest)
     return textwrap.fill(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
+
+
+def _wrapped_wide(text: str, width: int, first: str, rest: str) -> str:
+    """Fill text without blanks between words: a line may end after every wide character."""
+    lines, line = [], first
+    for piece in _PIECES.findall(" ".join(text.split())):
+        if shown_width(line + piece.rstrip()) > width and line.strip():
+            lines.append(line.rstrip())
+            line = rest
+            piece = piece.lstrip()  # noqa: PLW2901  (the blank belongs to the broken line)
+        line += piece
+    return "\n".join([*lines, line.rstrip()])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], sides: Sequence[Align]) -> str:

@@ -1,0 +1,92 @@
+"""TensorFlow releases and CUDA toolkits: what they need, read from the shipped tables."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from tfdyno.catalog.tables import DATA, Row, read_table
+from tfdyno.core.software import CudaDriver, Release
+
+_COMPAT_COLUMNS = (
+    "tf_version", "python_versions", "cuda", "cudnn", "min_driver_linux", "min_driver_windows",
+    "gpu_wheel", "native_windows_gpu", "keras_version", "numpy_limit",
+    "compute_capabilities_built", "and_cuda_cudnn_pin", "and_cuda_nccl_pin", "first_wheel",
+    "last_wheel", "notes", "source",
+)  # fmt: skip
+_DRIVER_COLUMNS = (
+    "cuda_version", "toolkit_driver_linux_x86_64", "toolkit_driver_windows",
+    "minor_compat_min_linux", "minor_compat_min_windows", "source",
+)  # fmt: skip
+_VERSION = re.compile(r"\d+(?:\.\d+)+|\d+")
+
+
+@functools.lru_cache(maxsize=1)
+def all_releases() -> tuple[Release, ...]:
+    """Every TensorFlow release of the table, oldest first.
+
+    Raises:
+        ToolError: The shipped table is corrupt.
+    """
+    rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
+    return tuple(_release(row) for row in rows)
+
+
+def release_of(tensorflow: str) -> Release | None:
+    """The release of a version such as ``2.21.0``; None where it is unknown or not told."""
+    numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
+    minor = f"{numbers[1]}.{numbers[2]}" if numbers else ""
+    return next((one for one in all_releases() if one.tensorflow == minor), None)
+
+
+@functools.lru_cache(maxsize=1)
+def cuda_drivers() -> tuple[CudaDriver, ...]:
+    """The first release of every CUDA toolkit, newest first.
+
+    Raises:
+        ToolError: The shipped table is corrupt.
+    """
+    path = DATA / "cuda_driver.csv"
+    rows = read_table(path, _DRIVER_COLUMNS, key=("cuda_version",), ordered=False)
+    by_cuda = {one.cuda: one for one in map(_cuda_driver, rows)}
+    return tuple(by_cuda.values())
+
+
+def _release(row: Row) -> Release:
+    return Release(
+        tensorflow=row.text("tf_version"),
+        python_versions=tuple(row.text("python_versions").partition("(")[0].split()),
+        cuda=row.text("cuda"),
+        cudnn=row.text("cudnn"),
+        min_driver_linux=_first(row.text("min_driver_linux")),
+        min_driver_windows=_first(row.text("min_driver_windows")),
+        requirement=row.text("gpu_wheel").partition(" ")[0],
+        has_native_windows_gpu=row.yes("native_windows_gpu"),
+        keras=row.text("keras_version"),
+        numpy_limit=row.text("numpy_limit"),
+        compute_capabilities=tuple(
+            re.findall(r"(?:sm|compute)_\d+a?", row.text("compute_capabilities_built"))
+        ),
+        first_wheel=row.text("first_wheel"),
+        last_wheel=row.text("last_wheel"),
+        source=row.text("source"),
+    )
+
+
+def _cuda_driver(row: Row) -> CudaDriver:
+    """A later update of a toolkit comes first in the table; the dictionary keeps the last, GA."""
+    linux, windows = row.text("toolkit_driver_linux_x86_64"), row.text("toolkit_driver_windows")
+    oldest = row.text("minor_compat_min_linux"), row.text("minor_compat_min_windows")
+    return CudaDriver(
+        cuda=row.text("cuda_version").split()[0],
+        linux=_first(linux),
+        windows=_first(windows),
+        oldest_linux=_first(oldest[0]) if oldest[0][:1].isdigit() else _first(linux),
+        oldest_windows=_first(oldest[1]) if oldest[1][:1].isdigit() else _first(windows),
+        source=row.text("source"),
+    )
+
+
+def _first(text: str) -> str:
+    found = _VERSION.match(text)
+    return found[0] if found else ""

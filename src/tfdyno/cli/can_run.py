@@ -1,0 +1,50 @@
+"""``tfdyno doctor --can-run`` and ``--matrix``: which TensorFlow runs on which GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tfdyno.catalog.gpus import parse_list
+
+
+def answer_support(given: dict[str, Any]) -> int:
+    """Print the answer; returns 1 where a pair that was asked for does not run."""
+    cards = parse_list(given["gpu"]) if given["gpu"] else ()
+    return _matrix(cards, given) if given["matrix"] else _pairs(cards, given)
+
+
+def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
+    from tfdyno.jobs.can_run import can_run
+    from tfdyno.view.can_run_text import can_run_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    found = can_run(cards, [one.strip() for one in given["tf"].split(",")])
+    if given["as_json"]:
+        _print_json({"support": [support for _, support in found]})
+    else:
+        width, colour = terminal_width(), colour_wanted()
+        texts = (can_run_text(gpu, one, width=width, colour=colour) for gpu, one in found)
+        click.echo("\n\n".join(texts))
+    return int(any(one.verdict == "cannot" or one.has_old_libraries for _, one in found))
+
+
+def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
+    from tfdyno.jobs.can_run import matrix
+    from tfdyno.view.can_run_text import matrix_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    releases, rows = matrix(cards)
+    if given["as_json"]:
+        _print_json({"releases": releases, "rows": rows})
+        return 0
+    shown = [(row.compute_capability, row.names, row.verdicts) for row in rows]
+    click.echo(matrix_text(releases, shown, width=terminal_width(), colour=colour_wanted()))
+    return 0
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    from tfdyno.core.codec import to_json
+
+    click.echo(to_json(document).decode())

@@ -1,0 +1,152 @@
+"""``tfdyno doctor``: why TensorFlow does not use the GPU, or why it failed, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.progress import progress_line
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.jobs.doctor import Examined
+    from tfdyno.rules.causes import Language
+
+STANDARD_INPUT = "-"
+_SUBJECTS = ("explain", "code", "can_run", "matrix")
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Static checks only; TensorFlow is not started.")
+@click.option("--explain", metavar="LOG|-", help="Explain a log, from this machine or another.")
+@click.option("--code", metavar="PATH", help="Check a script or a folder for calls that fail.")
+@click.option("--env", metavar="FILE", help="Facts of another machine, a few words or all.")
+@click.option("--save-env", metavar="FILE", help="Write this machine's facts, names taken out.")
+@click.option("--can-run", is_flag=True, help="Does --tf run on --gpu? Needs no machine.")
+@click.option("--matrix", is_flag=True, help="Which TensorFlow runs on which GPU.")
+@click.option("--gpu", metavar="A,B,…", help="GPUs for --can-run and --matrix.")
+@click.option("--tf", metavar="X.Y,…", help="TensorFlow releases for --can-run.")
+@click.option("--workload", metavar="WORKLOAD", help="After out of memory: the batch that fits.")
+@click.option("--python", default="", metavar="PATH", help="Interpreter whose TensorFlow is meant.")
+@click.option("--fix-plan", is_flag=True, help="Print the commands in order; none is run.")
+@click.option("--share", is_flag=True, help="A report for a bug tracker, names taken out.")
+@click.option("--show-ignored", is_flag=True, help="Give every harmless message its reason.")
+@click.option("--lang", type=click.Choice(("en", "zh")), help="Without it: as the locale says.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+def doctor(**given: Any) -> int:
+    """Say why TensorFlow does not use the GPU, or why it failed.
+
+    Names the cause, proves it and gives the exact fix. Without options this machine is examined.
+    Exit code 1 means a finding that is an error.
+    """
+    _check(given)
+    if given["can_run"] or given["matrix"]:
+        from tfdyno.cli.can_run import answer_support
+
+        return answer_support(given)
+    language: Language = given["lang"] or _language_of_locale()
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        examined = _examined(given, language, progress)
+    if given["save_env"]:
+        from tfdyno.jobs.doctor import save_facts
+
+        save_facts(Path(given["save_env"]), examined.facts)
+    _print(examined, given, language)
+    return examined.exit_code
+
+
+def _check(given: dict[str, Any]) -> None:
+    chosen = [name for name in _SUBJECTS if given[name]]
+    if len(chosen) > 1:
+        first, second = (name.replace("_", "-") for name in chosen[:2])
+        raise UsageError(f"give --{first} or --{second}, not both")
+    support = given["can_run"] or given["matrix"]
+    if (given["gpu"] or given["tf"]) and not (support or given["workload"]):
+        raise UsageError("--gpu and --tf go with --can-run or --matrix")
+    if given["can_run"] and not (given["gpu"] and given["tf"]):
+        raise UsageError(
+            "--can-run needs a GPU and a release",
+            remedy="for example --can-run --gpu rtx-5090 --tf 2.20",
+        )
+    if given["workload"] and not given["explain"]:
+        raise UsageError("--workload goes with --explain", why="it needs a log of exhausted memory")
+    for name in ("explain", "code", "env", "save_env"):
+        if given[name] == "":
+            raise UsageError(f"--{name.replace('_', '-')} is empty", remedy="give a path")
+
+
+def _examined(
+    given: dict[str, Any], language: Language, progress: Callable[[str], None]
+) -> Examined:
+    from tfdyno.jobs import doctor as job
+
+    facts = job.told_facts(Path(given["env"])) if given["env"] else None
+    if given["explain"]:
+        from tfdyno.probe.log_file import read_log
+
+        path = None if given["explain"] == STANDARD_INPUT else Path(given["explain"])
+        chunks = read_log(path, progress=lambda n: progress(f"read {n / 1e6:,.0f} MB"))
+        found = job.explain(chunks, facts=facts, language=language)
+        if given["workload"]:
+            from tfdyno.jobs.fitting_batch import with_fitting_batch
+
+            return with_fitting_batch(found, given["workload"], given["gpu"] or "", progress)
+        return found
+    if given["code"]:
+        return job.check_source(
+            Path(given["code"]), facts=facts, language=language, progress=progress
+        )
+    if facts is not None:
+        return job.replay(facts, language=language)
+    return job.examine(
+        quick=given["quick"], python=given["python"], language=language, progress=progress
+    )
+
+
+def _print(examined: Examined, given: dict[str, Any], language: Language) -> None:
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    diagnosis = examined.diagnosis
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+        from tfdyno.view.doctor_document import doctor_document
+
+        shown = to_json(doctor_document(diagnosis, examined.facts)).decode()
+    elif given["fix_plan"]:
+        from tfdyno.view.doctor_text import fix_plan
+
+        shown = fix_plan(diagnosis, language=language)
+    elif given["share"]:
+        from tfdyno.view.doctor_text import shared_report
+
+        shown = shared_report(diagnosis, examined.facts)
+    else:
+        from tfdyno.view.doctor_text import doctor_text
+
+        shown = doctor_text(
+            diagnosis,
+            exit_code=examined.exit_code,
+            from_log=bool(given["explain"]),
+            show_ignored=given["show_ignored"],
+            language=language,
+            width=terminal_width(),
+            colour=colour_wanted(),
+        )
+    if given["share"]:
+        from tfdyno.jobs.doctor import redacted
+
+        shown = redacted(shown)
+    click.echo(shown)
+
+
+def _language_of_locale() -> Language:
+    import os
+
+    told = (os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return "zh" if next(filter(None, told), "").lower().startswith("zh") else "en"

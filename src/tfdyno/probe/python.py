@@ -1,0 +1,143 @@
+"""The interpreter: its version, its environment and the folders of its packages."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.probe.attempt import Part, failed, found
+
+if TYPE_CHECKING:
+    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.probe.host import Host
+
+Manager = Literal["", "pip", "uv", "conda", "poetry", "pixi", "system"]
+ASK_LIMIT_S = 5.0
+QUESTION = (
+    "import json,struct,sys;"
+    "print(json.dumps(['.'.join(map(str,sys.version_info[:3])),8*struct.calcsize('P'),"
+    "sys.prefix,sys.path]))"
+)
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """What an interpreter says of itself, or its folders tell."""
+
+    version: str = ""
+    bits: int = 64
+    prefix: str = ""
+    folders: tuple[str, ...] = ()
+    """``site-packages`` in the order of import."""
+
+
+def python(host: Host, facts: MachineFacts) -> Part:
+    """Which interpreter it is and what manages its environment."""
+    one = interpreter(host)
+    known = replace(
+        facts.python,
+        version=one.version,
+        bits=one.bits,
+        prefix=one.prefix,
+        manager=manager(host, one),
+    )
+    if not one.folders:
+        return failed(f"no site-packages were found for {host.python or 'python'}", python=known)
+    return found(python=known)
+
+
+def interpreter(host: Host) -> Interpreter:
+    """Facts of ``host.python``: of this process, by asking once, or by the layout of folders."""
+    if not host.is_whole:
+        return by_layout(host)
+    if _is_this(host.python):
+        bits = 64 if sys.maxsize > 1 << 32 else 32
+        version = ".".join(map(str, sys.version_info[:3]))
+        folders = _package_folders(sys.path)
+        return Interpreter(version=version, bits=bits, prefix=sys.prefix, folders=folders)
+    return by_asking(host.python) or by_layout(host)
+
+
+def by_asking(path: str) -> Interpreter | None:
+    """Start the interpreter once; None where it cannot be started or answers nonsense."""
+    import json
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [path, "-I", "-c", QUESTION], capture_output=True, timeout=ASK_LIMIT_S, check=True
+        )
+        version, bits, prefix, folders = json.loads(done.stdout)
+        return Interpreter(
+            version=version, bits=bits, prefix=prefix, folders=_package_folders(folders)
+        )
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError):
+        return None
+
+
+def by_layout(host: Host) -> Interpreter:
+    """Find prefix, version and packages from where the interpreter lies."""
+    if host.system == "windows":
+        prefix = str(PureWindowsPath(host.python).parent)
+        prefix = prefix.removesuffix("\\Scripts")
+        folders = [f"{prefix}\\Lib\\site-packages"]
+    else:
+        prefix = str(PurePosixPath(host.python).parent.parent)
+        libraries = [f"{prefix}/lib/{one}" for one in host.names(f"{prefix}/lib")]
+        folders = [f"{one}/{name}" for one in libraries for name in PACKAGE_FOLDERS]
+        folders += [f"{prefix}/lib/python3/dist-packages"]
+        if prefix == "/usr":
+            local = [f"/usr/local/lib/{one}" for one in host.names("/usr/local/lib")]
+            folders = [f"{one}/dist-packages" for one in local] + folders
+    folders = [one for one in dict.fromkeys(folders) if host.exists(one)]
+    return Interpreter(
+        version=_version_by_layout(host, prefix, folders), prefix=prefix, folders=tuple(folders)
+    )
+
+
+def manager(host: Host, one: Interpreter) -> Manager:
+    """What manages the environment: it decides which commands mend it."""
+    separator = "\\" if host.system == "windows" else "/"
+    configuration = host.text(f"{one.prefix}{separator}pyvenv.cfg")
+    if f"{separator}.pixi{separator}" in one.prefix:
+        return "pixi"
+    if host.exists(f"{one.prefix}{separator}conda-meta"):
+        return "conda"
+    if "pypoetry" in one.prefix or "POETRY_ACTIVE" in host.environment:
+        return "poetry"
+    if re.search(r"^uv\s*=", configuration, re.MULTILINE):
+        return "uv"
+    version = ".".join(one.version.split(".")[:2])
+    if not configuration and host.exists(f"{one.prefix}/lib/python{version}/EXTERNALLY-MANAGED"):
+        return "system"
+    return "pip" if one.folders else ""
+
+
+def _is_this(path: str) -> bool:
+    """Whether it is the interpreter of this process; links of environments must not be followed."""
+    return not path or os.path.abspath(path) == os.path.abspath(sys.executable)  # noqa: PTH100
+
+
+def _package_folders(folders: list[str]) -> tuple[str, ...]:
+    ends = tuple(PACKAGE_FOLDERS)
+    return tuple(dict.fromkeys(one for one in folders if one.endswith(ends)))
+
+
+def _version_by_layout(host: Host, prefix: str, folders: list[str]) -> str:
+    """From ``pyvenv.cfg``, the packages of conda, or the name of a folder."""
+    separator = "\\" if host.system == "windows" else "/"
+    configuration = host.text(f"{prefix}{separator}pyvenv.cfg")
+    line = re.search(r"^version(?:_info)?\s*=\s*(\d+\.\d+\.\d+)", configuration, re.MULTILINE)
+    if line:
+        return line[1]
+    for name in host.names(f"{prefix}{separator}conda-meta"):
+        package = re.match(r"python-(\d+\.\d+\.\d+)-", name)
+        if package:
+            return package[1]
+    found_in = re.search(r"python(\d\.\d+)", " ".join(folders))
+    return found_in[1] if found_in else ""

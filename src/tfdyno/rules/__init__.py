@@ -1,0 +1,1 @@
+"""Knowledge: from facts, logs and source code to findings."""

@@ -1,0 +1,140 @@
+"""The cards: hidden, split, virtual, not served by this wheel, or full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.machine_facts import GpuFacts
+from tfdyno.rules.condition import version_key
+from tfdyno.rules.environment.seen import gpu_evidence, has_gpu, seen
+
+if TYPE_CHECKING:
+    from tfdyno.core.finding import Verdict
+    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.software import Knowledge, WheelSupport
+    from tfdyno.rules.match import Match
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+_HIDES_ALL = {"", "-1", "none", "nodevfiles"}
+FULL_RATIO = 0.8
+"""A card of which others hold more than this is worth a word."""
+_LEAST_CAPABILITY = "5.0"
+"""Cards below it are too old for every TensorFlow from 2.15 on, not too new."""
+
+
+def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
+    """The variable names no card of this machine."""
+    value = facts.environment.get(VARIABLE)
+    if value is None or not has_gpu(facts):
+        return None
+    first, verdict = value.split(",")[0].strip(), _hides(value, facts)
+    if verdict is None:
+        return None
+    shown = value or "(empty)"
+    evidence = (("environment", f"{VARIABLE}={value}"), gpu_evidence(facts))
+    count = "" if facts.gpus is None else str(len(facts.gpus))
+    return seen(
+        "gpu.visible_devices", verdict, *evidence, visible_devices=shown, wanted=first,
+        available=count,
+    )  # fmt: skip
+
+
+def split(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
+    """MIG is on and CUDA finds no slice, or several are chosen, of which one process takes one."""
+    cards = [one for one in facts.gpus or () if one.is_mig_enabled]
+    chosen = facts.environment.get(VARIABLE, "")
+    if not cards or not (facts.driver.init_error or chosen.count("MIG-") > 1):
+        return None
+    names = ", ".join(f"{one.name} in MIG mode" for one in cards)
+    shown = ("environment", f"{VARIABLE}={chosen}") if chosen else ("cuInit", _error(facts))
+    return seen("gpu.mig", "proven", ("NVML", names), shown)
+
+
+def virtual(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
+    """A slice of a card that a hypervisor hands in, and CUDA does not start."""
+    cards = [one for one in facts.gpus or () if one.is_vgpu]
+    if not cards or not facts.driver.init_error:
+        return None
+    evidence = (("NVML", f"{cards[0].name} is a vGPU"), ("cuInit", facts.driver.init_error))
+    return seen("gpu.vgpu", "likely", *evidence)
+
+
+def not_in_wheel(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
+    """The wheel holds no code for a card, or code that the driver must compile first."""
+    build = facts.python.build
+    is_windows = facts.system == "windows" and not facts.is_wsl
+    if is_windows or (build is not None and not build.is_cuda_build):
+        return None  # a wheel without CUDA has kernels for no card
+    if not _is_official(facts, knowledge):
+        return None
+    by_slug = {one.slug: one for one in facts.gpus or ()}
+    for verdict in ("cannot", "old", "jit"):
+        for support in knowledge.support:
+            if verdict in {support.verdict, "old" if support.has_old_libraries else ""}:
+                card = by_slug.get(support.gpu, GpuFacts(name=support.gpu))
+                return _unserved(card, support, facts)
+    return None
+
+
+def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Match:
+    evidence = (
+        (card.name or support.gpu, f"compute capability {card.compute_capability}"),
+        (f"wheel of TensorFlow {support.tensorflow}", support.detail),
+    )
+    values = {"gpu": card.name, "capability": card.compute_capability}
+    if support.verdict == "cannot":
+        old = version_key(card.compute_capability) < version_key(_LEAST_CAPABILITY)
+        return seen(f"gpu.arch_too_{'old' if old else 'new'}", "proven", *evidence, **values)
+    if support.has_old_libraries:
+        return seen("gpu.arch_too_new", "likely", *evidence, **values)
+    driver = facts.driver.version
+    if driver and support.driver_linux and version_key(driver) < version_key(support.driver_linux):
+        told = (("driver", driver), *evidence)
+        values |= {"driver": driver, "wheel_driver": support.driver_linux}
+        return seen("drv.ptx_too_new", "likely", *told, **values)
+    return seen("gpu.arch_jit", "proven", *evidence, **values)
+
+
+def held(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
+    """Other processes hold most of a card."""
+    for card in facts.gpus or ():
+        if not card.memory_bytes or not card.processes:
+            continue
+        if card.memory_used_bytes > FULL_RATIO * card.memory_bytes:
+            names = ", ".join(f"{one.name} ({one.pid})" for one in card.processes)
+            used = f"{card.memory_used_bytes / 2**30:.1f} of {card.memory_bytes / 2**30:.1f} GiB"
+            return seen(
+                "mem.held_by_other_process", "possible", (card.name, f"{used}: {names}"),
+                processes=names,
+            )  # fmt: skip
+    return None
+
+
+def _is_official(facts: MachineFacts, knowledge: Knowledge) -> bool:
+    """Whether the wheel may be the one for Linux that was taken apart."""
+    build, release = facts.python.build, knowledge.release
+    if facts.system in {"windows", "macos"} or facts.is_jetson or release is None:
+        return False
+    if build is None or not release.compute_capabilities:
+        return True
+    own = build.compute_capabilities
+    return build.is_cuda_build and (not own or set(own) == set(release.compute_capabilities))
+
+
+def _error(facts: MachineFacts) -> str:
+    return facts.driver.init_error
+
+
+def _hides(value: str, facts: MachineFacts) -> Verdict | None:
+    first = value.split(",")[0].strip()
+    if first.lower() in _HIDES_ALL:
+        return "proven"
+    if first.isdecimal():
+        known = facts.gpus is not None
+        return "proven" if known and int(first[:18]) >= len(facts.gpus or ()) else None
+    uuids = [card.uuid for card in facts.gpus or () if card.uuid]
+    wrong = first.startswith("GPU-") and uuids and not any(u.startswith(first) for u in uuids)
+    return "proven" if wrong else None
+
+
+CARD_RULES = (hidden, split, virtual, not_in_wheel, held)

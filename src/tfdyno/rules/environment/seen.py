@@ -1,0 +1,61 @@
+"""What rules about a machine share: how evidence is written, and whether there is a GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.rules.match import Match
+
+if TYPE_CHECKING:
+    from tfdyno.core.machine_facts import MachineFacts
+
+WSL_FOLDER = "/usr/lib/wsl/"
+"""Where the libraries of the Windows driver are mounted."""
+ENGINES = frozenset({"docker", "podman", "kubernetes"})
+
+
+def seen(cause: str, verdict: Verdict, *evidence: tuple[str, str], **values: str) -> Match:
+    """A match from facts; ``evidence`` are pairs of a source and what stands there."""
+    return Match(
+        cause=cause,
+        verdict=verdict,
+        evidence=tuple(Evidence(source=source, text=text) for source, text in evidence),
+        basis="facts",
+        values={name: value for name, value in values.items() if value},
+    )
+
+
+def has_gpu(facts: MachineFacts) -> bool:
+    """Whether an NVIDIA card is known to be there."""
+    return (
+        bool(facts.pci_gpus or facts.gpus or facts.is_jetson)
+        or _has_node(facts)
+        or (_has_windows_driver(facts))
+    )
+
+
+def gpu_evidence(facts: MachineFacts) -> tuple[str, str]:
+    """What shows that there is a card."""
+    if facts.gpus:
+        return "GPU", ", ".join(one.name or "NVIDIA GPU" for one in facts.gpus)
+    if facts.pci_gpus:
+        return "PCI bus", ", ".join(facts.pci_gpus)
+    if _has_windows_driver(facts):
+        return "driver of Windows", facts.driver.library_path
+    return "/dev", ", ".join(facts.device_nodes or ("NVIDIA GPU",))
+
+
+def cuda_works(facts: MachineFacts) -> bool:
+    """Whether ``cuInit`` was tried and worked."""
+    return bool(facts.driver.cuda and not facts.driver.init_error and facts.gpus)
+
+
+def _has_windows_driver(facts: MachineFacts) -> bool:
+    """Windows shows no bus that can be read; the driver of NVIDIA tells that there is a card."""
+    path = facts.driver.library_path
+    return bool(path) and (facts.system == "windows" or path.startswith(WSL_FOLDER))
+
+
+def _has_node(facts: MachineFacts) -> bool:
+    return any(node.startswith("/dev/nvidia") for node in facts.device_nodes or ())

@@ -1,0 +1,122 @@
+"""Read a log of any size once and keep what the rules ask for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tfdyno.rules.causes import Cause, LogRule
+from tfdyno.rules.log_reader import Line, Reader, Slot
+from tfdyno.rules.log_text import blocks
+from tfdyno.rules.watch import WATCHES, Watch
+
+__all__ = ["KEPT", "Line", "LogFacts", "RuleHits", "scan"]
+
+KEPT = 20
+"""Lines kept per rule; the rest is counted."""
+_ERROR_WATCHES = (
+    Watch(name="error", needle="error", match=r"^[\w.]*(?:Error|Exception)\b.*\w", cap=12),
+    Watch(name="error", needle="error", match=r"\berror\b", cap=12),
+    Watch(name="error", needle="e tensorflow/", cap=12),
+    Watch(name="error", needle="f tensorflow/", cap=12),
+    Watch(name="error", needle="e external/", cap=12),
+    Watch(name="error", needle="f external/", cap=12),
+    Watch(name="error", needle="exception", cap=6),
+    Watch(name="error", needle="failed", cap=6),
+    Watch(name="error", needle="fatal", cap=6),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleHits:
+    """Where one rule of one cause was met."""
+
+    cause: str
+    rule: LogRule
+    lines: tuple[Line, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFacts:
+    """What a log holds of all that the rules know."""
+
+    hits: tuple[RuleHits, ...]
+    seen: frozenset[str]
+    """Of the texts that ``also`` and ``unless`` name, those that stand anywhere."""
+    watched: Mapping[str, tuple[Line, ...]]
+    """Lines by the name of their watch, in order."""
+    watched_count: Mapping[str, int]
+    errors: tuple[Line, ...]
+    """The first lines that look like an error, known or not."""
+    line_count: int
+    byte_count: int
+    nul_ratio: float
+    """Share of NUL bytes after decoding: above a few per cent it is no text."""
+
+
+def scan(
+    chunks: Iterable[bytes | str],
+    causes: Iterable[Cause],
+    watches: Iterable[Watch] = WATCHES,
+    also: Callable[[bytes], None] = lambda _block: None,
+) -> LogFacts:
+    """Read a log once, in memory that does not grow with it.
+
+    Args:
+        chunks: The log in pieces of any size: bytes in UTF-8 or UTF-16, or text.
+        causes: Whose log rules are looked for.
+        watches: Lines that tell facts.
+        also: Given every block too, whole lines in UTF-8: a pipe can be read only once.
+    """
+    rules = [(cause.id, rule, _slot(rule.needle, rule.match, KEPT, counted=True))
+             for cause in causes for rule in cause.log]  # fmt: skip
+    told = [(w, _slot(w.needle, w.match, w.cap, counted=w.counted)) for w in watches]
+    errors = [_slot(watch.needle, watch.match, watch.cap) for watch in _ERROR_WATCHES]
+    texts = {text: _slot(text, "", 1) for _, rule, _ in rules for text in rule.also + rule.unless}
+    reader = Reader([*(s for *_, s in rules), *(s for _, s in told), *errors, *texts.values()])
+    for block in blocks(chunks):
+        reader.read(block)
+        also(block)
+    return LogFacts(
+        hits=tuple(
+            RuleHits(cause=cause, rule=rule, lines=tuple(slot.lines), count=slot.count)
+            for cause, rule, slot in rules
+            if slot.count
+        ),
+        seen=frozenset(text for text, slot in texts.items() if slot.count),
+        watched=_by_name(told),
+        watched_count=_counts(told),
+        errors=_errors(errors),
+        line_count=reader.line_count,
+        byte_count=reader.byte_count,
+        nul_ratio=reader.nul_count / reader.byte_count if reader.byte_count else 0.0,
+    )
+
+
+def _slot(needle: str, match: str, cap: int, *, counted: bool = False) -> Slot:
+    return Slot(needle, match, cap, counted)
+
+
+def _by_name(told: list[tuple[Watch, Slot]]) -> dict[str, tuple[Line, ...]]:
+    found: dict[str, list[Line]] = defaultdict(list)
+    for watch, slot in told:
+        found[watch.name] += slot.lines
+    return {name: tuple(sorted(lines, key=_number)) for name, lines in found.items() if lines}
+
+
+def _counts(told: list[tuple[Watch, Slot]]) -> dict[str, int]:
+    counts: dict[str, int] = defaultdict(int)
+    for watch, slot in told:
+        counts[watch.name] += slot.count
+    return {name: count for name, count in counts.items() if count}
+
+
+def _errors(slots: list[Slot]) -> tuple[Line, ...]:
+    unique = {line.text: line for slot in slots for line in slot.lines}
+    return tuple(sorted(unique.values(), key=_number))
+
+
+def _number(line: Line) -> int:
+    return line.number

@@ -1,0 +1,63 @@
+"""The matches of a log: its hits, judged by the rest of the log and by the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.rules.condition import holds
+from tfdyno.rules.log import Line, LogFacts, RuleHits
+from tfdyno.rules.match import ORDER, Match
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EVIDENCE_LINES = 3
+"""Lines of a log that are quoted for one cause."""
+
+
+def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
+    """The matches that the log alone gives, one per cause, in the order of the rules."""
+    by_cause: dict[str, list[RuleHits]] = {}
+    for hits in log.hits:
+        rule = hits.rule
+        if rule.also and not log.seen.intersection(rule.also):
+            continue
+        if log.seen.intersection(rule.unless):
+            continue
+        lines = tuple(one for one in hits.lines if holds(rule.when, {**known, **one.values}))
+        if lines:
+            share = hits.count - len(hits.lines) if len(lines) == len(hits.lines) else 0
+            kept = RuleHits(cause=hits.cause, rule=rule, lines=lines, count=len(lines) + share)
+            by_cause.setdefault(hits.cause, []).append(kept)
+    return tuple(_match(cause, hits) for cause, hits in by_cause.items())
+
+
+def _match(cause: str, hits: list[RuleHits]) -> Match:
+    """Of several rules of one cause the most certain gives the verdict and the first values."""
+    hits = sorted(hits, key=lambda one: (ORDER.index(one.rule.verdict), one.lines[0].number))
+    verdict: Verdict = hits[0].rule.verdict
+    found: dict[str, str] = {}
+    for line in (line for one in hits for line in one.lines):
+        found = {**line.values, **found}
+    distinct = {line.number: line for one in reversed(hits) for line in one.lines}
+    beyond = max(one.count - len(one.lines) for one in hits)
+    return Match(
+        cause=cause,
+        verdict=verdict,
+        evidence=_evidence(hits),
+        basis="log",
+        values=found,
+        line=min(distinct),
+        count=len(distinct) + beyond,
+    )
+
+
+def _evidence(hits: list[RuleHits]) -> tuple[Evidence, ...]:
+    """Lines that differ, the most telling rule's first, then in the order of the log."""
+    lines: dict[str, Line] = {}
+    for one in hits:
+        for line in one.lines:
+            lines.setdefault(line.text, line)
+    shown = sorted(list(lines.values())[:EVIDENCE_LINES], key=lambda line: line.number)
+    return tuple(Evidence(text=line.text, source=f"line {line.number}") for line in shown)

@@ -1,0 +1,27 @@
+"""What a rule concluded, before it is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tfdyno.core.finding import Evidence, Verdict
+
+Basis = Literal["log", "facts", "code"]
+ORDER: tuple[Verdict, ...] = ("proven", "likely", "possible")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """One cause with what speaks for it."""
+
+    cause: str
+    verdict: Verdict
+    evidence: tuple[Evidence, ...]
+    basis: Basis
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What was read off: ``{"wanted": "9.3.0", "found": "9.1.0"}``; fills the cause's texts."""
+    line: int = 0
+    """Where the log first shows it; 0 for facts."""
+    count: int = 1

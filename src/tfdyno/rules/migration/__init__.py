@@ -1,0 +1,1 @@
+"""What in a project's own files does not fit the TensorFlow at hand, by syntax tree."""

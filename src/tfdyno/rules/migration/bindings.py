@@ -1,0 +1,114 @@
+"""What a name of a Python file stands for: TensorFlow, or a ``keras.Sequential()``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOCAL = "@"
+"""Begins the path of a function or class of the file itself."""
+UNKNOWN = "?"
+"""Stands for a receiver of a method of which nothing is known: ``?.fit``."""
+_SHORT = (
+    ("tensorflow.compat.v2", "tf"),
+    ("tensorflow._api.v2", "tf"),
+    ("tensorflow", "tf"),
+    ("tf.compat.v1.keras", "tf.keras"),
+    ("keras.api", "keras"),
+)
+_DEEPEST = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a name stands for where it is bound."""
+
+    path: str = ""
+    """Dotted path, with ``()`` for what a call returns; empty: not known."""
+    withs: tuple[str, ...] = ()
+    """Paths of the ``with`` blocks around the assignment."""
+    constant: object = None
+    """Value, where it is a plain constant."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """Names of a module, class or function, and what lies around it."""
+
+    name: str = ""
+    """Qualified name; empty for the module."""
+    is_class: bool = False
+    parent: Scope | None = None
+    names: dict[str, Binding] = field(default_factory=dict)
+    returns: dict[str, Binding] = field(default_factory=dict)
+    """Function of the file to what it returns; one table for the whole file."""
+
+    def find(self, name: str, *, from_inside: bool = False) -> Binding:
+        """The binding of a name, of this scope or one around it; an empty one where unknown."""
+        if name in self.names and not (self.is_class and from_inside):
+            return self.names[name]
+        return self.parent.find(name, from_inside=True) if self.parent else Binding()
+
+    def owner(self) -> Scope:
+        """The nearest class around, which keeps ``self.x``; this scope where there is none."""
+        scope: Scope | None = self
+        while scope and not scope.is_class:
+            scope = scope.parent
+        return scope or self
+
+
+def canonical(path: str) -> str:
+    """A dotted path with TensorFlow's and Keras's other names made one."""
+    for long, short in _SHORT:
+        if path == long or path.startswith((f"{long}.", f"{long}(")):
+            return canonical(short + path[len(long) :])
+    return path
+
+
+def resolve(node: ast.AST, scope: Scope, depth: int = 0) -> Binding:
+    """What an expression stands for; an empty binding where that cannot be told."""
+    if depth > _DEEPEST:
+        return Binding()
+    match node:
+        case ast.Constant(value=value):
+            return Binding(constant=value)
+        case ast.Name(id=name):
+            return scope.find(name)
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attribute):
+            return scope.owner().find(f"self.{attribute}")
+        case ast.Attribute(value=value, attr=attribute):
+            base = resolve(value, scope, depth + 1)
+            return _extend(base, f".{attribute}")
+        case ast.Call(func=function):
+            base = resolve(function, scope, depth + 1)
+            if base.path.startswith(LOCAL):
+                return scope.returns.get(base.path, _extend(base, "()"))
+            return _extend(base, "()")
+        case ast.IfExp(body=body, orelse=orelse):
+            first = resolve(body, scope, depth + 1)
+            return first if first.path else resolve(orelse, scope, depth + 1)
+        case ast.NamedExpr(value=value) | ast.Await(value=value):
+            return resolve(value, scope, depth + 1)
+        case _:
+            return Binding()
+
+
+def _extend(base: Binding, end: str) -> Binding:
+    if not base.path:
+        return Binding()
+    return Binding(path=canonical(base.path + end), withs=base.withs)
+
+
+def constant(node: ast.AST | None, scope: Scope) -> object:
+    """The value of a constant or of a name bound to one; None where it is neither."""
+    return None if node is None else resolve(node, scope).constant
+
+
+def preload(scope: Scope, known: Mapping[str, Mapping[str, Binding]]) -> Scope:
+    """The scope with the names that an earlier walk over the file ended with."""
+    scope.names = dict(known.get(scope.name, {}))
+    return scope

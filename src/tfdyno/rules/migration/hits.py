@@ -1,0 +1,80 @@
+"""What a rule on code found, and how the finds of one cause become one match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.rules.condition import holds
+from tfdyno.rules.match import ORDER, Match
+
+_LINES = 8
+_LONGEST = 160
+_NAMES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One place that speaks for a cause."""
+
+    cause: str
+    """Without the group: ``lr_argument``."""
+    source: str
+    """``train.py:41``."""
+    text: str
+    """The line of code."""
+    verdict: Verdict = "likely"
+    name: str = ""
+    """What is wrong there, in short: ``tf.Session``."""
+    instead: str = ""
+    """What to write instead; empty where that takes more than a name."""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def applies(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
+    """Whether no condition is known to fail: what is not known counts as the newest release."""
+    known = {name: text for name, text in when.items() if text and values.get(name)}
+    return holds(known, values)
+
+
+def certainty(when: Mapping[str, str], values: Mapping[str, str]) -> Verdict:
+    """``proven`` where the versions that matter are known, else ``likely``."""
+    return "proven" if all(values.get(name) for name, text in when.items() if text) else "likely"
+
+
+def matches(hits: Iterable[Hit]) -> tuple[Match, ...]:
+    """One match for each cause, in the order in which the causes were first met."""
+    by_cause: dict[str, list[Hit]] = {}
+    for hit in hits:
+        group = by_cause.setdefault(hit.cause, [])
+        if all((hit.source, hit.name) != (one.source, one.name) for one in group[-4:]):
+            group.append(hit)
+    return tuple(_match(cause, group) for cause, group in by_cause.items())
+
+
+def _match(cause: str, group: list[Hit]) -> Match:
+    first = min(group, key=lambda hit: ORDER.index(hit.verdict))
+    names = list(dict.fromkeys(hit.name for hit in group if hit.name))
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    values = dict(first.values) | {"where": first.source, "places": str(len(group))}
+    if names:
+        values |= {"name": names[0], "names": ", ".join(names[:_NAMES]) + more}
+    if first.instead:
+        values["instead"] = first.instead
+    shown: dict[str, Evidence] = {}
+    for hit in group:
+        shown.setdefault(hit.source, Evidence(text=_line(hit), source=hit.source))
+    return Match(
+        cause=f"code.{cause}",
+        verdict=first.verdict,
+        evidence=tuple(shown.values())[:_LINES],
+        basis="code",
+        values=values,
+        count=len(shown),
+    )
+
+
+def _line(hit: Hit) -> str:
+    text = hit.text if len(hit.text) <= _LONGEST else f"{hit.text[: _LONGEST - 1]}…"
+    return f"{text}  →  {hit.instead}" if hit.instead else text

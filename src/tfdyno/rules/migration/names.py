@@ -1,0 +1,120 @@
+"""Names and arguments that this TensorFlow or Keras lacks: one table each, looked up."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.errors import ToolError
+from tfdyno.rules.causes import DATA
+from tfdyno.rules.migration.bindings import UNKNOWN
+from tfdyno.rules.migration.hits import Hit, applies, certainty
+from tfdyno.rules.migration.sites import Module, Site, is_keras
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAMES = ("name", "cause", "tensorflow", "keras", "instead", "source")
+_WORDS = ("call", "keyword", "cause", "tensorflow", "keras", "instead", "source")
+_METHODS_OF = ("keras", "tf.keras", "tf", "tf_keras", "tensorflow_addons", "keras_hub", "keras_nlp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A row of one of the tables."""
+
+    cause: str
+    when: dict[str, str]
+    """Versions in which it is wrong."""
+    instead: str
+
+
+def find(module: Module) -> Iterator[Hit]:
+    """Every use of a name or argument that the tables know."""
+    patched = {site.path for site in module.sites if site.kind == "set"}
+    frameworks = module.imports(*_METHODS_OF)
+    for site in module.sites:
+        if site.kind in ("name", "import", "call") and not site.is_guarded:
+            if site.path not in patched and (frameworks or not site.path.startswith(UNKNOWN)):
+                yield from _name(site, module)
+            if site.kind == "call" and frameworks:
+                yield from _keywords(site, module)
+
+
+def _name(site: Site, module: Module) -> Iterator[Hit]:
+    holder, _, last = site.path.rpartition(".")
+    if holder == UNKNOWN or (holder.endswith(")") and is_keras(holder)):
+        entry = _table().get(f"{UNKNOWN}.{last}")
+    else:
+        entry = None if ")." in site.path else _lookup(site.path)
+    if entry and applies(entry.when, module.values):
+        yield _hit(entry, site, module, last if holder.endswith((UNKNOWN, ")")) else site.path)
+
+
+def _lookup(path: str) -> Entry | None:
+    """The row of a path, else that of the nearest package around it that ends with ``.*``."""
+    table = _table()
+    if path in table:
+        return table[path]
+    parts = path.split(".")
+    around = (f"{'.'.join(parts[:end])}.*" for end in range(len(parts) - 1, 0, -1))
+    return next((table[pattern] for pattern in around if pattern in table), None)
+
+
+def _keywords(site: Site, module: Module) -> Iterator[Hit]:
+    given = {word.arg for word in getattr(site.node, "keywords", ()) if word.arg}
+    for (call, keyword), entry in _keyword_table().items():
+        if keyword in given and _is_call(site.path, call) and applies(entry.when, module.values):
+            yield _hit(entry, site, module, f"{keyword}=")
+
+
+def _is_call(path: str, pattern: str) -> bool:
+    if pattern.startswith(UNKNOWN):
+        holder, _, method = path.rpartition(".")
+        is_model = holder == UNKNOWN or holder == "" or (is_keras(holder) and holder.endswith(")"))
+        return is_model and method == pattern[2:]
+    if not is_keras(path):
+        return False
+    short = path.removeprefix("tf.")
+    folder = pattern.removesuffix(".*")
+    return short == pattern or (folder != pattern and short.rpartition(".")[0] == folder)
+
+
+def _hit(entry: Entry, site: Site, module: Module, name: str) -> Hit:
+    return Hit(
+        cause=entry.cause,
+        source=module.source(site.line),
+        text=module.text(site.line),
+        verdict=certainty(entry.when, module.values),
+        name=name,
+        instead=entry.instead,
+    )
+
+
+@functools.cache
+def _table() -> dict[str, Entry]:
+    return {row["name"]: _entry(row) for row in _rows("code_names.csv", _NAMES)}
+
+
+@functools.cache
+def _keyword_table() -> dict[tuple[str, str], Entry]:
+    rows = _rows("code_keywords.csv", _WORDS)
+    return {(row["call"], row["keyword"]): _entry(row) for row in rows}
+
+
+def _entry(row: dict[str, str]) -> Entry:
+    when = {name: row[name] for name in ("tensorflow", "keras") if row[name]}
+    return Entry(cause=row["cause"], when=when, instead=row["instead"])
+
+
+def _rows(file: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    try:
+        with (DATA / file).open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines, strict=True))
+    except (OSError, csv.Error) as error:
+        raise ToolError(f"{file} is corrupt", why=str(error)) from None
+    if not rows or tuple(rows[0]) != columns or any(None in row.values() for row in rows):
+        raise ToolError(f"{file} is corrupt", why=f"expected the columns {', '.join(columns)}")
+    return rows

@@ -1,0 +1,135 @@
+"""Code for a card: what the wheel holds, what the card is, and what the driver refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.rules.condition import version_key
+from tfdyno.rules.cuda_files import Version, first_cuda, parse, toolkits_with
+from tfdyno.rules.match import Match
+from tfdyno.rules.values import values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.software import Knowledge
+    from tfdyno.rules.log import LogFacts
+
+JIT = "gpu.arch_jit"
+TOO_NEW = "gpu.arch_too_new"
+TOO_OLD = "gpu.arch_too_old"
+NOT_IN_BUILD = "gpu.arch_not_in_build"
+REFUSED = "sym.invalid_handle"
+PTX = "drv.ptx_too_new"
+_NEWEST_KNOWN = "9.0"
+"""The newest capability for which a wheel up to 2.21 has machine code."""
+_OLDEST_CARD = "7.0"
+"""Below this a card without code is too old for the wheel, from 8.0 on it is too new."""
+_SM_90 = version_key("9.0")
+_PTX_FOR_HOPPER_ONLY = ("2.16", "2.21")
+"""From the first, below the second: elementwise kernels as PTX of sm_90a, for Hopper alone."""
+
+
+def refine_code(
+    matches: tuple[Match, ...], log: LogFacts, facts: MachineFacts, knowledge: Knowledge
+) -> tuple[Match, ...]:
+    """Tell first-run compilation from a card that is too new, too old, or not in the build.
+
+    What speaks: the card's compute capability, what the wheel holds for it, the CUDA that was
+    opened, and whether the card or the driver refused code in this log.
+    """
+    known = values(facts, knowledge)
+    causes = {one.cause for one in matches}
+    refined = []
+    for one in matches:
+        capability = one.values.get("capability") or known.get("capability", "")
+        if one.cause == JIT:
+            refined.append(_compiled(one, capability, causes, known))
+        elif one.cause == NOT_IN_BUILD:
+            refined.append(_no_code(one, capability, log, known))
+        elif one.cause == REFUSED and not causes & {PTX, TOO_NEW, JIT, NOT_IN_BUILD}:
+            refined.append(_refused(one, capability))
+        else:
+            refined.append(one)
+    if not causes & {JIT, TOO_NEW, TOO_OLD, NOT_IN_BUILD, PTX}:
+        refined += _silent(log, known)
+    return tuple(refined)
+
+
+def _compiled(match: Match, capability: str, causes: set[str], known: Mapping[str, str]) -> Match:
+    """TensorFlow says that it compiles from PTX; some cards refuse that PTX."""
+    if not capability or version_key(capability) <= _SM_90:
+        return match
+    told = {"capability": capability}
+    if causes & {REFUSED, TOO_NEW, NOT_IN_BUILD} and PTX not in causes:
+        return _as(match, TOO_NEW, "proven", told)
+    tensorflow = known.get("tensorflow_minor", "")
+    low, high = map(version_key, _PTX_FOR_HOPPER_ONLY)
+    if not tensorflow or low <= version_key(tensorflow) < high:
+        return _as(match, TOO_NEW, "likely", told)
+    return match
+
+
+def _no_code(match: Match, capability: str, log: LogFacts, known: Mapping[str, str]) -> Match:
+    if not capability:
+        return match
+    told = {"capability": capability}
+    first = first_cuda(capability)
+    if version_key(capability) > version_key(_NEWEST_KNOWN):
+        return _as(match, TOO_NEW, "likely", told)
+    if first and any(first > cuda for cuda in _cuda(log, known)):
+        return _as(match, TOO_NEW, "likely", told)
+    is_without = known.get("wheel_verdict") == "cannot"
+    if is_without and version_key(capability) < version_key(_OLDEST_CARD):
+        return _as(match, TOO_OLD, "likely", told)
+    return _as(match, NOT_IN_BUILD, match.verdict, told)
+
+
+def _refused(match: Match, capability: str) -> Match:
+    """An invalid handle alone: the card refused the code, most often because it is new."""
+    is_new = bool(capability) and version_key(capability) > _SM_90
+    told = {"capability": capability} if capability else {}
+    return _as(match, TOO_NEW, "likely" if is_new else "possible", told)
+
+
+def _silent(log: LogFacts, known: Mapping[str, str]) -> list[Match]:
+    """Old TensorFlow compiles for a newer card without a word: its CUDA is older than the card."""
+    capability = known.get("capability", "")
+    opened = [
+        (line, toolkits)
+        for line in log.watched.get("opened", ())
+        if (toolkits := toolkits_with(line.values.get("soname", "")))
+    ]
+    first = first_cuda(capability) if capability else ()
+    if not opened or not first or opened[0][1].last >= first:
+        return []
+    lines = (opened[0][0], *log.watched.get("gpu", ())[:1])
+    return [
+        Match(
+            cause=JIT,
+            verdict="likely",
+            evidence=tuple(
+                Evidence(text=line.text, source=f"line {line.number}") for line in lines
+            ),
+            basis="log",
+            values={"capability": capability},
+            line=lines[0].number,
+        )
+    ]
+
+
+def _cuda(log: LogFacts, known: Mapping[str, str]) -> tuple[Version, ...]:
+    """The newest CUDA that the opened libraries can be of; else what is needed and what is told."""
+    for line in log.watched.get("opened", ()):
+        toolkits = toolkits_with(line.values.get("soname", ""))
+        if toolkits:
+            return (toolkits.last,)
+    told = (parse(known.get(name, "")) for name in ("needed_cuda", "cuda"))
+    return tuple(filter(None, told))
+
+
+def _as(match: Match, cause: str, verdict: Verdict, told: Mapping[str, str]) -> Match:
+    return dataclasses.replace(match, cause=cause, verdict=verdict, values={**match.values, **told})

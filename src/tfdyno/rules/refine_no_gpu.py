@@ -1,0 +1,61 @@
+"""No GPU is listed and no line says why: what the machine makes likely."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.condition import version_key
+from tfdyno.rules.refine_libraries import is_older, is_other_cuda
+from tfdyno.rules.values import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.finding import Verdict
+    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.software import Knowledge
+    from tfdyno.rules.log import LogFacts
+    from tfdyno.rules.match import Match
+
+NO_GPU = "sym.no_gpu"
+_ENGINES = {"docker", "podman", "kubernetes"}
+_OLDEST_CARD = "7.0"
+"""Below this a card without code in the wheel is too old for it."""
+
+
+def refine_no_gpu(
+    matches: tuple[Match, ...], log: LogFacts, facts: MachineFacts, knowledge: Knowledge
+) -> tuple[Match, ...]:
+    """Replace an empty GPU list by the cause that the machine makes likely; runs last."""
+    del log
+    if any(not one.cause.startswith(("sym.", "harmless.")) for one in matches):
+        return matches
+    known = values(facts, knowledge)
+    cause, verdict = next(_reasons(known))
+    return tuple(
+        dataclasses.replace(one, cause=cause, verdict=verdict) if one.cause == NO_GPU else one
+        for one in matches
+    )
+
+
+def _reasons(known: dict[str, str]) -> Iterator[tuple[str, Verdict]]:
+    """Causes that fit this machine, the best first."""
+    platform, told = known.get("platform", ""), known.get("cuda", "")
+    if platform == "macos":
+        yield "mac.no_cuda", "likely"
+    if known.get("architecture") == "aarch64":
+        yield "arm.no_gpu_wheel", "likely"
+    capability = known.get("capability", "")
+    is_without = known.get("wheel_verdict") == "cannot" and bool(capability)
+    if is_without and version_key(capability) < version_key(_OLDEST_CARD):
+        yield "gpu.arch_too_old", "likely"
+    if known.get("container", "") in _ENGINES and platform != "wsl":
+        yield "ctr.no_gpu_flag", "possible"
+    if is_older(known) and told and is_other_cuda(told, known.get("needed_cuda", "")):
+        yield "lib.cuda_wrong_version", "likely"
+    if platform == "windows" and "tensorflow" not in known:
+        yield "win.native_no_gpu", "possible"  # what pip installs today
+    if is_older(known) and told:
+        yield "lib.not_on_loader_path", "possible"
+    yield "lib.cuda_missing", "possible"

@@ -1,0 +1,45 @@
+"""What ``doctor --json`` prints: the documented keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+
+if TYPE_CHECKING:
+    from tfdyno.core.finding import Diagnosis, Finding
+    from tfdyno.core.machine_facts import MachineFacts
+
+
+def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[str, Any]:
+    """``{"findings": […], …}``: the root cause first, harmless ones at the end.
+
+    ``evidence`` and ``fix`` are sentences and commands as a person reads them; ``steps`` has the
+    sentence and the command of each step apart.
+    """
+    return {
+        "findings": [_finding(one) for one in (*diagnosis.findings, *diagnosis.ignored)],
+        "memory": list(diagnosis.memory),
+        "fine": list(diagnosis.fine),
+        "notes": list(diagnosis.notes),
+        "machine": to_builtins(facts) if facts else None,
+    }
+
+
+def _finding(one: Finding) -> dict[str, Any]:
+    return {
+        "cause": one.cause,
+        "verdict": one.verdict,
+        "severity": one.severity,
+        "summary": one.summary,
+        "why": one.why,
+        "evidence": [f"{seen.source}: {seen.text}" for seen in one.evidence],
+        "fix": [
+            ": ".join(filter(None, (step.text.rstrip(".。"), step.command))) for step in one.fix
+        ],
+        "steps": to_builtins(one.fix),
+        "harmless": one.harmless,
+        "symptoms": list(one.symptoms),
+        "link": one.link,
+        "count": one.count,
+    }

@@ -1,0 +1,64 @@
+"""The doctor's own words in the languages it speaks; the texts of causes come with the rules."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+_WORDS: dict[str, tuple[str, str]] = {
+    "because": ("because", "依据"),
+    "why": ("why", "原因"),
+    "fix": ("fix", "解决"),
+    "also": ("explains", "连带"),
+    "more": ("more", "详见"),
+    "memory": ("memory", "显存"),
+    "fine": ("fine", "正常"),
+    "ignored": ("ignored", "忽略"),
+    "not run": ("not run", "未检查"),
+    "notes": ("note", "备注"),
+    "proven": ("proven", "已证实"),
+    "likely": ("likely", "很可能"),
+    "possible": ("possible", "可能"),
+    "error": ("error", "错误"),
+    "errors": ("errors", "错误"),
+    "warning": ("warning", "警告"),
+    "warnings": ("warnings", "警告"),
+    "note": ("note", "提示"),
+    "nothing wrong": ("Nothing is wrong here.", "没有发现问题。"),
+    "nothing known": (
+        "No cause that tfdyno knows is in this log.",
+        "日志中没有 tfdyno 能识别的问题。",
+    ),
+    "harmless only": (
+        "Nothing is wrong: every message that tfdyno knows in this log is harmless.",
+        "没有问题：日志中 tfdyno 能识别的消息均无害。",
+    ),
+    "harmless lines": ("{n} harmless: {kinds}", "{n} 条无害：{kinds}"),
+    "show ignored": ("--show-ignored lists them", "加 --show-ignored 可逐条查看"),
+    "times": ("{n} times", "{n} 次"),
+    "plan": (
+        "Commands in order, the root cause first. Read them before you run them; tfdyno runs none.",
+        "命令按顺序列出，根本原因在前。请先阅读再执行；tfdyno 不会执行任何命令。",
+    ),
+    "nothing to do": ("Nothing to do.", "无需操作。"),
+    "total": ("{errors}, {warnings}", "{errors}，{warnings}"),
+    "exit": ("exit {code}", "退出码 {code}"),
+}
+
+
+def word(key: str, language: Language, **values: object) -> str:
+    """A word or sentence of the doctor, filled with values.
+
+    Raises:
+        KeyError: The doctor has no such word.
+    """
+    text = _WORDS[key][language == "zh"]
+    return text.format(**values) if values else text
+
+
+def counted(number: int, key: str, language: Language) -> str:
+    """``1 error``, ``2 warnings``; in Chinese ``2 个错误``."""
+    if language == "zh":
+        return f"{number} 个{word(key, language)}"
+    return f"{number} {word(key if number == 1 else key + 's', language)}"

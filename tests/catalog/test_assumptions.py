@@ -1,0 +1,29 @@
+"""What is assumed has a value, a source, and nothing is read that has no use."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from tfdyno.catalog import assumptions
+from tfdyno.core.advice import Assumed
+
+
+def test_every_assumption_has_a_source() -> None:
+    sources = assumptions.assumption_sources()
+    assert set(sources) <= {field.name for field in fields(Assumed)}
+    assert all(sources.values())
+
+
+def test_every_row_of_the_file_is_used() -> None:
+    made = assumptions.assumed()
+    assert {name for name in assumptions.assumption_sources() if not hasattr(made, name)} == set()
+
+
+@pytest.mark.parametrize("field", fields(Assumed), ids=lambda field: field.name)
+def test_an_assumption_is_a_possible_amount(field: object) -> None:
+    value = getattr(assumptions.assumed(), field.name)  # type: ignore[attr-defined]
+    assert value >= 0
+    if field.name.endswith("_ratio"):  # type: ignore[attr-defined]
+        assert value < 1

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from tfdyno.core.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("what", "why", "remedy", "sentence"),
+    [
+        ("it failed", "", "", "it failed."),
+        ("it failed.", "no disk.", "free some.", "it failed: no disk; free some."),
+        ("there is no x", "", "did you mean y?", "there is no x; did you mean y?"),
+        ("no file", "is this one?", "", "no file: is this one?"),
+    ],
+)
+def test_a_message_is_one_sentence_and_a_question_keeps_its_mark(
+    what: str, why: str, remedy: str, sentence: str
+) -> None:
+    assert str(UsageError(what, why=why, remedy=remedy)) == sentence

@@ -1,0 +1,38 @@
+/* An NVML of a machine with two cards: an H100 with MIG and a thermal brake, and a vGPU of an A40.
+   With FAKE_NVML=mismatch it fails as after an update of the driver; with hang it never answers;
+   with crash it dies. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned pid; unsigned long long used; unsigned gpu, compute; } Process;
+
+static int as(const char *name) { const char *v = getenv("FAKE_NVML"); return v && !strcmp(v, name); }
+static long index_of(void *device) { return (long)device - 1; }
+
+int nvmlInit_v2(void) {
+  if (as("hang")) sleep(60);
+  if (as("crash")) abort();
+  return as("mismatch") ? 18 : 0;
+}
+const char *nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : "GPU is lost"; }
+int nvmlSystemGetDriverVersion(char *out, unsigned n) { strncpy(out, "550.54.14", n); return 0; }
+int nvmlSystemGetCudaDriverVersion_v2(int *out) { *out = 12040; return 0; }
+int nvmlDeviceGetCount_v2(unsigned *out) { *out = as("lost") ? 3 : 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out) { if (i > 1) return 15; *out = (void *)(long)(i + 1); return 0; }
+int nvmlDeviceGetName(void *d, char *out, unsigned n) { strncpy(out, index_of(d) ? "NVIDIA A40-8Q" : "NVIDIA H100 80GB HBM3", n); return 0; }
+int nvmlDeviceGetUUID(void *d, char *out, unsigned n) { strncpy(out, index_of(d) ? "GPU-22222222-0000-0000-0000-000000000000" : "GPU-11111111-0000-0000-0000-000000000000", n); return 0; }
+int nvmlDeviceGetMemoryInfo(void *d, Memory *out) { out->total = 85520809984ULL; out->used = 1073741824ULL; out->free = out->total - out->used; return 0; }
+int nvmlDeviceGetCudaComputeCapability(void *d, int *major, int *minor) { *major = index_of(d) ? 8 : 9; *minor = index_of(d) ? 6 : 0; return 0; }
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *then) { if (index_of(d)) return 3; *now = *then = 1; return 0; }
+int nvmlDeviceGetVirtualizationMode(void *d, unsigned *out) { *out = index_of(d) ? 2 : 0; return 0; }
+int nvmlDeviceGetTotalEccErrors(void *d, int kind, int counter, unsigned long long *out) { if (index_of(d)) return 3; *out = kind == 1 && counter == 0 ? 7 : 0; return 0; }
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *out) { *out = index_of(d) ? 0x1 : 0x44; return 0; }
+int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, Process *out) {
+  if (index_of(d)) { *n = 0; return 0; }
+  *n = 2;
+  out[0].pid = getpid(); out[0].used = 1073741824ULL;
+  out[1].pid = 4194303; out[1].used = (unsigned long long)-1;
+  return 0;
+}

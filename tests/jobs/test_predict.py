@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tfdyno.catalog.gpus import find
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs._exact import add_compiled, verified_limit
+from tfdyno.jobs._predict import Predictor, predictor_for
+from tfdyno.jobs._worker import silent
+from tfdyno.jobs.reference import parse_reference
+
+DATA = Path(__file__).parent.parent / "data"
+T4, A100 = find("t4"), find("a100-sxm4-40gb")
+
+
+@cache
+def predictor(
+    reference: str = f"{DATA / 'models' / 'small.py'}:convnet",
+    precision: str = "",
+    batch: int = 512,
+) -> Predictor:
+    workload = parse_reference(reference)
+    return predictor_for(workload, batch_size=batch, precision=precision, progress=silent)
+
+
+def with_exact(made: Predictor) -> Predictor:
+    compiled, notes = add_compiled(made, [T4], progress=silent)
+    assert notes == ()
+    return replace(compiled, exact_time=True)
+
+
+def test_bfloat16_is_float32_on_cards_that_lack_it() -> None:
+    made = predictor(precision="mixed_bfloat16")
+    assert made.program_for(A100) is made.traced.program
+    assert made.program_for(T4) is made.traced.widened
+    single = predictor(precision="float32").estimate(T4)
+    wide, narrow, widened = made.estimate(T4), made.traced.program, made.traced.widened
+    assert widened
+    assert wide.peak_memory_bytes.best == pytest.approx(single.peak_memory_bytes.best, rel=0.02)
+    assert wide.step_s.best == pytest.approx(single.step_s.best, rel=0.05)
+    assert narrow.buffers.peak_at(512) < 0.75 * widened.buffers.peak_at(512)
+
+
+def test_a_step_without_bfloat16_has_one_quick_program() -> None:
+    assert predictor(precision="mixed_float16").traced.widened is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "batch"),
+    [
+        (f"{DATA / 'models' / 'small.py'}:convnet", 512),
+        pytest.param("keras:ResNet50", 32, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "bfloat16"])
+def test_quick_bfloat16_on_turing_agrees_with_the_compiler(
+    reference: str, batch: int, precision: str
+) -> None:
+    made = predictor(reference, precision, batch)
+    quick, exact = made.estimate(T4), with_exact(made).estimate(T4)
+    assert (quick.made_by["memory"], exact.made_by["memory"]) == ("quick", "exact")
+    assert quick.peak_memory_bytes.best == pytest.approx(exact.peak_memory_bytes.best, rel=0.25)
+    assert quick.step_s.best == pytest.approx(exact.step_s.best, rel=0.20)
+    assert quick.max_batch_size == pytest.approx(exact.max_batch_size, rel=0.25)
+
+
+def test_a_batch_that_is_part_of_the_model_has_no_known_limit() -> None:
+    made = predictor(f"{DATA / 'scripts' / 'models.py'}:baked", batch=12)
+    one = made.estimate(T4)
+    assert one.max_batch_size is None
+    sentence = "The largest batch is not known: the batch of 12 is part of the model."
+    assert sentence in one.warnings
+
+
+def test_another_batch_than_the_one_in_the_model_is_refused() -> None:
+    message = "cannot be estimated at batch 20: the batch of 12 is part of the model"
+    with pytest.raises(UsageError, match=message):
+        predictor(f"{DATA / 'scripts' / 'models.py'}:baked", batch=20)
+
+
+def test_where_only_the_compiled_program_is_of_one_batch_the_quick_one_names_the_limit() -> None:
+    made = predictor()
+    limit = made.estimate(T4).max_batch_size
+    only = replace(made.traced.program, route="exact", family="7.x", marker=0, batch_size=512)
+    one = replace(made, exact={"7.x": only}).estimate(T4)
+    assert one.made_by["memory"] == "exact"
+    assert one.max_batch_size == limit
+
+
+def test_the_end_of_the_scale_is_not_compiled() -> None:
+    told: list[str] = []
+    estimate = replace(predictor().estimate(T4), max_batch_size=1 << 20)
+    compiled = replace(predictor(), exact={"7.x": predictor().traced.program})
+    assert verified_limit(compiled, estimate, told.append) is estimate
+    assert told == []
+
+
+def test_replicas_that_serve_run_as_one_card_does() -> None:
+    workload = parse_reference(f"{DATA / 'models' / 'small.py'}:convnet", mode="infer")
+    made = predictor_for(workload, batch_size=64, progress=silent)
+    one, four = made.estimate(A100), made.estimate(A100, replicas=4)
+    assert (one.execution, four.execution) == ("xla", "xla")
+    assert four.step_s == one.step_s
+    assert four.samples_per_s.best == pytest.approx(4 * one.samples_per_s.best)
+    assert (four.link, four.terms_s["communication"]) == ("", 0.0)

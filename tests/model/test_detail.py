@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.model.steps import program
+
+from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Buffer
+from tfdyno.model.detail import held_buffers, live_curve
+
+
+def buffer(name: str, fixed: float, per_sample: float) -> Buffer:
+    size = Scaled(fixed=fixed, per_sample=per_sample)
+    return Buffer(name=name, layer="", part="activations", dtype="f32", shape=(1,), bytes=size)
+
+
+def test_the_largest_buffers_are_ordered_at_the_batch_asked() -> None:
+    plan = program().buffers
+    plan = replace(plan, largest=(buffer("a", 0, 10), buffer("w", 500, 0), buffer("none", 0, 0)))
+    small = held_buffers(plan, 10)
+    assert [(one.name, one.held_bytes) for one in small] == [("w", 500), ("a", 100)]
+    assert held_buffers(plan, 100)[0].name == "a"
+
+
+def test_the_curve_is_scaled_to_the_batch() -> None:
+    plan = replace(program().buffers, live_curve=((0.0, Scaled(fixed=5, per_sample=2)),))
+    assert live_curve(plan, 10) == ((0.0, 25.0),)

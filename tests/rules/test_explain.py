@@ -1,0 +1,120 @@
+"""From a log to an answer: one match per cause, conditions held, and a word when nothing fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.rules.cases import CASES
+from tests.rules.made import likely, made, rule
+
+from tfdyno.core.errors import ToolError
+from tfdyno.core.finding import Diagnosis, Evidence
+from tfdyno.core.machine_facts import MachineFacts
+from tfdyno.rules.causes import LANGUAGES, all_causes
+from tfdyno.rules.explain import diagnose
+from tfdyno.rules.log import scan
+from tfdyno.rules.log_matches import EVIDENCE_LINES, log_matches
+from tfdyno.rules.match import Match
+
+if TYPE_CHECKING:
+    from tfdyno.rules.causes import Cause
+
+RULES = all_causes()
+
+
+def answer(text: str, *causes: Cause, **rest: Any) -> Diagnosis:
+    return diagnose(log=scan([text], causes), causes=causes, **rest)
+
+
+def test_two_rules_of_a_cause_give_one_finding_with_the_surer_verdict() -> None:
+    cause = made("a.b", likely("first sign"), likely("second sign", r"sign (?P<x>\d)", "proven"))
+    (one,) = answer("first sign\nnoise\nsecond sign 7\n", cause).findings
+    assert (one.verdict, one.count) == ("proven", 2)
+    assert [e.source for e in one.evidence] == ["line 1", "line 3"]
+
+
+def test_one_line_that_two_rules_find_counts_once() -> None:
+    cause = made("a.b", likely("first sign"), likely("sign of"))
+    assert answer("first sign of it\n" * 30, cause).findings[0].count == 30
+
+
+def test_evidence_is_few_lines_that_differ() -> None:
+    cause = made("a.b", likely("sign"))
+    (one,) = answer("sign one\nsign one\nsign two\nsign three\nsign four\n", cause).findings
+    assert len(one.evidence) == EVIDENCE_LINES == len({e.text for e in one.evidence})
+    assert one.evidence[0] == Evidence(text="sign one", source="line 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("sign\n", False), ("sign\nneeded\n", True), ("sign\nneeded\nspoiler\n", False)],
+)
+def test_other_texts_of_the_log_decide(text: str, found: bool) -> None:
+    cause = made("a.b", rule("sign", also=("needed", "or this"), unless=("spoiler",)))
+    assert bool(answer(text, cause).findings) is found
+
+
+def test_a_rule_may_ask_for_the_machine_and_for_what_it_read() -> None:
+    cause = made("a.b", rule("sign", r"sign (?P<x>\d+)", when={"system": "linux", "x": ">=5"}))
+    assert not answer("sign 7", cause).findings
+    linux = MachineFacts(system="linux")
+    assert answer("sign 7", cause, facts=linux).findings
+    assert not answer("sign 3", cause, facts=linux).findings
+    assert answer("sign 3\nsign 8", cause, facts=linux).findings[0].evidence[0].source == "line 2"
+
+
+def test_harmless_lines_are_folded_away() -> None:
+    causes = [made("harmless.a", likely("numa"), harmless=True), made("a.b", likely("sign"))]
+    said = answer("numa\nnuma\nsign\n", *causes)
+    assert [one.cause for one in said.findings] == ["a.b"]
+    assert [(one.cause, one.count) for one in said.ignored] == [("harmless.a", 2)]
+
+
+def test_without_a_known_cause_the_lines_like_errors_are_quoted() -> None:
+    said = answer("fine\nmypkg.OddError: the {flux} is off\n", made("a.b", likely("sign")))
+    assert said.findings == ()
+    assert "line 2" in said.notes[0]
+    assert "the {flux} is off" in said.notes[0]
+    chinese = answer("fine\n", made("a.b", likely("sign")), language="zh")
+    assert len(chinese.notes) == 1
+    assert "日志" in chinese.notes[0]
+
+
+def test_facts_alone_need_no_log_and_no_notes() -> None:
+    match = Match(cause="a.b", verdict="likely", basis="facts",
+                  evidence=(Evidence(text="x", source="y"),))  # fmt: skip
+    said = diagnose(found=[match], causes=[made("a.b")])
+    assert ([one.cause for one in said.findings], said.notes) == (["a.b"], ())
+
+
+def test_a_match_without_a_cause_is_a_fault_of_the_tool() -> None:
+    match = Match(cause="a.b", verdict="likely", basis="facts", evidence=())
+    with pytest.raises(ToolError, match=r"a\.b"):
+        diagnose(found=[match], causes=[])
+
+
+def test_matches_stand_in_the_order_of_the_rules() -> None:
+    causes = [made("b.b", likely("two")), made("a.a", likely("one"))]
+    log = scan(["one\ntwo\n"], causes)
+    assert [one.cause for one in log_matches(log, {})] == ["b.b", "a.a"]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@given(
+    st.lists(st.sampled_from([case["log"] for case in CASES]), min_size=1, max_size=3),
+    st.data(),
+)
+def test_no_mutation_of_a_real_log_makes_it_fail(logs: list[str], data: st.DataObject) -> None:
+    text = "\n".join(logs)
+    at = data.draw(st.integers(0, len(text)))
+    until = data.draw(st.integers(at, min(len(text), at + 60)))
+    changed = text[:at] + data.draw(st.text(max_size=30)) + text[until:]
+    language = data.draw(st.sampled_from(LANGUAGES))
+    said = diagnose(log=scan([changed.encode("utf-8", "replace")], RULES), language=language)
+    for one in said.findings + said.ignored:
+        assert one.evidence
+        assert one.fix
+        assert one.summary

@@ -1,0 +1,145 @@
+"""The batch of a step: what the model declares, what the data has, what the loss wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.core.errors import UsageError
+from tfdyno.core.workload import Workload
+from tfdyno.runtime import batch
+from tfdyno.runtime.dataspec import DataSpec, Leaf
+from tfdyno.runtime.workloads import Subject
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TRAIN = Workload(reference="a.py:build", kind="function")
+SERVE = Workload(reference="a.py:build", kind="function", mode="infer")
+
+
+@pytest.fixture(scope="module")
+def keras() -> ModuleType:
+    """Keras on its JAX backend, chosen for the import alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERAS_BACKEND", "jax")
+        import keras
+    return keras
+
+
+def classifier(keras: ModuleType, shape: tuple[int | None, ...], loss: str | None) -> object:
+    x = keras.Input(shape, name="pixels")
+    y = keras.layers.Dense(10)(keras.layers.GlobalAveragePooling2D()(x))
+    model = keras.Model(x, y)
+    if loss:
+        model.compile("sgd", loss)
+    return model
+
+
+def of(
+    model: object, workload: Workload = TRAIN, data: DataSpec | None = None
+) -> list[batch.Batch]:
+    subject = Subject(model=model, title="m", data=data, seconds_s=0.0)
+    return batch.batches(subject, workload)
+
+
+def test_a_sparse_loss_takes_integers_first_and_other_losses_what_the_model_gives(
+    keras: ModuleType,
+) -> None:
+    sparse, _ = of(classifier(keras, (8, 8, 3), "sparse_categorical_crossentropy"))
+    assert sparse.x == Leaf(shape=(8, 8, 3), dtype="float32", name="pixels")
+    assert (sparse.y.shape, sparse.y.dtype) == ((), "int32")
+    first = of(classifier(keras, (8, 8, 3), "mse"))[0]
+    assert (first.y.shape, first.y.dtype) == ((10,), "float32")
+
+
+def test_inference_and_a_model_without_loss_have_no_targets(keras: ModuleType) -> None:
+    assert [one.y for one in of(classifier(keras, (8, 8, 3), "mse"), SERVE)] == [None]
+    assert [one.y for one in of(classifier(keras, (8, 8, 3), None))] == [None]
+
+
+def test_the_data_goes_before_what_the_model_declares(keras: ModuleType) -> None:
+    data = DataSpec(
+        x=Leaf(shape=(16, 16, 3), dtype="uint8"), y=Leaf(shape=(), dtype="int32"),
+        sample_weight=Leaf(shape=(), dtype="float32"),
+    )  # fmt: skip
+    (found,) = of(classifier(keras, (None, None, 3), "mse"), TRAIN, data)
+    assert found == batch.Batch(x=data.x, y=data.y, sample_weight=data.sample_weight)
+
+
+def test_an_open_shape_is_asked_for_with_an_example(keras: ModuleType) -> None:
+    with pytest.raises(UsageError) as told:
+        of(classifier(keras, (None, None, 3), "mse"))
+    assert told.value.what == ("the input pixels has the shape (None, None, 3) without the batch")
+    assert told.value.remedy.endswith("for example --input-shape 224,224,3")
+
+
+def test_a_given_shape_fills_the_open_one(keras: ModuleType) -> None:
+    workload = Workload(reference="a.py:b", kind="function", input_shapes=((64, 64, 3),))
+    found = of(classifier(keras, (None, None, 3), "mse"), workload)[0]
+    assert found.x.shape == (64, 64, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((64, 64, 4), "--input-shape 64,64,4 does not fit the input pixels"),
+        ((64, 64), "--input-shape 64,64 does not fit the input pixels"),
+    ],
+)
+def test_a_given_shape_that_does_not_fit_is_refused(
+    keras: ModuleType, shape: tuple[int, ...], said: str
+) -> None:
+    workload = Workload(reference="a.py:b", kind="function", input_shapes=(shape,))
+    with pytest.raises(UsageError, match=said):
+        of(classifier(keras, (None, None, 3), "mse"), workload)
+
+
+def test_a_shape_for_an_input_that_is_not_open_is_refused_unless_it_is_the_same(
+    keras: ModuleType,
+) -> None:
+    model = classifier(keras, (8, 8, 3), "mse")
+    other = Workload(reference="a.py:b", kind="function", input_shapes=((9, 9, 3),))
+    with pytest.raises(UsageError, match="--input-shape 9,9,3 fits no input whose shape is open"):
+        of(model, other)
+    same = Workload(reference="a.py:b", kind="function", input_shapes=((8, 8, 3),))
+    assert of(model, same)[0].x.shape == (8, 8, 3)
+
+
+def test_several_outputs_have_the_targets_of_their_own_losses(keras: ModuleType) -> None:
+    x = keras.Input((8,))
+    outputs = {"kind": keras.layers.Dense(5)(x), "size": keras.layers.Dense(1)(x)}
+    model = keras.Model(x, outputs)
+    model.compile("sgd", {"kind": "sparse_categorical_crossentropy", "size": "mse"})
+    targets = of(model)[0].y
+    assert (targets["kind"].shape, targets["kind"].dtype) == ((), "int32")
+    assert (targets["size"].shape, targets["size"].dtype) == ((1,), "float32")
+
+
+def test_a_model_that_was_not_built_needs_a_shape(keras: ModuleType) -> None:
+    class Own(keras.Model):  # type: ignore[name-defined]
+        def call(self, x: object) -> object:
+            return x
+
+    with pytest.raises(UsageError, match=r"does not say what its input looks like: it is a sub"):
+        of(Own())
+
+
+def test_a_batch_in_the_inputs_is_part_of_the_model(keras: ModuleType) -> None:
+    fixed = keras.Input((8,), batch_size=16)
+    assert batch.baked_batch(keras.Model(fixed, keras.layers.Dense(2)(fixed))) == 16
+    assert batch.baked_batch(classifier(keras, (8, 8, 3), None)) == 0
+
+
+def test_every_size_of_weights_data_and_layers_is_found(keras: ModuleType) -> None:
+    x = keras.Input((12,))
+    hidden = keras.layers.Dense(37, name="hidden")(x)
+    model = keras.Model(x, keras.layers.Dense(5)(keras.layers.Reshape((1, 37))(hidden)))
+    data = batch.Batch(x=Leaf(shape=(12,), dtype="float32"), y=Leaf(shape=(7,), dtype="int32"))
+    assert {12, 37, 5, 7} <= batch.dimensions(model, data)
+
+
+def test_leaves_are_found_in_the_order_of_the_structure() -> None:
+    a, b, c = (Leaf(shape=(size,), dtype="f") for size in (1, 2, 3))
+    assert list(batch.leaves({"x": [a, (b,)], "none": None, "y": c})) == [a, b, c]
