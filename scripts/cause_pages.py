@@ -113,7 +113,7 @@ def _cause(one: Cause) -> Iterator[str]:
     yield f'## <a id="{one.id}"></a>{one.id}'
     yield f"**{_plain(one.title.en)}** ({_severity(one)})"
     yield _plain(one.why.en)
-    examples = list(dict.fromkeys(rule.example for rule in one.log))
+    examples = list(dict.fromkeys(rule.example for rule in one.log if not rule.alone))
     if examples:
         shown = "\n".join(examples[:MOST_EXAMPLES])
         yield f"In a log:\n\n````text\n{shown}\n````"

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.clock import Failed, run
+from benchmarks.figure import Figure
 from benchmarks.page import document, page, write
-from benchmarks.rows import GROUPS, Figure
+from benchmarks.rows import GROUPS
 
 ROOT = Path(__file__).parents[1]
 FAST = Figure(group="startup", name="tfdyno gpus", unit="ms", value=80.0, target=150.0, runs=9)
@@ -31,6 +32,14 @@ def test_the_page_says_which_target_is_met_and_why_a_row_is_empty() -> None:
     assert "| tfdyno gpus | 80 ms | 150 ms | yes | 9 |  |" in text
     assert "| tfdyno offers | 151 ms | 150 ms | no | 9 |  |" in text
     assert r"| for 5.x | – | 150 ms |  | 9 | not measured: no compiler: a\|b |" in text
+
+
+def test_of_a_speed_the_target_is_the_least() -> None:
+    speed = Figure(group="explain", name="log", unit="MB/s", value=29.0, target=30.0)
+    assert speed.is_met is False
+    assert replace(speed, value=30.0).is_met is True
+    assert (FAST.is_met, SLOW.is_met, MISSING.is_met) == (True, False, None)
+    assert replace(FAST, target=None).is_met is None
 
 
 def test_rows_measured_earlier_stay_on_the_same_machine_only() -> None:
@@ -74,6 +83,17 @@ def test_start_up_is_measured_for_real_and_names_no_path(tmp_path: Path) -> None
     assert "cores" in text
     assert str(ROOT) not in text
     assert str(Path.home()) not in text
+
+
+def test_explaining_a_log_is_measured_for_real(tmp_path: Path) -> None:
+    done = bench("--quick", "--only", "explain", "--output", str(tmp_path))
+    written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
+    figures = written["groups"]["explain"]["figures"]
+    assert [f["unit"] for f in figures] == ["MB/s", "MB"] * 2, done.stderr
+    bars, bars_peak, texts, texts_peak = (f["value"] for f in figures)
+    assert bars > texts > 0.5
+    assert 20 < bars_peak < 150
+    assert 20 < texts_peak < 150
 
 
 def test_an_unknown_group_is_wrong_use() -> None:

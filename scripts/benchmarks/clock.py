@@ -25,6 +25,8 @@ class Cost:
     wall_s: float
     cpu_s: float
     """User and system time of the process and of the children it waited for."""
+    peak_bytes: int
+    """Most memory that the process held at once."""
     stdout: str
 
 
@@ -56,7 +58,8 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> Cost:
             lines = errors.read().strip().splitlines() or ["no message"]
             raise Failed(f"exit code {child.returncode}: {lines[-1][:LAST_WORDS]}")
         cpu_s = usage.ru_utime + usage.ru_stime
-        return Cost(wall_s=wall_s, cpu_s=cpu_s, stdout=output.read())
+        peak_bytes = usage.ru_maxrss * 1024  # KiB on Linux
+        return Cost(wall_s=wall_s, cpu_s=cpu_s, peak_bytes=peak_bytes, stdout=output.read())
 
 
 def tfdyno(*words: str) -> list[str]:

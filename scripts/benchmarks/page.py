@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import tfdyno
-from benchmarks.rows import Figure
+from benchmarks.figure import Figure
 from tfdyno.core.codec import from_builtins, to_builtins, to_json
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ HEADINGS = {
         "Advise",
         "`tfdyno advise keras:ResNet50 --batch-size 64 --precision mixed_float16 --epochs 90 "
         "--samples 1281167`: seconds on the clock from start to end of the command.",
+    ),
+    "explain": (
+        "Explain a log",
+        "`tfdyno doctor --explain LOG`: size of the log by the CPU time of the whole process, one "
+        "core; memory is the most that the process held. The target of a speed is the least.",
     ),
 }
 
@@ -102,9 +107,7 @@ def _table(figures: Iterable[Figure]) -> str:
 
 
 def _line(figure: Figure) -> str:
-    met = ""
-    if figure.target is not None and figure.value is not None:
-        met = "yes" if figure.value <= figure.target else "no"
+    met = {None: "", True: "yes", False: "no"}[figure.is_met]
     note = figure.note.replace("|", "\\|")
     if figure.value is None:
         note = f"not measured: {note}"

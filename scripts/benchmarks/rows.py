@@ -7,10 +7,11 @@ import statistics
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import Failed, run, tfdyno
+from benchmarks.figure import Figure
+from benchmarks.logs import explained
 from tfdyno.catalog.families import all_families
 
 if TYPE_CHECKING:
@@ -29,21 +30,6 @@ ADVISE = (
     *("--epochs", "90", "--samples", "1281167", "--json"),
 )
 QUICK_FAMILY = "8.x"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One row: a number in the unit of its name's end, or the reason why there is none."""
-
-    group: str
-    name: str
-    unit: str
-    """ms, s or MB."""
-    value: float | None
-    target: float | None = None
-    """The most that is accepted, in the same unit."""
-    runs: int = 1
-    note: str = ""
 
 
 def startup(quick: bool) -> Iterator[Figure]:
@@ -119,6 +105,7 @@ GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "trace": traces,
     "compile": compiles,
     "advise": advice,
+    "explain": explained,
 }
 
 

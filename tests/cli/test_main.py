@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -136,6 +138,67 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     os.close(write_end)
     assert done.returncode == 141
     assert done.stderr == ""
+
+
+SLEEPS = """
+import os, pathlib, time
+pathlib.Path("pid").write_text(str(os.getpid()))
+time.sleep(100)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no SIGTERM to catch")
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGTERM, 143, "tfdyno: ended by SIGTERM; nothing was written.\n"),
+        (signal.SIGINT, 130, "tfdyno: stopped by Ctrl-C; nothing was written.\n"),
+    ],
+)
+def test_an_ended_job_leaves_no_child_and_no_folder(
+    number: int, code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    (tmp_path / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary"),
+                   "TFDYNO_CACHE": str(tmp_path / "cache")}  # fmt: skip
+    command = [sys.executable, "-m", "tfdyno", "estimate", "sleeps.py", "--gpu", "t4", "--quiet"]
+    job = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    child = _told_number(tmp_path / "pid")
+    assert list((tmp_path / "temporary").iterdir())
+    job.send_signal(number)
+    _, err = job.communicate(timeout=20)
+    assert (job.returncode, err) == (code, said)
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert not _lives(child)
+
+
+def _told_number(path: Path) -> int:
+    """The number that another process writes into a file, once it is there."""
+    until_s = time.monotonic() + 60
+    while time.monotonic() < until_s:
+        text = path.read_text() if path.exists() else ""
+        if text:
+            return int(text)
+        time.sleep(0.05)
+    raise AssertionError(f"nothing was written to {path}")
+
+
+def _lives(process: int) -> bool:
+    """Whether a process runs; one that waits to be collected does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_the_handler_of_the_caller_is_left_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["--version"]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_python_m_and_the_script_are_the_same_program() -> None:

@@ -147,10 +147,18 @@ def test_a_written_file_has_the_mode_that_any_program_would_give_it(tmp_path: Pa
 
 def test_a_failed_write_leaves_the_old_content_and_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    path.mkdir()  # a file cannot take the place of a folder
-    with pytest.raises(OSError, match="directory"):
-        codec.write_atomic(path, b"new")
+    path.write_bytes(b"old")
+    with pytest.raises(TypeError):
+        codec.write_atomic(path, "no bytes")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(UsageError, match=r"^cannot write .*a: it is a folder\.$"):
+        codec.write_atomic(tmp_path / "a", b"new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

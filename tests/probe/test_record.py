@@ -74,7 +74,7 @@ def test_a_pipe_that_never_ends_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no regular file"):
         read_environment(tmp_path)
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="there is no machine file"):
         read_environment(tmp_path / "none.json")
 
 

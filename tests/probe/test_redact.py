@@ -53,6 +53,7 @@ KEPT = [
     "see https://www.tensorflow.org/install/gpu",
     "std::vector tokens per second: 12, libcudnn.so.9.1.0",
     "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+    "/usr/lib/libcudnn.so.9: 9.1.0.70, libcudnn.so.9 9.1.0.70",
 ]
 
 

@@ -81,7 +81,7 @@ def test_an_empty_folder_is_a_note(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_or_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot look at .*gone"):
+    with pytest.raises(UsageError, match=r"there is no file or folder .*gone"):
         find(tmp_path / "gone")
     with pytest.raises(UsageError, match="cannot look at"):
         find(tmp_path / "x\0y")

@@ -15,7 +15,7 @@ from tests.rules.made import made, rule
 
 from tfdyno.rules.causes import all_causes
 from tfdyno.rules.log import KEPT, LogFacts, scan
-from tfdyno.rules.log_reader import LONGEST_TEXT
+from tfdyno.rules.log_slot import LONGEST_TEXT
 from tfdyno.rules.watch import Watch
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfdyno.core.oom import ChunkSize, OomReport
-from tfdyno.rules.oom_draft import MOST_BUFFERS, MOST_SIZES, printed_bytes, tensor_bytes
+from tfdyno.rules.oom_draft import MOST_BUFFERS, MOST_SIZES
 from tfdyno.rules.oom_report import OomReader, read_oom
 from tfdyno.rules.oom_words import what_held
 
@@ -167,28 +167,6 @@ def test_a_report_without_end_stays_in_bounded_memory() -> None:
     assert len(report.chunks) == MOST_SIZES
     assert len(report.buffers) == MOST_BUFFERS
     assert report.buffers[0].size_bytes == (MOST_SIZES + 499) * 256
-
-
-@pytest.mark.parametrize(
-    ("text", "amount", "exact"),
-    [
-        ("1843986432", 1843986432, True),
-        ("512B", 512, True),
-        ("1.50KiB", 1536, False),
-        ("2.00GiB", 2**31, False),
-        ("17.6G", round(17.6 * 2**30), False),
-        ("?", 0, False),
-    ],
-)
-def test_amounts_are_read_in_binary_units(text: str, amount: int, exact: bool) -> None:
-    assert printed_bytes(text) == (amount, exact)
-
-
-def test_a_tensor_has_the_bytes_of_its_type() -> None:
-    assert tensor_bytes((128, 768), "float") == 128 * 768 * 4
-    assert tensor_bytes((128, 768), "half") == 128 * 768 * 2
-    assert tensor_bytes((), "double") == 8
-    assert tensor_bytes((3,), "string") == 0
 
 
 def test_what_held_the_memory_is_said_in_both_languages() -> None:

@@ -96,6 +96,40 @@ def test_mig_and_vgpu_are_named_where_they_are_the_cause() -> None:
     assert causes(NO_DEVICE, replace(machine, gpus=(plain,))) == ["drv.init_failed"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "|   0  GRID A100-10C      On   | 00000000:02:00.0 Off |",
+        "|   0  NVIDIA A10-24Q     On   | 00000000:02:00.0 Off |",
+        "|   0  NVIDIA A100-1-5C   On   | 00000000:02:00.0 Off |",
+        "|    0   N/A  N/A   1021   C   /usr/bin/nvidia-gridd    12MiB |",
+        "vGPU Software Licensed Product",
+    ],
+)
+def test_a_log_names_a_virtual_gpu_where_cuda_does_not_start(line: str) -> None:
+    assert causes(f"{line}\n{NO_DEVICE}\n") == ["gpu.vgpu"]
+    assert causes(f"{line}\nEpoch 1/5 loss: 0.3\n") == []
+
+
+def test_an_unlicensed_virtual_gpu_needs_no_further_evidence() -> None:
+    line = "nvidia-gridd[812]: Failed to acquire license from 10.0.0.1 (Error: no response)"
+    assert causes(line) == ["gpu.vgpu"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "grid search over 40 points, folds A10-12",
+        "GridSearchCV(estimator=net) failed",
+        "vgpu = visible_gpus[0]",
+        "the meshgrid of the avgpus",
+        "name: NVIDIA A100-SXM4-40GB, pci bus id: 0000:00:04.0, compute capability: 8.0",
+    ],
+)
+def test_words_like_it_make_no_virtual_gpu(line: str) -> None:
+    assert causes(f"{line}\n{NO_DEVICE}\n") == ["drv.init_failed"]
+
+
 def test_a_machine_without_a_card_has_no_fault() -> None:
     machine = MachineFacts(system="linux", pci_gpus=(), gpus=(), container="none")
     assert causes(f"{NO_LIBCUDA}\n{NO_KERNEL.format('laptop')}", machine) == ["gpu.none"]

@@ -91,3 +91,9 @@ def test_the_tables_of_releases_and_toolkits_are_read() -> None:
     assert (drivers["10.1"].linux, drivers["10.1"].oldest_linux) == ("418.39", "418.39")
     assert release_of("2.9.3") != release_of("2.10.1")
     assert release_of("") is release_of("99.1") is None
+
+
+def test_the_backend_of_keras_comes_from_the_variables() -> None:
+    known = of(environment={"KERAS_BACKEND": "jax", "TF_USE_LEGACY_KERAS": "1"})
+    assert (known["keras_backend"], known["legacy_keras"]) == ("jax", "1")
+    assert not {"keras_backend", "legacy_keras"} & of().keys()

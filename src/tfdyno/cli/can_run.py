@@ -20,7 +20,7 @@ def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
     from tfdyno.view.can_run_text import can_run_text
     from tfdyno.view.text import colour_wanted, terminal_width
 
-    found = can_run(cards, [one.strip() for one in given["tf"].split(",")])
+    found = can_run(cards, _releases(given))
     if given["as_json"]:
         _print_json({"support": [support for _, support in found]})
     else:
@@ -35,13 +35,21 @@ def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
     from tfdyno.view.can_run_text import matrix_text
     from tfdyno.view.text import colour_wanted, terminal_width
 
-    releases, rows = matrix(cards)
+    found = matrix(cards, _releases(given))
     if given["as_json"]:
-        _print_json({"releases": releases, "rows": rows})
+        _print_json({"releases": found.releases, "rows": found.rows, "without": found.without})
         return 0
-    shown = [(row.compute_capability, row.names, row.verdicts) for row in rows]
-    click.echo(matrix_text(releases, shown, width=terminal_width(), colour=colour_wanted()))
+    rows = [(row.compute_capability, row.names, row.verdicts) for row in found.rows]
+    shown = matrix_text(
+        found.releases, rows, without=found.without, merge=not given["tf"],
+        width=terminal_width(), colour=colour_wanted(),
+    )  # fmt: skip
+    click.echo(shown)
     return 0
+
+
+def _releases(given: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(one.strip() for one in given["tf"].split(",")) if given["tf"] else ()
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -18,6 +18,23 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 _SUBJECTS = ("explain", "code", "can_run", "matrix")
+"""What may be asked about instead of this machine; one of them."""
+_FORMS = ("as_json", "fix_plan", "share")
+_MACHINES = ("env", "python")
+_ANSWERED = ("", "explain", "code")
+_GOES_WITH = {
+    "quick": ("",),
+    "save_env": ("",),
+    "python": ("", "code"),
+    "env": _ANSWERED,
+    "fix_plan": _ANSWERED,
+    "share": _ANSWERED,
+    "show_ignored": _ANSWERED,
+    "workload": ("explain",),
+    "gpu": ("explain", "can_run", "matrix"),
+    "tf": ("can_run", "matrix"),
+}
+"""An option to the subjects with which it has a use; the empty one is this machine."""
 
 
 @click.command()
@@ -29,7 +46,7 @@ _SUBJECTS = ("explain", "code", "can_run", "matrix")
 @click.option("--can-run", is_flag=True, help="Does --tf run on --gpu? Needs no machine.")
 @click.option("--matrix", is_flag=True, help="Which TensorFlow runs on which GPU.")
 @click.option("--gpu", metavar="A,B,…", help="GPUs for --can-run and --matrix.")
-@click.option("--tf", metavar="X.Y,…", help="TensorFlow releases for --can-run.")
+@click.option("--tf", metavar="X.Y,…", help="TensorFlow releases for --can-run and --matrix.")
 @click.option("--workload", metavar="WORKLOAD", help="After out of memory: the batch that fits.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter whose TensorFlow is meant.")
 @click.option("--fix-plan", is_flag=True, help="Print the commands in order; none is run.")
@@ -62,23 +79,32 @@ def doctor(**given: Any) -> int:
 
 
 def _check(given: dict[str, Any]) -> None:
-    chosen = [name for name in _SUBJECTS if given[name]]
-    if len(chosen) > 1:
-        first, second = (name.replace("_", "-") for name in chosen[:2])
-        raise UsageError(f"give --{first} or --{second}, not both")
-    support = given["can_run"] or given["matrix"]
-    if (given["gpu"] or given["tf"]) and not (support or given["workload"]):
-        raise UsageError("--gpu and --tf go with --can-run or --matrix")
+    """Refuse what cannot be asked together; raises ``UsageError``."""
+    for name in ("explain", "code", "env", "save_env", "tf", "gpu", "workload"):
+        if given[name] is not None and not given[name].strip():
+            raise UsageError(f"{_option(name)} is empty", remedy="leave it out or say which")
+    for choices in (_SUBJECTS, _FORMS, _MACHINES):
+        chosen = [name for name in choices if given[name]]
+        if len(chosen) > 1:
+            raise UsageError(f"give {_option(chosen[0])} or {_option(chosen[1])}, not both")
+    subject = next((name for name in _SUBJECTS if given[name]), "")
+    for name, subjects in _GOES_WITH.items():
+        if given[name] and subject not in subjects:
+            others = " or ".join(map(_option, filter(None, subjects)))
+            remedy = f"it goes with {others}" if others else "it examines this machine"
+            what = f"with {_option(subject)}" if subject else "alone"
+            raise UsageError(f"{_option(name)} has no use {what}", remedy=remedy)
+    if given["explain"] and given["gpu"] and not given["workload"]:
+        raise UsageError("--gpu goes with --explain only where --workload names what ran")
     if given["can_run"] and not (given["gpu"] and given["tf"]):
         raise UsageError(
             "--can-run needs a GPU and a release",
             remedy="for example --can-run --gpu rtx-5090 --tf 2.20",
         )
-    if given["workload"] and not given["explain"]:
-        raise UsageError("--workload goes with --explain", why="it needs a log of exhausted memory")
-    for name in ("explain", "code", "env", "save_env"):
-        if given[name] == "":
-            raise UsageError(f"--{name.replace('_', '-')} is empty", remedy="give a path")
+
+
+def _option(name: str) -> str:
+    return f"--{name.removeprefix('as_').replace('_', '-')}"
 
 
 def _examined(
@@ -100,8 +126,9 @@ def _examined(
         return found
     if given["code"]:
         return job.check_source(
-            Path(given["code"]), facts=facts, language=language, progress=progress
-        )
+            Path(given["code"]), facts=facts, python=given["python"],
+            language=language, progress=progress,
+        )  # fmt: skip
     if facts is not None:
         return job.replay(facts, language=language)
     return job.examine(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +20,12 @@ from tfdyno.cli.lazy import Entry, LazyGroup
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 INTERRUPTED = 130
 """What shells report for a program that Ctrl-C ended (128 + SIGINT)."""
+TERMINATED = 143
+"""What shells report for a program that was told to end (128 + SIGTERM)."""
 PIPE_CLOSED = 141
 """What shells report for a program whose reader went away (128 + SIGPIPE)."""
 UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
@@ -81,8 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         closed = ToolError("there is nowhere to print", why="standard output is closed")
         return _tell(str(closed), closed, closed.exit_code)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # a tick that cannot be printed is no failure
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _ended_as_by_ctrl_c():
             warnings.showwarning = _warn
             code = _invoke(words)
         sys.stdout.flush()  # here, where a closed pipe can still be told apart
@@ -93,6 +101,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _stop_printing()
         return _tell(_unwritable(error), error, ToolError.exit_code)
     return code
+
+
+class _Terminated(BaseException):
+    """Somebody ended the program: as with Ctrl-C, children and temporary folders must go."""
+
+
+@contextlib.contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM raise where it is left to its default; a second one ends the process at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise _Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _stop_printing() -> None:
@@ -118,6 +149,8 @@ def _invoke(words: list[str]) -> int:
         return _tell(str(error), error, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _tell("stopped by Ctrl-C; nothing was written.", error, INTERRUPTED)
+    except _Terminated as error:
+        return _tell("ended by SIGTERM; nothing was written.", error, TERMINATED)
     except Exception as error:  # the last resort: a sentence instead of a traceback
         if _lost_output(error):
             raise

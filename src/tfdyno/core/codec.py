@@ -69,8 +69,10 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new, never half.
 
     Raises:
-        UsageError: The folder does not exist or cannot be written.
+        UsageError: The folder does not exist or cannot be written, or the path is a folder.
     """
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}", why="it is a folder")
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

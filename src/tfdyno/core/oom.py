@@ -21,9 +21,9 @@ class ChunkSize:
         return self.size_bytes * self.count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class LiveBuffer:
-    """A tensor or buffer that was alive, where the report names it."""
+    """A tensor or buffer that was alive, where the report names it; larger ones compare greater."""
 
     size_bytes: int
     name: str = ""

@@ -19,12 +19,22 @@ MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Which wheels run on which cards."""
+
+    releases: tuple[str, ...]
+    rows: tuple[SupportRow, ...]
+    without: tuple[str, ...] = ()
+    """Cards and boards for which no release has a wheel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SupportRow:
     """The wheels of several TensorFlow releases on cards that find the same code in them."""
 
     compute_capability: str
     names: tuple[str, ...]
-    """A few cards of this capability, the newest first."""
+    """A few cards of this capability, the first that came out before later ones."""
     verdicts: tuple[str, ...]
     """native, jit, fails, cannot or unknown, one per release; ``fails``: the kernels could be
     compiled, but the CUDA libraries beside them are older than the card."""
@@ -44,18 +54,41 @@ def can_run(gpus: Iterable[Gpu], tensorflow: Iterable[str]) -> tuple[tuple[Gpu, 
     )
 
 
-def matrix(gpus: Iterable[Gpu] = ()) -> tuple[tuple[str, ...], tuple[SupportRow, ...]]:
-    """Releases, and a row per compute capability (or per card, where cards are named)."""
-    columns = tuple(one for one in releases() if _listed(one))
+def matrix(gpus: Iterable[Gpu] = (), tensorflow: Iterable[str] = ()) -> Matrix:
+    """A row per compute capability, or per card where cards are named.
+
+    Args:
+        gpus: Cards; every NVIDIA card of the catalogue when empty.
+        tensorflow: Releases; every one that was taken apart when empty.
+
+    Raises:
+        UsageError: A release is unknown, or a card is not NVIDIA's.
+    """
+    columns = tuple(tensorflow) or tuple(one for one in releases() if _listed(one))
+    for release in columns:
+        check_release(release)
     named = tuple(map(_nvidia, gpus))
     if named:
-        return columns, tuple(_row((gpu,), _verdicts(gpu, columns)) for gpu in named)
+        rows = tuple(_row((gpu,), _verdicts(gpu, columns)) for gpu in named)
+        return Matrix(releases=columns, rows=rows)
     alike: dict[tuple[str, tuple[str, ...]], list[Gpu]] = {}
+    without = []
     for gpu in all_gpus():
-        if gpu.vendor.upper() == "NVIDIA":
+        if gpu.vendor.upper() != "NVIDIA":
+            continue
+        if _has_no_wheel(gpu):
+            without.append(gpu.name)
+        else:
             alike.setdefault((gpu.compute_capability, _verdicts(gpu, columns)), []).append(gpu)
     ordered = sorted(alike.items(), key=lambda item: float(item[0][0]))
-    return columns, tuple(_row(tuple(cards), verdicts) for (_, verdicts), cards in ordered)
+    rows = tuple(_row(tuple(cards), verdicts) for (_, verdicts), cards in ordered)
+    return Matrix(releases=columns, rows=rows, without=tuple(without))
+
+
+def _has_no_wheel(gpu: Gpu) -> bool:
+    """Whether no release runs, not even by compiling: boards with another processor."""
+    found = wheel_support(gpu)
+    return found.verdict == "cannot" and not found.smallest_runnable
 
 
 def _listed(release: str) -> bool:
@@ -72,10 +105,10 @@ def _verdicts(gpu: Gpu, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _row(cards: tuple[Gpu, ...], verdicts: tuple[str, ...]) -> SupportRow:
-    newest = sorted(cards, key=lambda gpu: gpu.release_year, reverse=True)
+    first = sorted(cards, key=lambda gpu: (gpu.release_year, len(gpu.name)))
     return SupportRow(
         compute_capability=cards[0].compute_capability,
-        names=tuple(gpu.name for gpu in newest[:MOST_NAMES]),
+        names=tuple(gpu.name for gpu in first[:MOST_NAMES]),
         verdicts=verdicts,
     )
 

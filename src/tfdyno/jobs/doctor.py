@@ -36,11 +36,14 @@ class Examined:
     facts: MachineFacts
     oom: OomReport | None = None
     """Where the log holds a report of exhausted memory."""
+    is_broken: bool = False
+    """Whether TensorFlow was tried and failed; the first note then says how."""
 
     @property
     def exit_code(self) -> int:
-        """1 where a finding is an error."""
-        return int(any(one.severity == "error" for one in self.diagnosis.findings))
+        """1 where a finding is an error, or TensorFlow was tried and failed."""
+        is_error = any(one.severity == "error" for one in self.diagnosis.findings)
+        return int(is_error or self.is_broken)
 
 
 def examine(
@@ -57,11 +60,14 @@ def examine(
         python: Interpreter whose TensorFlow is meant; the active one when empty.
         language: Of all texts.
         progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: There is no such interpreter.
     """
     from tfdyno.probe.host import this_host
     from tfdyno.probe.machine import examine as look
 
-    interpreter = python or _active_python()
+    interpreter = _interpreter(python)
     progress("looking at this machine")
     facts = look(this_host(interpreter))
     facts = replace(facts, gpus=_with_slugs(facts))
@@ -121,13 +127,22 @@ def check_source(
     path: Path,
     *,
     facts: MachineFacts | None = None,
+    python: str = "",
     language: Language = "en",
     progress: Callable[[str], None] = lambda _stage: None,
 ) -> Examined:
     """Find what does not fit the TensorFlow at hand in a file or folder of source code.
 
+    Args:
+        path: A file or a folder.
+        facts: The machine for which the code is meant; this one where not told.
+        python: Interpreter whose TensorFlow is meant; the active one when empty.
+        language: Of all texts.
+        progress: Called with a line at every stage.
+
     Raises:
-        UsageError: There is no such file or folder.
+        UsageError: There is no such file or folder, nothing in it can be read, or there is no
+            such interpreter.
     """
     from tfdyno.probe.host import this_host
     from tfdyno.probe.machine import software
@@ -136,13 +151,16 @@ def check_source(
     from tfdyno.rules.values import values
 
     if facts is None:
-        facts = software(this_host(_active_python()))
+        facts = software(this_host(_interpreter(python)))
     files = find(path, lambda count: progress(f"{count} files found"))
     progress(f"reading {len(files.paths)} files")
     knowledge = knowledge_of(facts)
     found, unread = check_code(
         files.paths, lambda name: read(files.root, name), values(facts, knowledge)
     )
+    closed = [one for one in unread if one.partition(" was not read")[0] in files.paths]
+    if not found and len(closed) == len(files.paths):  # "nothing is wrong" would be no answer
+        raise UsageError((*closed, *files.notes)[0], remedy="give a script or a project's folder")
     diagnosis = diagnose(facts=facts, knowledge=knowledge, found=found, language=language)
     notes = (*files.notes, *unread, *diagnosis.notes)
     return Examined(diagnosis=replace(diagnosis, notes=notes), facts=facts)
@@ -196,20 +214,33 @@ def _examined(facts: MachineFacts, lines: list[str], language: Language) -> Exam
     diagnosis = diagnose(
         log=log, facts=facts, knowledge=knowledge, found=found, language=language, about_log=False
     )
-    failed = facts.child is not None and facts.child.failed
-    notes = () if log and not failed else diagnosis.notes
-    notes += _not_run(facts.probes)
+    failure = _failure(facts.child, language)
+    notes = (*failure, *(diagnosis.notes if failure else ()), *_not_run(facts.probes, language))
     words = fine(facts, knowledge, diagnosis)
-    return Examined(diagnosis=replace(diagnosis, fine=words, notes=notes), facts=facts)
+    diagnosis = replace(diagnosis, fine=words, notes=notes)
+    return Examined(diagnosis=diagnosis, facts=facts, is_broken=bool(failure))
 
 
-def _not_run(probes: Iterable[ProbeResult]) -> tuple[str, ...]:
+def _failure(child: ChildFacts | None, language: Language) -> tuple[str, ...]:
+    """What TensorFlow said when it failed, in one sentence; a finding may explain it."""
+    if child is None or not child.failed:
+        return ()
+    from tfdyno.view.doctor_words import word
+
+    last = (child.error.strip().splitlines() or [child.failed])[-1]
+    where = "" if child.failed in {"crash", "start"} else f"{child.failed}: "
+    return (word("tensorflow fails", language, error=f"{where}{last}"),)
+
+
+def _not_run(probes: Iterable[ProbeResult], language: Language) -> tuple[str, ...]:
     """Probes that gave nothing, those with the same reason in one line."""
+    from tfdyno.view.doctor_words import reason
+
     names: dict[str, list[str]] = {}
     for one in probes:
         if one.state != "ok":
-            names.setdefault(one.reason, []).append(one.name)
-    return tuple(f"{', '.join(who)}: {reason}" for reason, who in names.items())
+            names.setdefault(reason(one.reason, language), []).append(one.name)
+    return tuple(f"{', '.join(who)}: {why}" for why, who in names.items())
 
 
 def _tried(python: str, lines: list[str], progress: Callable[[str], None]) -> ChildFacts:
@@ -246,6 +277,18 @@ def _as_shell(error: ChildCrash) -> str:
     """The line that a shell prints for such an end, which the rules know."""
     names = {-4: "Illegal instruction (core dumped)", -9: "Killed", -11: "Segmentation fault"}
     return names.get(error.child_exit_code or 0, str(error))
+
+
+def _interpreter(python: str) -> str:
+    """The path of an interpreter that can be run; raises ``UsageError`` for another one."""
+    if not python:
+        return _active_python()
+    import shutil
+
+    found = shutil.which(python)
+    if not found:
+        raise UsageError(f"--python {python} cannot be run", remedy="give an interpreter's path")
+    return os.path.abspath(found)  # noqa: PTH100  (links of environments must not be followed)
 
 
 def _active_python() -> str:

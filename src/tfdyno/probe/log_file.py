@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import UsageError
+from tfdyno.probe.near import no_such
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 20
 SILENCE_S = 10.0
 """A pipe that gives nothing for so long is not waited for."""
-PIPE_LIMIT_S = 600.0
-"""A pipe that goes on for ever is left after this."""
+PAUSE_S = 30.0
+"""The same for one that gave something: TensorFlow is silent while it compiles a step."""
+PIPE_LIMIT_S = 120.0
+"""A pipe that goes on for ever is left after this; a gigabyte of a log takes less."""
 BINARY_BYTES = 4096
+_BLANK = b" \t\r\n\0\xff\xfe\xef\xbb\xbf"
+"""Spaces, line ends and the marks of encodings."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -30,6 +35,7 @@ def read_log(
     *,
     progress: Callable[[int], None] | None = None,
     silence_s: float = SILENCE_S,
+    pause_s: float = PAUSE_S,
     limit_s: float = PIPE_LIMIT_S,
 ) -> Iterator[bytes]:
     """The bytes of a log in blocks.
@@ -38,6 +44,7 @@ def read_log(
         path: A file or named pipe; None: standard input.
         progress: Called with the number of bytes read so far.
         silence_s: Limit for a pipe that gives nothing; a terminal may take its time.
+        pause_s: Limit for a pipe that gave something and then no more.
         limit_s: Limit for reading a pipe in whole.
 
     Raises:
@@ -45,16 +52,17 @@ def read_log(
             does not end.
     """
     name = str(path) if path else "standard input"
-    count = 0
+    count, is_blank = 0, True
     with _opened(path, name) as handle:
-        for block in _blocks(handle, name, silence_s, limit_s):
+        for block in _blocks(handle, name, (silence_s, pause_s), limit_s):
             if count == 0:
                 _check_text(block, name)
             count += len(block)
+            is_blank = is_blank and not block.strip(_BLANK)
             if progress:
                 progress(count)
             yield block
-    if count == 0:
+    if is_blank:
         raise UsageError(f"{name} is empty", remedy="give a log with at least one line")
 
 
@@ -66,6 +74,8 @@ def _opened(path: Path | None, name: str) -> Iterator[int]:
     try:
         # Without O_NONBLOCK a named pipe that nobody writes to would hold us here for ever.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        raise no_such(path) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", "") or str(error)
         raise UsageError(f"cannot read {name}", why=why) from None
@@ -77,7 +87,10 @@ def _opened(path: Path | None, name: str) -> Iterator[int]:
         os.close(handle)
 
 
-def _blocks(handle: int, name: str, silence_s: float, limit_s: float) -> Iterator[bytes]:
+def _blocks(
+    handle: int, name: str, silences_s: tuple[float, float], limit_s: float
+) -> Iterator[bytes]:
+    silence_s, pause_s = silences_s
     is_pipe = not stat.S_ISREG(os.fstat(handle).st_mode) and not os.isatty(handle)
     until_s = time.monotonic() + limit_s
     while True:
@@ -99,6 +112,7 @@ def _blocks(handle: int, name: str, silence_s: float, limit_s: float) -> Iterato
             raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
         if not block:
             return
+        silence_s = pause_s
         yield block
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tfdyno.core.codec import from_builtins, to_json, write_atomic
 from tfdyno.core.errors import UsageError
 from tfdyno.core.machine_facts import MachineFacts
+from tfdyno.probe.near import no_such
 from tfdyno.probe.redact import Identity, redact_facts
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def save_environment(path: Path, facts: MachineFacts, identity: Identity) -> Non
 
 def _json_of(path: Path) -> object:
     try:
+        if not path.exists():
+            raise no_such(path, what="machine file")
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
             raise _wrong(path, "it is no regular file")
@@ -89,6 +92,8 @@ def _json_of(path: Path) -> object:
         raise _wrong(path, why) from None
     if not text.strip():
         raise _wrong(path, "it is empty")
+    if "\0" in text:
+        raise _wrong(path, "it is no text")
     try:
         raw: object = json.loads(
             text, parse_constant=_refuse, parse_int=_whole, parse_float=_finite

@@ -65,7 +65,8 @@ _GPU = re.compile(rf"\b(GPU-|MIG-|MIG-GPU-)?({_UUID})(/\d+/\d+)?")
 _SHORT_GPU = re.compile(r"\b(GPU|MIG)-([0-9a-fA-F]{4,})\b")
 _ADDRESS = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w]|\.\d)(:\d+)?")
 _VERSION_BEFORE = re.compile(
-    r"(?:[=<>~!]=|[<>]|\bversion[\"']?\s*[:=]?\s*[\"']?v?|-cu\d+[ (]+|\binstalled |\bcudnn[ :=]+)$",
+    r"(?:[=<>~!]=|[<>]|\bversion[\"']?\s*[:=]?\s*[\"']?v?|-cu\d+[ (]+"
+    r"|\.so(?:\.\d+)*:? |\binstalled |\bcudnn[ :=]+)$",
     re.IGNORECASE,
 )
 _ADDRESS_6 = re.compile(

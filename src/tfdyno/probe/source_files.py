@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.probe.near import no_such
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +59,8 @@ def find(path: Path, progress: Callable[[int], None] | None = None) -> SourceFil
     """
     try:
         mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise no_such(path, what="file or folder") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", "") or str(error)
         raise UsageError(

@@ -60,6 +60,8 @@ class LogRule:
     """Lower-case texts of which none may stand anywhere in the log."""
     when: dict[str, str] = field(default_factory=dict)
     """Conditions on the values of the machine, as in ``Step``."""
+    alone: bool = False
+    """A topic, for a person's few sentences: counts only where no other rule speaks."""
     example: str
     """A line that this rule finds; a test checks it."""
     near_miss: str
@@ -154,6 +156,7 @@ def _words(table: dict[str, str] | None) -> Words | None:
     return Words(**table) if table else None
 
 
+@functools.cache
 def cause(identifier: str) -> Cause:
     """The cause of an id such as ``drv.too_old``; only its own table is read.
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tfdyno.rules.causes import Cause, LogRule
-from tfdyno.rules.log_reader import Line, Reader, Slot
+from tfdyno.rules.log_reader import Reader
+from tfdyno.rules.log_slot import Line, Slot
 from tfdyno.rules.log_text import blocks
 from tfdyno.rules.watch import WATCHES, Watch
 
@@ -15,6 +16,8 @@ __all__ = ["KEPT", "Line", "LogFacts", "RuleHits", "scan"]
 
 KEPT = 20
 """Lines kept per rule; the rest is counted."""
+FEW_LINES = 10
+"""So long is what a person tells; in a longer log a topic proves nothing and is not looked for."""
 _ERROR_WATCHES = (
     Watch(name="error", needle="error", match=r"^[\w.]*(?:Error|Exception)\b.*\w", cap=12),
     Watch(name="error", needle="error", match=r"\berror\b", cap=12),
@@ -75,8 +78,12 @@ def scan(
     told = [(w, _slot(w.needle, w.match, w.cap, counted=w.counted)) for w in watches]
     errors = [_slot(watch.needle, watch.match, watch.cap) for watch in _ERROR_WATCHES]
     texts = {text: _slot(text, "", 1) for _, rule, _ in rules for text in rule.also + rule.unless}
-    reader = Reader([*(s for *_, s in rules), *(s for _, s in told), *errors, *texts.values()])
+    lines = (slot for _, rule, slot in rules if not rule.alone)
+    reader = Reader([*lines, *(s for _, s in told), *errors, *texts.values()])
+    topics = Reader([slot for _, rule, slot in rules if rule.alone])
     for block in blocks(chunks):
+        if not reader.byte_count and block.count(b"\n") <= FEW_LINES:
+            topics.read(block)
         reader.read(block)
         also(block)
     return LogFacts(

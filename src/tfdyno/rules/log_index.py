@@ -1,9 +1,10 @@
-"""Which lines of a block can hold which needle: found without a look at most lines.
+r"""Which lines of a block can hold which needle: found without a look at most lines.
 
 A line's *shape* is what is left of it without ``a``-``f``, digits, spaces and punctuation: time
 stamps, addresses, numbers and quotes do not change it, so that a long log has few shapes. Needles
 are looked for in shapes that were not met before; only lines with a promising shape are read. Lines
-that are like no other do not come here: see ``log_unlike``.
+that are like no other do not come here: see ``log_unlike``. A needle whose letters JSON escaped
+(``\u663e``) is not found.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ class ShapeIndex:
             shapes: Of each line; empty for a line that is not to be read.
             block: Those lines.
         """
+        if self._held_bytes > REMEMBERED_BYTES:
+            self._forget()
         fresh = self.fresh(shapes)
         across = self._learn(shapes, fresh) if fresh else {}
         if self._bare:
@@ -165,13 +168,18 @@ class ShapeIndex:
                     counts[counter] += number
         return counts
 
+    def _forget(self) -> None:
+        for held in (self._cold, self._hot, self._counted, self._looks):
+            held.clear()
+        self._cold.add(b"")
+        self._held_bytes = 0
+
     def _learn(self, shapes: Sequence[bytes], fresh: set[bytes]) -> dict[int, set[int]]:
-        """Sort fresh shapes into hot and cold; returns needles that go across a line's end."""
-        if self._held_bytes > REMEMBERED_BYTES:
-            for held in (self._cold, self._hot, self._counted, self._looks):
-                held.clear()
-            self._cold.add(b"")
-            self._held_bytes = 0
+        """Sort fresh shapes into hot and cold; returns needles that go across a line's end.
+
+        Between two lines of known shapes none is looked for: a wrapped message that comes again is
+        found once and not counted.
+        """
         inside: dict[bytes, set[int]] = defaultdict(set)
         across: dict[int, set[int]] = defaultdict(set)
         one_of_each: dict[bytes, int] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.finding import Evidence, Verdict
 from tfdyno.rules.condition import holds
-from tfdyno.rules.log import Line, LogFacts, RuleHits
+from tfdyno.rules.log import FEW_LINES, Line, LogFacts, RuleHits
 from tfdyno.rules.match import ORDER, Match
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ EVIDENCE_LINES = 3
 def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
     """The matches that the log alone gives, one per cause, in the order of the rules."""
     by_cause: dict[str, list[RuleHits]] = {}
+    topics: dict[str, list[RuleHits]] = {}
     for hits in log.hits:
         rule = hits.rule
         if rule.also and not log.seen.intersection(rule.also):
@@ -29,7 +30,9 @@ def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
         if lines:
             share = hits.count - len(hits.lines) if len(lines) == len(hits.lines) else 0
             kept = RuleHits(cause=hits.cause, rule=rule, lines=lines, count=len(lines) + share)
-            by_cause.setdefault(hits.cause, []).append(kept)
+            (topics if rule.alone else by_cause).setdefault(hits.cause, []).append(kept)
+    if log.line_count <= FEW_LINES and all(cause.startswith("sym.") for cause in by_cause):
+        by_cause = topics | by_cause
     return tuple(_match(cause, hits) for cause, hits in by_cause.items())
 
 

@@ -25,12 +25,14 @@ _PLAIN = {"n": "\n", "r": "\n", "t": " "}
 _QUOTING = re.compile(r"^(?:[>#]\s?)+(?=\S)")
 _FRESH_LINE = re.compile(
     r"\s*(?:\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|[IWEF]\d{4} |[IWEF] \S+\.(?:cc|cpp|h):\d|Traceback "
-    r'|File "|\w+(?:Error|Exception|Warning)\b|ERROR|WARNING|INFO)'
+    r'|File "|\{"|\w+(?:Error|Exception|Warning)\b|ERROR|WARNING|INFO)'
 )
 _SAME_START = 12
 """Neighbours that begin with the same characters are two lines of one kind."""
 _WRAP_CHARACTERS = 50
 """A shorter line was not wrapped by a terminal."""
+REACH_LINES = 3
+"""A paragraph of what a terminal parted goes so many lines back and forth from a line."""
 _PARAGRAPH_LINES = 64
 """So far back from the end of a block an end of what a terminal wrapped is looked for."""
 
@@ -87,10 +89,12 @@ def paragraph(lines: list[bytes], index: int) -> tuple[str, ...]:
     Empty where the line looks whole.
     """
     first = index
-    while first > max(0, index - 3) and _was_wrapped(lines[first - 1], lines[first]):
+    while first > max(0, index - REACH_LINES) and _was_wrapped(lines[first - 1], lines[first]):
         first -= 1
     last = index
-    while last < min(len(lines) - 1, index + 3) and _was_wrapped(lines[last], lines[last + 1]):
+    while last < min(len(lines) - 1, index + REACH_LINES) and _was_wrapped(
+        lines[last], lines[last + 1]
+    ):
         last += 1
     if first == last:
         return ()
@@ -148,9 +152,9 @@ def _end_of_lines(data: bytes) -> int:
     following = len(data)
     end = last = data.rfind(b"\n") + 1
     for _ in range(_PARAGRAPH_LINES):
-        start = data.rfind(b"\n", 0, max(0, end - 1)) + 1
-        if not start:
+        if not end:
             break
+        start = data.rfind(b"\n", 0, end - 1) + 1
         if end < following and not _was_wrapped(data[start : end - 1], data[end:following]):
             return end
         end, following = start, end

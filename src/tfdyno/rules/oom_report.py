@@ -1,82 +1,16 @@
 """Read what TensorFlow and XLA print when memory runs out, in memory that does not grow.
 
-Formats: the dump of ``BFCAllocator`` from TensorFlow 0.12 to 2.21, the list that
-``report_tensor_allocations_upon_oom`` adds, XLA's ``BufferAssignment`` report on a GPU and its
-``Largest program allocations`` on a TPU.
+What their lines look like is in ``oom_lines``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from tfdyno.core.oom import LiveBuffer, OomReport
+from tfdyno.rules import oom_lines as printed
 from tfdyno.rules.log_text import blocks, lines_with, readable
 from tfdyno.rules.oom_draft import Draft, count, printed_bytes, whole
-
-_MARKERS = (
-    b"bfc_allocator",
-    b"MaxInUse",
-    b"OOM when",
-    b"ut of memory",
-    b"BufferAssignment",
-    b"Peak buffers",
-    b"Chunks of size",
-    b"Largest program allocations",
-    b"Current usage from device",
-)
-_STATS = {
-    "Limit": "limit_bytes",
-    "InUse": "in_use_bytes",
-    "MaxInUse": "peak_bytes",
-    "NumAllocs": "allocation_count",
-    "MaxAllocSize": "largest_allocation_bytes",
-}
-_XLA_PARTS = {
-    "parameter": "parameter_bytes",
-    "maybe_live_out": "output_bytes",
-    "preallocated temp": "temporary_bytes",
-    "total": "program_bytes",
-}
-_BUFFER_LINES = {
-    "size": "size",
-    "operator": "operator",
-    "xla label": "label",
-    "shape": "shape",
-    "entry parameter subshape": "shape",
-}
-_ASKED = re.compile(
-    r"(?:Allocator \((?P<allocator>\w+)\) )?ran out of memory trying to allocate "
-    r"(?P<amount>[\d.]+\s?[KMGT]?i?B)(?:\s*\(rounded to (?P<exact>\d+)\))?"
-    r"(?:\s*requested by op (?P<op>[^\s\"]+))?",
-    re.IGNORECASE,
-)
-_TENSOR = re.compile(
-    r"OOM when allocating (?:temporary )?tensor (?:with|of) shape\s*\[(?P<shape>[^\]]*)\]"
-    r"(?: and type (?P<dtype>\w+))?(?: on (?P<device>\S+))?(?: by allocator (?P<allocator>\w+))?"
-)
-_OPERATION = re.compile(r"\[Op:(\w+)\]|\[\[\{\{node ([^}\s]+)\}\}\]\]|\[\[[Nn]ode:? ?([^\s=\[\]]+)")
-_CHUNK = re.compile(
-    r"\b(?P<state>Chunk|InUse|Free)\s+at (?:0x)?[0-9a-fA-F]+ (?:next \d+ )?of size (?P<size>\d+)"
-    r"(?: by op (?P<op>\S+) action_count \d+ step (?P<step>\d+))?"
-)
-_SUMMARY = re.compile(r"(\d+) Chunks of size (\d+) totalling")
-_STAT = re.compile(
-    r"(?:^|[\s|\]])(Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize):\s+([\d.]+(?:[KMGT]?i?B)?)\s*$"
-)
-_POOL = re.compile(
-    r"(?:Total (?:bytes|size) in pool|total_region_allocated_bytes_): ([\d.]+(?:[KMGT]?i?B)?)"
-)
-_REGION = re.compile(r"Next region of size (\d+)")
-_USAGE = re.compile(r"^\s*([\d.]+[KMGT]?i?B) from (\S.*)$")
-_XLA_ASKED = re.compile(r"ut of memory while trying to allocate ([\d.,]+) ?(bytes|[KMGT]i?B)")
-_HBM = re.compile(r"Used ([\d.]+[KMGT]) of ([\d.]+[KMGT]) hbm")
-_XLA_PART = re.compile(
-    r"\b(parameter|maybe_live_out|preallocated temp|total) allocation:\s+([\d.]+[KMGT]?i?B)"
-)
-_BUFFER = re.compile(
-    r"(?:^|\s|\d\\?\.\s)(Size|Operator|XLA [Ll]abel|Shape|Entry Parameter Subshape): (.+)$"
-)
 
 
 class OomReader:
@@ -91,7 +25,7 @@ class OomReader:
 
     def feed_block(self, block: bytes) -> None:
         """Read a block of whole lines; one without a word of memory costs next to nothing."""
-        if self._draft is None and not any(marker in block for marker in _MARKERS):
+        if self._draft is None and not any(marker in block for marker in printed.MARKERS):
             return
         words = _WORDS
         if (self._draft is None or not self._draft.opened) and not any(
@@ -136,7 +70,7 @@ class OomReader:
             self._kept = report
 
     def _asked(self, line: str) -> None:
-        found = _ASKED.search(line)
+        found = printed.ASKED.search(line)
         if found is None or "not a failure" in line or "with freed_by_count" in line:
             return
         # TensorFlow 0.x printed this line after the dump, later ones before it.
@@ -148,7 +82,7 @@ class OomReader:
             draft.texts.setdefault("operation", found["op"])
 
     def _tensor(self, line: str) -> None:
-        found = _TENSOR.search(line)
+        found = printed.TENSOR.search(line)
         if found is None:
             return
         draft = self._open()
@@ -160,7 +94,7 @@ class OomReader:
         self._operation(line)
 
     def _operation(self, line: str) -> None:
-        found = _OPERATION.search(line)
+        found = printed.OPERATION.search(line)
         if found and self._draft is not None and self._draft.shape:
             name = next(one for one in found.groups() if one)
             self._draft.texts.setdefault("operation", name)
@@ -172,7 +106,7 @@ class OomReader:
             draft.texts.setdefault("allocator", name.strip())
 
     def _chunk(self, line: str) -> None:
-        found = _CHUNK.search(line)
+        found = printed.CHUNK.search(line)
         if found is None or self._draft is None:
             return
         size = whole(found["size"])
@@ -182,46 +116,46 @@ class OomReader:
             self._draft.buffer(LiveBuffer(size_bytes=size, name=found["op"], step=step))
 
     def _summary(self, line: str) -> None:
-        found = _SUMMARY.search(line)
+        found = printed.SUMMARY.search(line)
         if found:
             count(self._open().told_chunks, whole(found[2]), whole(found[1]))
 
     def _region(self, line: str) -> None:
-        found = _REGION.search(line)
+        found = printed.REGION.search(line)
         if found:
             numbers = self._open().numbers
             numbers["pool_bytes"] = numbers.get("pool_bytes", 0) + whole(found[1])
 
     def _pool(self, line: str) -> None:
-        found = _POOL.search(line)
+        found = printed.POOL.search(line)
         if found:
             self._open().tell("pool_bytes", found[1])
 
     def _stat(self, line: str) -> None:
-        found = _STAT.search(line)
+        found = printed.STAT.search(line)
         if found is None:
             return
         if found[1] == "Limit":
             self._begin()
         draft = self._open()
-        draft.tell(_STATS[found[1]], found[2])
+        draft.tell(printed.STATS[found[1]], found[2])
         draft.is_complete = draft.is_complete or found[1] == "MaxAllocSize"
 
     def _usage(self, line: str) -> None:
-        found = _USAGE.match(line)
+        found = printed.USAGE.match(line)
         if found and self._draft is not None:
             size, _ = printed_bytes(found[1])
             self._draft.buffer(LiveBuffer(size_bytes=size, name=found[2].strip()))
 
     def _xla_asked(self, line: str) -> None:
-        found = _XLA_ASKED.search(line)
+        found = printed.XLA_ASKED.search(line)
         if found:
             draft = self._begin()
             draft.tell("requested_bytes", found[1] + ("" if found[2] == "bytes" else found[2]))
             draft.texts.setdefault("device", "gpu:")
 
     def _hbm(self, line: str) -> None:
-        found = _HBM.search(line)
+        found = printed.HBM.search(line)
         if found:
             draft = self._begin()
             draft.texts.setdefault("allocator", "hbm")
@@ -229,15 +163,15 @@ class OomReader:
             draft.tell("limit_bytes", found[2])
 
     def _xla_part(self, line: str) -> None:
-        found = _XLA_PART.search(line)
+        found = printed.XLA_PART.search(line)
         if found and self._draft is not None:
-            self._draft.tell(_XLA_PARTS[found[1]], found[2])
+            self._draft.tell(printed.XLA_PARTS[found[1]], found[2])
 
     def _buffer_line(self, line: str) -> None:
-        found = _BUFFER.search(line)
+        found = printed.BUFFER.search(line)
         if found is None or self._draft is None:
             return
-        name = _BUFFER_LINES[found[1].lower()]
+        name = printed.BUFFER_LINES[found[1].lower()]
         if name == "size" or self._draft.opened is None:
             self._draft.close_buffer()
             self._draft.opened = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfdyno.core.machine_facts import MachineFacts
     from tfdyno.core.software import Knowledge
     from tfdyno.rules.log import LogFacts
-    from tfdyno.rules.log_reader import Line
+    from tfdyno.rules.log_slot import Line
 
 NO_DEVICE = "sym.no_device"
 DLOPEN = "sym.dlopen_failed"

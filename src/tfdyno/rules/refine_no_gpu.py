@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tfdyno.rules.match import Match
 
 NO_GPU = "sym.no_gpu"
+_NO_REASON = ("sym.", "harmless.", "gpu.arch_jit")
+"""What does not empty the list: a card that compiles at first use is listed."""
 _ENGINES = {"docker", "podman", "kubernetes"}
 _OLDEST_CARD = "7.0"
 """Below this a card without code in the wheel is too old for it."""
@@ -29,7 +31,7 @@ def refine_no_gpu(
 ) -> tuple[Match, ...]:
     """Replace an empty GPU list by the cause that the machine makes likely; runs last."""
     del log
-    if any(not one.cause.startswith(("sym.", "harmless.")) for one in matches):
+    if any(not one.cause.startswith(_NO_REASON) for one in matches):
         return matches
     known = values(facts, knowledge)
     cause, verdict = next(_reasons(known))

@@ -28,6 +28,8 @@ _LINUX = re.compile(
 _CONTAINERS = ("kaggle", "colab", "kube", "podman", "docker", "container")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 _COUNT = re.compile(r"(?:^|\s)(?:(\d+)\s*[x×]\s+|(\d+) gpus?\b|[x×]\s?(\d+)$)", re.IGNORECASE)
+_MEMORY = re.compile(r"[\s,(]*\b\d+(?:\.\d+)?\s?gi?b\b\)?", re.IGNORECASE)
+"""Memory told with the name of a card."""
 _NO_NAME = {"", "present", "yes", "unknown", "none", "no", "gpu", "nvidia"}
 
 
@@ -187,6 +189,8 @@ def _gpus(
 
 def _card(name: str, capability: str, capability_of: CapabilityOf | None) -> GpuFacts:
     slug, known = capability_of(name) if capability_of and name else ("", "")
+    if capability_of and name and not slug:
+        slug, known = capability_of(_MEMORY.sub("", name))
     told = re.search(r"(?:compute )?capability (\d+\.\d)|\((\d+\.\d)\)", name)
     said = next(filter(None, told.groups()), "") if told else ""
     return GpuFacts(

@@ -74,6 +74,8 @@ def _of_software(facts: MachineFacts) -> dict[str, str]:
         "driver": facts.driver.version or facts.driver.library_version,
         "driver_cuda": facts.driver.cuda,
         "visible_devices": facts.environment.get("CUDA_VISIBLE_DEVICES", ""),
+        "keras_backend": facts.environment.get("KERAS_BACKEND", ""),
+        "legacy_keras": facts.environment.get("TF_USE_LEGACY_KERAS", ""),
         "build_cuda": build.cuda if build else "",
         "build_cudnn": build.cudnn if build else "",
     }

@@ -92,7 +92,7 @@ def user_code(what: str) -> Iterator[None]:
 def _remedy(error: BaseException) -> str:
     """What to do where the code relies on a GPU that is hidden from it."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.line or "" for frame in frames if _is_own(frame.filename)]
+    lines = [frame.line or "" for frame in frames if is_own(frame.filename)]
     if lines and "gpu" in lines[-1].lower():
         return "no GPU is shown to the code here: let it go on without one, as in 'if gpus:'"
     return ""
@@ -111,11 +111,11 @@ def first_line(error: BaseException, limit: int = 300) -> str:
 def place(error: BaseException) -> str:
     """``file, line N`` of the innermost line of the user's own code, empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_own(frame.filename)]
+    own = [frame for frame in frames if is_own(frame.filename)]
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
 
 
-def _is_own(filename: str) -> bool:
+def is_own(filename: str) -> bool:
     parts = Path(filename).parts
     library = any(name in parts for name in INSTALLED) or filename.startswith("<")
     standard = filename.startswith(str(Path(traceback.__file__).parent))

@@ -35,6 +35,15 @@ _SLOW_START = (
 )
 
 
+MOST_SHOWN = 60
+"""Characters of the names of cards."""
+LEGEND = (
+    "✓ machine code for every kernel   ~ the driver compiles some at first use\n"
+    "✗ no code that the card accepts   ✗* its CUDA libraries are older than the card\n"
+    "? not examined.   Official Linux wheels, taken apart."
+)
+
+
 def can_run_text(gpu: Gpu, found: WheelSupport, *, width: int = WIDTH, colour: bool = False) -> str:
     """One pair: the answer, what is in the wheel, what else is needed."""
     verdict = "fails" if found.has_old_libraries else found.verdict
@@ -59,6 +68,8 @@ def matrix_text(
     releases: Sequence[str],
     rows: Sequence[tuple[str, Sequence[str], Sequence[str]]],
     *,
+    without: Sequence[str] = (),
+    merge: bool = False,
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
@@ -67,22 +78,41 @@ def matrix_text(
     Args:
         releases: TensorFlow releases, oldest first.
         rows: Compute capability, names of cards, verdicts.
+        without: Cards and boards that no wheel runs on.
+        merge: Whether releases with the same verdicts throughout share a column.
         width: Columns of the screen.
         colour: Whether to paint the marks.
     """
+    columns = _merged(releases, rows) if merge else [(one, n) for n, one in enumerate(releases)]
     cells = [
-        [capability, *(_mark(one, colour) for one in verdicts), shorten(", ".join(names), 44)]
+        [capability, *(_mark(verdicts[n], colour) for _, n in columns), _names(names)]
         for capability, names, verdicts in rows
     ]
-    shown = table(
-        ["GPU", *releases, "such as"], cells, width=width, elastic=len(releases) + 1, colour=colour
-    )
-    legend = (
-        "✓ machine code for every kernel   ~ the driver compiles some at first use\n"
-        "✗ no code that the card accepts   ✗* its CUDA libraries are older than the card\n"
-        "? not examined.   Official Linux wheels, taken apart."
-    )
-    return f"{shown}\n\n{legend}"
+    head = ["GPU", *(name for name, _ in columns), "such as"]
+    parts = [table(head, cells, width=width, elastic=len(head) - 1, colour=colour), LEGEND]
+    if without:
+        said = f"No CUDA wheel for their processors: {', '.join(without)}."
+        parts.insert(1, wrapped(said, width=width))
+    return "\n\n".join(parts)
+
+
+def _names(names: Sequence[str]) -> str:
+    return shorten(", ".join(names), MOST_SHOWN)
+
+
+def _merged(
+    releases: Sequence[str], rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
+) -> list[tuple[str, int]]:
+    """Name of each column and the number of the release that it stands for."""
+    groups: list[list[int]] = []
+    for n in range(len(releases)):
+        is_same = groups and all(one[2][n] == one[2][groups[-1][0]] for one in rows)
+        if is_same:
+            groups[-1].append(n)
+        else:
+            groups.append([n])
+    return [("–".join(dict.fromkeys((releases[one[0]], releases[one[-1]]))), one[0])
+            for one in groups]  # fmt: skip
 
 
 def _mark(verdict: str, colour: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tfdyno.view.doctor_words import Language, counted, word
@@ -11,11 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.finding import Diagnosis, Evidence, Finding, FixStep
-    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.machine_facts import LibraryFacts, MachineFacts
 
 MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓"}
 STYLES = {"error": "red", "warning": "yellow", "note": "dim", "fine": "green"}
-MOST_EVIDENCE = 4
+MOST_EVIDENCE = 3
+MOST_QUOTED = 240
+ALIKE = 60
+"""Characters at the end of two lines that say that they tell the same."""
+_PREFIX = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d[ T][\d:.,]+:? )?(?:[IWEF](?:\d{4} [\d:.]+ +\d+)? ?)[\w./-]+:\d+\] "
+)
 MOST_KINDS = 5
 COLUMN = 12
 """Where the text behind a label begins."""
@@ -35,7 +42,8 @@ def doctor_text(
 
     Args:
         diagnosis: What was found.
-        exit_code: What the command will return, told at the end.
+        exit_code: What the command will return, told at the end; 1 without a finding of
+            severity error means that the first note tells what failed.
         from_log: Whether a log was explained, not this machine examined.
         show_ignored: Give each harmless message its reason.
         language: Of the labels; the findings bring their own words.
@@ -44,6 +52,10 @@ def doctor_text(
     """
     lay = _Layout(language, width, colour)
     parts = [lay.finding(one, first=one is diagnosis.findings[0]) for one in diagnosis.findings]
+    notes = diagnosis.notes
+    if exit_code and not any(one.severity == "error" for one in diagnosis.findings):
+        # What failed has no cause that is known: it is the answer, and not one note of several.
+        parts, notes = [lay.headline(notes[0], "error"), *parts], notes[1:]
     if not parts:
         parts = [lay.headline(_nothing(diagnosis, from_log, language), "fine")]
     unknown = "notes" if from_log else "not run"
@@ -51,7 +63,7 @@ def doctor_text(
         *lay.several("memory", diagnosis.memory),
         lay.block("fine", " · ".join(diagnosis.fine)),
         _ignored(diagnosis.ignored, lay, show_ignored),
-        *lay.several(unknown, diagnosis.notes),
+        *lay.several(unknown, notes),
     ]
     parts += ["\n".join(filter(None, rest)), _total(diagnosis.findings, exit_code, language)]
     return "\n\n".join(filter(None, parts))
@@ -85,12 +97,15 @@ class _Layout:
         return "\n".join(filter(None, lines))
 
     def evidence(self, seen: Sequence[Evidence]) -> list[str]:
-        shown = [
-            self.block("because" if index == 0 else "", f"{one.source}: {_quoted(one.text)}")
-            for index, one in enumerate(seen[:MOST_EVIDENCE])
-        ]
-        left = len(seen) - MOST_EVIDENCE
-        return [*shown, self.block("", f"+{left}")] if left > 0 else shown
+        """What proves it; of lines that end alike, as one error passed on, only the first."""
+        told: dict[str, str] = {}
+        for one in seen:
+            text = _quoted(one.text)
+            told.setdefault(text[-ALIKE:], f"{one.source}: {text}")
+        shown = list(told.values())[:MOST_EVIDENCE]
+        lines = self.several("because", shown)
+        left = len(told) - len(shown)
+        return [*lines, self.block("", f"+{left}")] if left > 0 else lines
 
     def steps(self, fix: Sequence[FixStep]) -> list[str]:
         lines = []
@@ -112,7 +127,7 @@ class _Layout:
         if text:
             lines.append(wrapped(text, width=self.width, first=head, rest=" " * COLUMN))
         if command:
-            lead = " " * COLUMN if text else head
+            lead = head if key and not text else " " * (COLUMN + 2)
             lines.append(lead + paint(command, "cyan", colour=self.colour))
         return "\n".join(lines)
 
@@ -160,8 +175,16 @@ def _machine(facts: MachineFacts) -> list[tuple[str, str]]:
         ("packages", packages or f"TensorFlow {facts.tensorflow}"),
         ("driver", " ".join(filter(None, (facts.driver.version, facts.driver.cuda)))),
         ("GPUs", cards or ", ".join(facts.pci_gpus or ())),
-        ("libraries", ", ".join(f"{o.soname} {o.version or o.error}" for o in facts.libraries)),
+        ("libraries", ", ".join(map(_library, facts.libraries))),
     ]
+
+
+def _library(one: LibraryFacts) -> str:
+    """``libcudnn.so.9 9.5.1``, or what keeps it from being loaded."""
+    if not one.error:
+        return f"{one.soname} {one.version or 'found'}"
+    is_absent = "No such file" in one.error
+    return f"{one.soname} {'missing' if is_absent else f'({one.error})'}"
 
 
 def _nothing(diagnosis: Diagnosis, from_log: bool, language: Language) -> str:
@@ -175,7 +198,7 @@ def _ignored(ignored: Sequence[Finding], lay: _Layout, show: bool) -> str:
         return ""
     total = sum(one.count for one in ignored)
     if show:
-        head = f"{total}"
+        head = word("harmless count", lay.language, n=total)
         reasons = [lay.block("", f"{one.count} x {one.cause}: {one.why}") for one in ignored]
         return "\n".join([lay.block("ignored", head), *reasons])
     kinds = [f"{one.count} {one.cause.partition('.')[2]}" for one in ignored[:MOST_KINDS]]
@@ -185,7 +208,7 @@ def _ignored(ignored: Sequence[Finding], lay: _Layout, show: bool) -> str:
 
 
 def _total(findings: Sequence[Finding], exit_code: int, language: Language) -> str:
-    errors = sum(one.severity == "error" for one in findings)
+    errors = max(exit_code, sum(one.severity == "error" for one in findings))
     warnings = sum(one.severity == "warning" for one in findings)
     total = word(
         "total",
@@ -198,4 +221,6 @@ def _total(findings: Sequence[Finding], exit_code: int, language: Language) -> s
 
 
 def _quoted(text: str) -> str:
-    return shorten(" ".join(text.split()), 300)
+    """A line in one row, without the date and the place in TensorFlow's source before it."""
+    whole = " ".join(text.split())
+    return shorten(_PREFIX.sub("", whole, count=1) or whole, MOST_QUOTED)

@@ -26,6 +26,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "warnings": ("warnings", "警告"),
     "note": ("note", "提示"),
     "nothing wrong": ("Nothing is wrong here.", "没有发现问题。"),
+    "tensorflow fails": (
+        "TensorFlow does not run here: {error}",
+        "TensorFlow 在本机无法运行：{error}",
+    ),
     "nothing known": (
         "No cause that tfdyno knows is in this log.",
         "日志中没有 tfdyno 能识别的问题。",
@@ -35,6 +39,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "没有问题：日志中 tfdyno 能识别的消息均无害。",
     ),
     "harmless lines": ("{n} harmless: {kinds}", "{n} 条无害：{kinds}"),
+    "harmless count": ("{n} harmless", "{n} 条无害"),
     "show ignored": ("--show-ignored lists them", "加 --show-ignored 可逐条查看"),
     "times": ("{n} times", "{n} 次"),
     "plan": (
@@ -45,6 +50,30 @@ _WORDS: dict[str, tuple[str, str]] = {
     "total": ("{errors}, {warnings}", "{errors}，{warnings}"),
     "exit": ("exit {code}", "退出码 {code}"),
 }
+
+
+_REASONS = {
+    "macOS has no NVIDIA driver": "macOS 没有 NVIDIA 驱动",
+    "this Windows has no NVIDIA driver": "此 Windows 没有 NVIDIA 驱动",
+    "there is no NVIDIA device": "没有 NVIDIA 设备",
+    "this is a recorded machine": "这是一台被记录的机器",
+    "only Linux shows its devices as files": "只有 Linux 以文件形式显示设备",
+    "WSL shows cards as /dev/dxg only": "WSL 只以 /dev/dxg 显示显卡",
+    "this machine shows no PCI bus": "本机没有可读的 PCI 总线",
+    "there is no site-packages folder to read": "没有可读取的 site-packages 目录",
+    "TensorFlow is not installed for this Python": "此 Python 未安装 TensorFlow",
+    "the package 'packaging' is not installed": "未安装 packaging 包",
+    "XLA compiles for a GPU on Linux only": "XLA 只在 Linux 上为 GPU 编译",
+    "this TensorFlow is built without CUDA": "此 TensorFlow 不含 CUDA",
+    "because of --quick": "因为使用了 --quick",
+    "because TensorFlow is not installed": "因为未安装 TensorFlow",
+}
+"""Why a probe was not run, in Chinese; a failure's own words have no translation."""
+
+
+def reason(text: str, language: Language) -> str:
+    """Why something was not looked at; as it stands where there is no translation."""
+    return _REASONS.get(text, text) if language == "zh" else text
 
 
 def word(key: str, language: Language, **values: object) -> str:

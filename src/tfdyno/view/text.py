@@ -154,7 +154,7 @@ def pairs(entries: Sequence[tuple[str, str]], *, width: int = WIDTH, indent: int
 
 def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -> str:
     """A paragraph filled to ``width``; ``first`` and ``rest`` begin its lines."""
-    if shown_width(text) > len(text):
+    if shown_width(first + text) > len(first + text):
         return _wrapped_wide(text, width, first, rest)
     return textwrap.fill(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False,

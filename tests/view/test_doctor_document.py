@@ -1,0 +1,39 @@
+"""What ``doctor --json`` prints."""
+
+from __future__ import annotations
+
+import json
+
+from tests.rules.environment.machines import HEALTHY
+from tests.view.test_doctor_text import BOTH, DRIVER, NUMA
+
+from tfdyno.core.codec import from_builtins, to_json
+from tfdyno.core.finding import Diagnosis
+from tfdyno.core.machine_facts import MachineFacts
+from tfdyno.view.doctor_document import doctor_document
+
+
+def test_findings_come_root_first_and_harmless_ones_at_the_end() -> None:
+    found = doctor_document(BOTH, HEALTHY)["findings"]
+    assert [(one["cause"], one["harmless"]) for one in found] == [
+        (DRIVER.cause, False), (NUMA.cause, True),
+    ]  # fmt: skip
+
+
+def test_evidence_and_fix_are_sentences_and_steps_hold_the_parts() -> None:
+    first = doctor_document(BOTH, None)["findings"][0]
+    assert first["evidence"] == ["/proc/driver/nvidia/version: 450.80"]
+    assert first["fix"] == [
+        "Install a newer driver: sudo apt install nvidia-driver-570", "sudo reboot",
+    ]  # fmt: skip
+    assert first["steps"][1] == {"text": "", "command": "sudo reboot"}
+    assert (first["verdict"], first["severity"], first["count"]) == ("proven", "error", 1)
+
+
+def test_the_machine_comes_back_as_it_was() -> None:
+    document = json.loads(to_json(doctor_document(BOTH, HEALTHY)))
+    assert from_builtins(document["machine"], MachineFacts) == HEALTHY
+    assert document["notes"] == list(BOTH.notes)
+    assert doctor_document(Diagnosis(findings=()), None) == {
+        "findings": [], "memory": [], "fine": [], "notes": [], "machine": None,
+    }  # fmt: skip
