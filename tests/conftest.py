@@ -29,6 +29,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         base = base.parent  # the workers' common parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFDYNO_CACHE", str(base / "tfdyno-cache"))
+        patch.setenv("XDG_DATA_HOME", str(base / "data"))  # own prices, results, recalibration
         yield
 
 

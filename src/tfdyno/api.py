@@ -83,7 +83,8 @@ def trace(subject: Any, *, mode: Mode = "train", precision: str = "", **options:
     classes that the child cannot import need ``file.py:function`` instead.
 
     Args:
-        subject: ``train.py``, ``file.py:function``, ``keras:ResNet50``, a ``Workload`` or a model.
+        subject: ``train.py``, ``file.py:function``, ``keras:ResNet50``, ``task:lstm``, a
+            ``Workload`` or a model.
         mode: train or infer.
         precision: Keras policy to force; empty: the model's own.
         options: Fields of ``Workload``: ``input_shapes``, ``script_arguments``, ``python``, …

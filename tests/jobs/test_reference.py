@@ -18,6 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "kind"),
     [
         ("keras:ResNet50", "application"),
+        ("task:lstm", "task"),
         ("train.py", "script"),
         ("train.py:build", "function"),
         ("package.module:build", "function"),
@@ -44,6 +45,11 @@ def test_a_function_with_an_input_spec_is_a_step_function() -> None:
         ("resnet", "'resnet' names no workload; give script.py, file.py:function"),
         ("", "'' names no workload"),
         ("keras:", "'keras:' names no workload"),
+        ("task:", "'task:' names no workload"),
+        (
+            "task:resnet18",
+            "there is no standard task 'resnet18'; did you mean task:resnet18-cifar10?",
+        ),
         ("a b:c", "'a b:c' names no workload"),
     ],
 )

@@ -61,6 +61,26 @@ def test_progress_lines_reach_the_caller_in_order(modules: Path) -> None:
     assert said == ["building", "tracing"]
 
 
+def test_the_caller_learns_the_childs_process_before_it_works(modules: Path) -> None:
+    pids: list[int] = []
+    body = "return {'pid': os.getpid()}"
+    kid = write(modules, body)
+    result = run_child(kid, {"question": 1}, timeout_s=20, started=pids.append)
+    assert pids == [result["pid"]]
+
+
+def test_a_caller_that_fails_at_the_start_leaves_no_child(modules: Path) -> None:
+    pids: list[int] = []
+
+    def fail(pid: int) -> None:
+        pids.append(pid)
+        raise RuntimeError("no telemetry")
+
+    with pytest.raises(RuntimeError):
+        run_child(write(modules, "time.sleep(60)"), {"question": 1}, timeout_s=20, started=fail)
+    assert _is_gone(pids[0])
+
+
 def test_the_gpu_is_hidden_and_the_user_cannot_be_asked(modules: Path) -> None:
     body = (
         "return {'gpu': os.environ['CUDA_VISIBLE_DEVICES'], 'jax': os.environ['JAX_PLATFORMS'],"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -16,13 +15,13 @@ from tfdyno.cli.options import (
     Positive,
     Whole,
     Wholes,
+    check_writable,
     workload_from,
     workload_options,
 )
 from tfdyno.cli.progress import CLEAR, progress_line
 from tfdyno.core import settings
 from tfdyno.core.advice import Scenario
-from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tfdyno.jobs.advise import Outcome, Request
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
 def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
-    WORKLOAD is script.py, file.py:function, model.keras or keras:ResNet50. Arguments of a script
-    follow after --.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
+    task:bert-base. Arguments of a script follow after --.
     """
     from tfdyno.jobs.advise import advise as answer_of
     from tfdyno.jobs.advise import check
@@ -69,7 +68,7 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     request = _request(given)
     check(request)
     if html:
-        _check_writable(html)
+        check_writable(html)
     quiet, as_json = given["quiet"], given["as_json"]
     with progress_line(quiet=quiet, verbose=given["verbose"]) as progress:
         # On a terminal the quick answer stands while the compiler works; elsewhere only the last.
@@ -123,17 +122,6 @@ def _request(given: dict[str, Any]) -> Request:
         route=given["route"],
         fresh=given["fresh"],
     )
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse a report that could not be written, before minutes of work; raises ``UsageError``."""
-    folder = path.parent
-    if path.is_dir():
-        raise UsageError(f"cannot write {path}", why="it is a folder", remedy="name a file in it")
-    if not folder.is_dir():
-        raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise UsageError(f"cannot write {path}", why="permission denied")
 
 
 def _write_report(outcome: Outcome, path: Path) -> None:

@@ -34,8 +34,8 @@ def estimate(
 ) -> None:
     """Predict time and memory of a step on one GPU or many.
 
-    WORKLOAD is script.py, file.py:function, model.keras or keras:ResNet50. Arguments of a script
-    follow after --.
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
+    task:bert-base. Arguments of a script follow after --.
     """
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs.estimate import Question, check

@@ -46,6 +46,16 @@ COMMANDS = {
         summary="Predict time and memory of a step on one GPU or many.",
         section="Choose",
     ),
+    "bench": Entry(
+        module="tfdyno.cli.bench",
+        summary="Measure a training run fairly, or two recipes in turns.",
+        section="Measure",
+    ),
+    "compare": Entry(
+        module="tfdyno.cli.compare",
+        summary="Say which measurement is faster, how surely, and at what cost.",
+        section="Measure",
+    ),
     "gpus": Entry(
         module="tfdyno.cli.gpus",
         summary="Show, filter and compare the GPUs of the catalogue.",
@@ -146,16 +156,25 @@ def _invoke(words: list[str]) -> int:
     except click.ClickException as error:
         return _tell(error.format_message(), error, UsageError.exit_code)
     except TfdynoError as error:
-        return _tell(str(error), error, error.exit_code)
+        return _tell(" ".join([str(error), *_notes(error)]), error, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        return _tell("stopped by Ctrl-C; nothing was written.", error, INTERRUPTED)
+        return _tell(f"stopped by Ctrl-C; {_left(error)}", error, INTERRUPTED)
     except _Terminated as error:
-        return _tell("ended by SIGTERM; nothing was written.", error, TERMINATED)
+        return _tell(f"ended by SIGTERM; {_left(error)}", error, TERMINATED)
     except Exception as error:  # the last resort: a sentence instead of a traceback
         if _lost_output(error):
             raise
         return _tell(_defect_sentence(error), error, ToolError.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What a job added to an error on its way: what is kept of work that was stopped."""
+    return getattr(error, "__notes__", [])
+
+
+def _left(error: BaseException) -> str:
+    return " ".join(_notes(error)) or "nothing was written."
 
 
 def _warn(message: Warning | str, *_place: object, **_options: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,17 @@ class NewFile(click.ParamType[Path]):
             raise UsageError(f"{_option(param)} does not write to standard output",
                              remedy="name a file")  # fmt: skip
         return Path(text)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before minutes of work; raises ``UsageError``."""
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}", why="it is a folder", remedy="name a file in it")
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise UsageError(f"cannot write {path}", why="permission denied")
 
 
 def _option(param: click.Parameter | None) -> str:

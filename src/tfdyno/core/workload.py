@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Mode = Literal["train", "infer"]
-WorkloadKind = Literal["script", "function", "keras_file", "application", "step_function"]
+WorkloadKind = Literal["script", "function", "keras_file", "application", "task", "step_function"]
 TensorRole = Literal[
     "weight", "state", "optimizer", "input", "target", "sample_weight", "constant", "other"
 ]
@@ -18,7 +18,8 @@ class Workload:
     """A reference to a model and how it is run; the batch size is not part of it."""
 
     reference: str
-    """As typed: ``train.py``, ``file.py:function``, ``model.keras``, ``keras:ResNet50``."""
+    """As typed: ``train.py``, ``file.py:function``, ``model.keras``, ``keras:ResNet50``,
+    ``task:bert-base``."""
     kind: WorkloadKind
     mode: Mode = "train"
     precision: str = ""

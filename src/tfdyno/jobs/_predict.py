@@ -14,6 +14,8 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.hardware import VENDOR
 from tfdyno.core.program import Program
+from tfdyno.core.recalibration import Anchor, Recalibration
+from tfdyno.jobs._anchors import anchors_for, subject_of
 from tfdyno.jobs.trace import Traced, trace
 
 if TYPE_CHECKING:
@@ -42,18 +44,21 @@ class Predictor:
     """Programs compiled at a batch itself, by GPU family and batch: they settle whether it fits."""
     exact_time: bool = False
     """Whether the time is summed over the compiled kernels too."""
+    anchors: tuple[Anchor, ...] = ()
+    """What the user measured of this model: it moves the estimates."""
 
     def estimate(
         self, gpu: Gpu, *, replicas: int = 1, batch_size: int = 0, details: bool = False
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
         from tfdyno.model.estimate import estimate_step
+        from tfdyno.model.recalibration import recalibrated
 
         quick = self._quick(gpu)
         size = batch_size or self.batch_size
         compiled = self._compiled(gpu, size)
         settled = self.proven.get((family_name(gpu), size), compiled)
-        return estimate_step(
+        found = estimate_step(
             time_program=compiled if compiled and self.exact_time else quick,
             memory_program=settled or quick,
             trace=self.traced.trace,
@@ -70,6 +75,18 @@ class Predictor:
             details=details,
             limit_program=compiled if compiled and compiled.marker else quick,
         )
+        return recalibrated(found, self.recalibration(gpu, replicas=replicas))
+
+    def recalibration(self, gpu: Gpu, *, replicas: int = 1) -> Recalibration:
+        """What the user's own measurements say of this model on a card."""
+        from tfdyno.model.recalibration import recalibration
+
+        subject = subject_of(
+            self.traced.trace, precision=self.precision, execution=self.execution_for(replicas)
+        )
+        if subject is None or not self.anchors:
+            return Recalibration()
+        return recalibration(self.anchors, subject, gpu.slug)
 
     def program_for(self, gpu: Gpu) -> Program:
         """The compiled program that serves the card, else the quick one."""
@@ -125,7 +142,8 @@ def predictor_for(
         progress: Called with a line at every stage.
 
     Raises:
-        UsageError: A setting is wrong, or the workload cannot be traced.
+        UsageError: A setting is wrong, the workload cannot be traced, or the file of the user's
+            own measurements is damaged.
         ToolError: The trace failed.
     """
     check_batch(batch_size)
@@ -151,6 +169,7 @@ def predictor_for(
         precision=precision,
         execution=execution,
         link=link,
+        anchors=anchors_for(traced.trace),
     )
 
 
@@ -208,7 +227,8 @@ def _batch(asked: int, traced: Traced) -> tuple[int, str]:
     if asked:
         return asked, "as asked"
     if traced.trace.script_batch_size:
-        return traced.trace.script_batch_size, "the script's own"
+        owner = "task" if traced.trace.workload.kind == "task" else "script"
+        return traced.trace.script_batch_size, f"the {owner}'s own"
     if not traced.trace.marker:
         return traced.trace.batch_size, "the model's own"
     return assumed().default_batch_size, "assumed: Keras' default"

@@ -20,6 +20,7 @@ import tfdyno
 from tfdyno.core.errors import ToolError, UsageError
 
 Progress = Callable[[str], None]
+Started = Callable[[int], object]
 
 PROGRESS = "progress: "
 HIDE_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -28,6 +29,10 @@ OUTPUT_LINES = 40
 
 def silent(_message: str) -> None:
     """Report progress to nobody."""
+
+
+def nobody(_pid: int) -> None:
+    """Tell nobody that the child has started."""
 
 
 class ChildCrash(ToolError):  # noqa: N818  (it is what happened)
@@ -51,6 +56,7 @@ def run_child(
     doing: str = "",
     hide_gpu: bool = True,
     output: Progress = silent,
+    started: Started = nobody,
 ) -> dict[str, Any]:
     """Run ``python -m MODULE`` on one JSON request and return its JSON result.
 
@@ -67,6 +73,7 @@ def run_child(
         doing: What the child does, for messages: ``tracing train.py``.
         hide_gpu: Whether the child sees no GPU and TensorFlow keeps silent.
         output: Called with every other line that the child prints.
+        started: Called with the identifier of the child's process before it gets the request.
 
     Raises:
         UsageError: The child says that the request is wrong.
@@ -79,6 +86,7 @@ def run_child(
         lines: deque[str] = deque(maxlen=OUTPUT_LINES)
         variables = {**(HIDE_GPU if hide_gpu else {}), **(env or {})}
         with _started(module, python or sys.executable, Path(folder), variables, task) as child:
+            started(child.pid)
             _send(child, {**request, "result": str(result)})
             code = _wait(child, lines, progress, output, timeout_s)
         if code is None:

@@ -15,6 +15,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._candidates import candidates_of, check_shares
 from tfdyno.jobs._compose import compose
 from tfdyno.jobs._exact import add_cached, add_compiled, families_of
@@ -232,5 +233,6 @@ def _outcome(
     advice = compose(drafts, predictor, run, market=market, gpus=gpus, tensorflow=release)
     best = advice.pick("balanced")
     program = predictor.program_for(gpus[best.candidate.gpu]) if best else predictor.traced.program
-    notes = (*_left_out(request.conditions.offers_file), *notes)
+    measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
+    notes = (*_left_out(request.conditions.offers_file), *notes, *notes_on(measured.items()))
     return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)

@@ -11,6 +11,7 @@ from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._exact import add_cached, add_compiled, verified_limit
 from tfdyno.jobs._predict import (
     Predictor,
@@ -96,7 +97,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         estimates=found,
         trace=predictor.traced.trace,
         batch_source=_source(question, predictor),
-        notes=(*notes, *_without_network(found)),
+        notes=(*notes, *_without_network(found), *_measured(question, predictor)),
     )
 
 
@@ -143,6 +144,13 @@ def _without_network(found: tuple[Estimate, ...]) -> tuple[str, ...]:
                 "is not in these numbers; name it with --link.",
             )
     return ()
+
+
+def _measured(question: Question, predictor: Predictor) -> tuple[str, ...]:
+    """A note where the user's own measurements moved the times."""
+    cards = {gpu.slug: predictor.recalibration(gpu, replicas=question.replicas[0])
+             for gpu in question.gpus}  # fmt: skip
+    return notes_on(cards.items())
 
 
 def _by_route(

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from tfdyno.catalog.tasks import find_task
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import Mode, Workload, WorkloadKind
 
-FORMS = "script.py, file.py:function, package.module:function, model.keras or keras:ResNet50"
+FORMS = (
+    "script.py, file.py:function, package.module:function, model.keras, keras:ResNet50 "
+    "or task:resnet18-cifar10"
+)
 
 
 def parse_reference(
@@ -58,6 +62,9 @@ def _kind(text: str) -> WorkloadKind:
     place, colon, name = text.partition(":")
     if place == "keras" and name:
         return "application"
+    if place == "task" and name:
+        find_task(name)
+        return "task"
     if place.endswith(".py"):
         _check_file(Path(place))
         return "function" if colon else "script"

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
 PACKAGE = Path(tfdyno.__file__).parent
-CODE = ("runtime/*.py", "core/program.py", "core/workload.py", "core/interval.py")
+CODE = (
+    "runtime/*.py",
+    "runtime/tasks/*.py",
+    "core/program.py",
+    "core/workload.py",
+    "core/interval.py",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +72,7 @@ def trace(
     """
     if batch_size is not None and (not math.isfinite(batch_size) or batch_size < 1):
         raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
-    python = _python(workload)
+    python = interpreter(workload)
     size = None if batch_size is None else int(batch_size)
     folder = default_cache().entry(
         "trace",
@@ -140,7 +146,7 @@ def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str,
     return result | run("bridge", trace=result["trace"])
 
 
-def _python(workload: Workload) -> str:
+def interpreter(workload: Workload) -> str:
     """The interpreter for the user's code: ``--python``, the active environment, or our own."""
     if workload.python:
         found = shutil.which(workload.python)
@@ -179,7 +185,7 @@ def _check_version(python: str) -> None:
 
 def _key(workload: Workload, batch_size: int | None, python: str) -> str:
     """Everything known before the trace that it depends on; files are checked by ``_current``."""
-    place = Path.cwd() if workload.kind != "application" else ""
+    place = Path.cwd() if workload.kind not in ("application", "task") else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
     parts = (workload, batch_size, python, place, *chosen, code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -104,7 +104,7 @@ def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
                 held.caught = Caught(model=self, data=_CAUGHT[name](bound))
             if held.caught:
                 raise _Reached
-            return _History(bound) if name == "fit" else [0.0, 0.0]
+            return History(bound) if name == "fit" else [0.0, 0.0]
 
         return caught
 
@@ -112,7 +112,7 @@ def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
         setattr(keras.Model, name, replacement(name))
     for name in ("save", "save_weights", "export"):
         setattr(keras.Model, name, _nothing)
-    keras.Model.evaluate = _evaluate
+    keras.Model.evaluate = evaluated
     return held
 
 
@@ -123,10 +123,11 @@ def _of_train_on_batch(bound: dict[str, Any]) -> DataSpec:
 _CAUGHT = {"fit": of_fit, "train_on_batch": _of_train_on_batch, "predict": of_fit}
 
 
-class _History:
+class History:
     """Stands for the result of an earlier ``fit``: every metric is zero in every epoch."""
 
     def __init__(self, bound: dict[str, Any]) -> None:
+        """Take the number of epochs from the bound arguments of ``fit``."""
         epochs = int(bound.get("epochs") or 1)
         self.history: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * epochs)
         self.epoch = list(range(epochs))
@@ -136,6 +137,7 @@ def _nothing(_self: Any, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
     """Untrained weights must not replace files of the user."""
 
 
-def _evaluate(self: Any, *_args: Any, **options: Any) -> Any:  # noqa: ANN401
+def evaluated(self: Any, *_args: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Stands for ``evaluate``: every metric is zero."""
     names = ["loss", *(name for name in self.metrics_names if name != "loss")]
     return dict.fromkeys(names, 0.0) if options.get("return_dict") else [0.0] * len(names)

@@ -116,6 +116,7 @@ def place(error: BaseException) -> str:
 
 
 def is_own(filename: str) -> bool:
+    """Whether a file is the user's: no installed package, no standard library, none of ours."""
     parts = Path(filename).parts
     library = any(name in parts for name in INSTALLED) or filename.startswith("<")
     standard = filename.startswith(str(Path(traceback.__file__).parent))

@@ -41,7 +41,7 @@ class _Step:
 
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     """Trace by the path that is asked for."""
-    workload = _workload(request["workload"])
+    workload = workload_of(request["workload"])
     try:
         if request["path"] == "tensorflow":
             from tfdyno.runtime.step_tensorflow import trace_tensorflow
@@ -171,7 +171,8 @@ def _bytecode(module: Any) -> bytes:  # noqa: ANN401
     return buffer.getvalue()
 
 
-def _workload(fields: dict[str, Any]) -> Workload:
+def workload_of(fields: dict[str, Any]) -> Workload:
+    """The workload of a request: JSON has lists where the noun has tuples."""
     return Workload(
         **{
             **fields,

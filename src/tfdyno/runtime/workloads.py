@@ -57,10 +57,10 @@ def load(workload: Workload) -> Subject:
     _compile_as_on_a_gpu()
     used = stand_in()
     strategies = [] if _is_distributed_loop(workload) else note_strategies()
-    with _forced_policy(workload.precision, notes):
+    with policy_held(workload.precision, notes):
         model, title, data = _LOADERS[workload.kind](workload)
         if workload.mode == "train" and not getattr(model, "compiled", False):
-            notes.append(_default_compile(model, named=workload.kind != "application"))
+            notes.append(default_compile(model, named=workload.kind != "application"))
     notes += [f"keras.datasets.{name} was not loaded: zeros stand for it." for name in used]
     notes += [*map(strategy_note, strategies[:1]), *_training_notes(model)]
     return Subject(
@@ -92,7 +92,12 @@ def _is_distributed_loop(workload: Workload) -> bool:
     return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))
 
 
-def _application(workload: Workload) -> tuple[Any, str, None]:
+def application(workload: Workload) -> tuple[Any, str, None]:
+    """A model of ``keras.applications`` by its name, with random weights.
+
+    Raises:
+        UsageError: There is no such model.
+    """
     import keras
 
     name = workload.reference.partition(":")[2]
@@ -110,6 +115,14 @@ def _application(workload: Workload) -> tuple[Any, str, None]:
     return model, name, None
 
 
+def _task(workload: Workload) -> tuple[Any, str, DataSpec]:
+    from tfdyno.runtime.tasks import model_and_spec
+
+    name = workload.reference.partition(":")[2]
+    model, spec = model_and_spec(name)
+    return model, name, spec
+
+
 def _is_architecture(name: str) -> bool:
     import keras
 
@@ -122,16 +135,16 @@ def _function(workload: Workload) -> tuple[Any, str, DataSpec | None]:
 
     place, name, *data_name = workload.reference.split(":")
     capture.hold_training(fit_number=0)
-    returned = _called(f"{place}:{name}")
+    returned = called(f"{place}:{name}")
     model, data = returned if isinstance(returned, tuple) else (returned, None)
     if data_name:
-        data = _called(f"{place}:{data_name[0]}")
+        data = called(f"{place}:{data_name[0]}")
 
     if not isinstance(model, keras.Model):
         what = f"{workload.reference} does not return a Keras model"
         remedy = "return a keras.Model, or (model, dataset)"
         raise UsageError(what, why=f"it returns a {type(model).__name__}", remedy=remedy)
-    return model, _title(model, name), None if data is None else of_dataset(data)
+    return model, title_of(model, name), None if data is None else of_dataset(data)
 
 
 def function_of(reference: str) -> Callable[..., Any]:
@@ -171,7 +184,8 @@ def _imported(place: str) -> ModuleType:
     return module
 
 
-def _called(reference: str) -> Any:  # noqa: ANN401
+def called(reference: str) -> Any:  # noqa: ANN401
+    """What the function that ``reference`` names returns; raises as ``function_of`` does."""
     function = function_of(reference)
     with user_code(reference):
         return function()
@@ -195,18 +209,19 @@ def _script(workload: Workload) -> tuple[Any, str, DataSpec]:
         fit_number=workload.fit_number,
         predict=workload.mode == "infer",
     )
-    return caught.model, _title(caught.model, Path(workload.reference).stem), caught.data
+    return caught.model, title_of(caught.model, Path(workload.reference).stem), caught.data
 
 
 _LOADERS = {
-    "application": _application,
+    "application": application,
     "function": _function,
     "keras_file": _keras_file,
     "script": _script,
+    "task": _task,
 }
 
 
-def _title(model: Any, fallback: str) -> str:  # noqa: ANN401
+def title_of(model: Any, fallback: str) -> str:  # noqa: ANN401
     """The model's own name, unless Keras invented it."""
     invented = model.name.rstrip("0123456789_") in ("functional", "sequential", "model", "")
     return fallback if invented else str(model.name)
@@ -232,7 +247,7 @@ def _compile_as_on_a_gpu() -> None:
     trainer.Trainer._resolve_auto_jit_compile = resolve
 
 
-def _default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
+def default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
     """Compile as most image classifiers are trained; returns what was assumed."""
     import keras
 
@@ -250,7 +265,7 @@ def _default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
 
 
 @contextlib.contextmanager
-def _forced_policy(precision: str, notes: list[str]) -> Iterator[None]:
+def policy_held(precision: str, notes: list[str]) -> Iterator[None]:
     """Set the dtype policy before the user's code and ignore what that code sets itself."""
     if not precision:
         yield

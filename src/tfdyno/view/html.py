@@ -9,11 +9,10 @@ from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.units import significant
 from tfdyno.view import amounts, basis, cards, palette, ranking, sections, sentences, svg, wording
 from tfdyno.view.cards import card_name
+from tfdyno.view.template import environment, script_safe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from jinja2 import Environment
 
     from tfdyno.core.advice import Advice, Candidate
     from tfdyno.core.hardware import Gpu
@@ -56,21 +55,7 @@ def render_report(
         "json": _json(advice),
         "setup": _setup(advice, trace, best),
     }
-    return _environment().get_template("report.html.j2").render(context)
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("tfdyno.view"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {"tied": wording.tied, "sentence": wording.sentence}
-    return environment
+    return environment().get_template("report.html.j2").render(context)
 
 
 def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, ...]:
@@ -148,8 +133,7 @@ def _json(advice: Advice) -> str:
         for p in advice.picks
     ]
     whole["estimates"] = estimates
-    text = to_json(_rounded(whole)).decode()
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return script_safe(to_json(_rounded(whole)).decode())
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)

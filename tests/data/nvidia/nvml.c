@@ -31,8 +31,19 @@ int nvmlDeviceGetTotalEccErrors(void *d, int kind, int counter, unsigned long lo
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *out) { *out = index_of(d) ? 0x1 : 0x44; return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, Process *out) {
   if (index_of(d)) { *n = 0; return 0; }
+  if (!out) { *n = 2; return 7; }
   *n = 2;
   out[0].pid = getpid(); out[0].used = 1073741824ULL;
   out[1].pid = 4194303; out[1].used = (unsigned long long)-1;
   return 0;
 }
+typedef struct { unsigned gpu, memory; } Utilisation;
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetUtilizationRates(void *d, Utilisation *out) { if (index_of(d)) return 3; out->gpu = 97; out->memory = 41; return 0; }
+int nvmlDeviceGetPowerUsage(void *d, unsigned *out) { *out = 612345; return 0; }
+int nvmlDeviceGetEnforcedPowerLimit(void *d, unsigned *out) { *out = 700000; return 0; }
+int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out) { *out = sensor ? 0 : 71; return 0; }
+int nvmlDeviceGetClockInfo(void *d, int kind, unsigned *out) { *out = kind == 0 ? 1755 : kind == 2 ? 2619 : 0; return 0; }
+int nvmlDeviceGetMaxClockInfo(void *d, int kind, unsigned *out) { *out = kind == 0 ? 1980 : 2619; return 0; }
+int nvmlDeviceGetEccMode(void *d, unsigned *now, unsigned *then) { *now = !index_of(d); *then = 1; return 0; }
+int nvmlInitWithFlags(unsigned flags) { return flags ? 2 : nvmlInit_v2(); }

@@ -1,0 +1,179 @@
+"""The proof of bench and compare as a Markdown page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tfdyno.core.measurement import Comparison, Measurement
+from tfdyno.core.units import format_bytes
+from tfdyno.view.bench_words import step_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+FALSE_ALARMS_RATIO = 1 / 40
+FOUND_RATIO = 19 / 20
+AGREEMENT_RATIO = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Two measurements of the workload."""
+
+    name: str
+    """Of their files."""
+    faster: bool
+    """Whether a slowdown ends between the two, instead of beginning."""
+    comparison: Comparison
+    doubts: tuple[str, ...]
+    """Kinds of instability that either of them reported."""
+
+    @property
+    def change_ratio(self) -> float:
+        """Distance of the ratio of throughputs from 1, up or down alike; 0: not comparable."""
+        ratio = self.comparison.ratio
+        return math.expm1(abs(math.log(ratio))) if ratio else 0.0
+
+    @property
+    def different(self) -> bool:
+        """Whether compare called them different."""
+        return self.comparison.verdict in {"faster", "slower"}
+
+    @property
+    def found(self) -> bool:
+        """Whether compare saw the slowdown, in its direction."""
+        return self.comparison.verdict == ("faster" if self.faster else "slower")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """All that was measured."""
+
+    slowdown_ratio: float
+    """Injected sleep over the step of the first bench."""
+    step_s: float
+    first: Measurement
+    turns: bool
+    """Whether A and B of ``same`` and ``slowed`` alternated."""
+    same: tuple[Pairing, ...]
+    repeated: tuple[Pairing, ...]
+    """Plain benches in a row."""
+    slowed: tuple[Pairing, ...]
+
+    @property
+    def false_alarms(self) -> int:
+        """A/A pairs that were called different."""
+        return sum(one.different for one in self.same)
+
+    @property
+    def found(self) -> int:
+        """Slowdowns that were seen."""
+        return sum(one.found for one in self.slowed)
+
+    @property
+    def agreeing(self) -> int:
+        """Benches in a row whose ratio is within 3 % of 1."""
+        return sum(one.comparison.ratio > 0 and one.change_ratio <= AGREEMENT_RATIO
+                   for one in self.repeated)  # fmt: skip
+
+    @property
+    def holds(self) -> bool:
+        """Whether alarms and slowdowns are as they should be; agreement depends on the machine."""
+        return (
+            self.false_alarms <= len(self.same) * FALSE_ALARMS_RATIO
+            and self.found >= len(self.slowed) * FOUND_RATIO
+            and all(one.comparison.ratio for one in (*self.same, *self.slowed))
+        )
+
+
+def page(proof: Proof) -> str:
+    """What was done, the counts, the distribution, and every pair, worst first."""
+    parts = [
+        "# Proof of bench and compare",
+        "Written by `scripts/prove_bench`. How the numbers are made: "
+        "[the protocol](explanation/bench-protocol.md).",
+        _setting(proof),
+        _counts(proof),
+    ]
+    if proof.same:
+        parts += ["## The same workload twice", _spread(proof.same), _table(proof.same)]
+    if proof.repeated and proof.turns:
+        parts += ["## Benches in a row", _spread(proof.repeated), _table(proof.repeated)]
+    if proof.slowed:
+        share = f"{100 * proof.slowdown_ratio:g} %"
+        parts += [f"## Slowed by {share}", _slowed(proof), _table(proof.slowed, aside=True)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _setting(proof: Proof) -> str:
+    place, protocol = proof.first.environment, proof.first.protocol
+    how = (
+        "A and B of each pair alternate, A B B A, and differ in their seed only"
+        if proof.turns
+        else "Every bench is compared with the one before it, so neighbours share one"
+    )
+    step, _ = step_words(proof.step_s, (proof.step_s, 2 * proof.step_s))
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {place.cpu_count} CPUs ({place.cpu}), "
+        f"{format_bytes(place.memory_bytes)}, {place.system}, TensorFlow {place.tensorflow}, Keras "
+        f"{place.keras}, tfdyno {place.tfdyno}. Workload: `tests/data/scripts/slowable.py`, batch "
+        f"{proof.first.task.batch_size}, {step} a step. Each bench: {protocol.least_runs} to "
+        f"{protocol.most_runs} fresh processes, at least {protocol.least_samples} steady samples "
+        f"in each. {how}."
+    )
+
+
+def _counts(proof: Proof) -> str:
+    same, slowed = len(proof.same), len(proof.slowed)
+    rows = ["| question | wanted | found |", "|---|---|---|"]
+    if same:
+        rows += [
+            f"| the same twice: called different | at most 1 in 40 | {proof.false_alarms} of "
+            f"{same} |"
+        ]
+    if proof.repeated:
+        rows.append(f"| benches in a row: within 3 % of each other | all | {proof.agreeing} of "
+                    f"{len(proof.repeated)} |")  # fmt: skip
+    if slowed:
+        rows.append(
+            f"| {100 * proof.slowdown_ratio:g} % of sleep in every step: found | at least 19 in "
+            f"20 | {proof.found} of {slowed} |"
+        )
+    return "\n".join(rows)
+
+
+def _spread(pairs: Sequence[Pairing]) -> str:
+    changes = sorted(one.change_ratio for one in pairs)
+    shares = ((0.5, "half"), (0.9, "nine in ten"), (1.0, "all"))
+    said = ", ".join(f"{words} within {100 * _at(changes, share):.2f} %" for share, words in shares)
+    return f"Of {len(pairs)} ratios, {said} of 1."
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)]
+
+
+def _slowed(proof: Proof) -> str:
+    ideal = 1.0 / (1.0 + proof.slowdown_ratio)
+    return (
+        f"The layer sleeps {1e3 * proof.slowdown_ratio * proof.step_s:.2f} ms a step. A ratio of "
+        f"{ideal:.3f} is right from plain to slow"
+        + ("." if proof.turns else f", {1 / ideal:.3f} from slow to plain.")
+    )
+
+
+def _table(pairs: Sequence[Pairing], *, aside: bool = False) -> str:
+    """Worst first: the largest ratio where there is none, the smallest where there is one."""
+    ordered = sorted(pairs, key=lambda one: one.change_ratio, reverse=not aside)
+    rows = [
+        f"| {one.name} | {one.comparison.ratio:.4f} | "
+        f"{one.comparison.interval[0]:.4f}–{one.comparison.interval[1]:.4f} | "
+        f"{one.comparison.verdict.replace('_', ' ')} | {', '.join(one.doubts) or '–'} |"
+        for one in ordered
+    ]
+    head = ["| benches | ratio | 99 % interval | verdict | doubts |", "|---|---:|---|---|---|"]
+    return "\n".join([*head, *rows])

@@ -1,0 +1,86 @@
+"""The standard tasks: what they are, and what each must have learned after a short training."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import as_file, files
+
+from tfdyno.core.codec import from_builtins, read_toml
+from tfdyno.core.errors import UsageError
+
+PREFIX = "task:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a training on small real data reaches when nothing is broken."""
+
+    metric: str
+    """As in the history of ``fit``: ``accuracy`` of the last epoch, ``val_accuracy``, ``loss``."""
+    value: float
+    """At least this, or at most for a loss."""
+    images: int
+    """For training; a quarter more for evaluation."""
+    batch_size: int
+    epochs: int
+    source: str
+    """What was reached when it was measured, and with which seeds and versions."""
+
+    def reached(self, history: dict[str, list[float]]) -> bool:
+        """Whether the last epoch of a history is as good as this."""
+        last = history[self.metric][-1]
+        return last <= self.value if self.metric.endswith("loss") else last >= self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardTask:
+    """A well-known model with its optimizer, input and loss."""
+
+    title: str
+    about: str
+    """One sentence: architecture, head, and what its input is."""
+    inputs: tuple[str, ...]
+    """``float32[224,224,3]`` of every input, without the batch."""
+    batch_size_gpu: int
+    batch_size_cpu: int
+    """Where the user names none."""
+    optimizer: str
+    """As Keras calls its class."""
+    rate: float
+    """Learning rate."""
+    rate_batch_size: int
+    """The batch that ``rate`` belongs to, in proportion to which it grows; 0: it never changes."""
+    parameter_count: int
+    """Weights and moving averages together."""
+    samples_per_epoch: int
+    """Of the data set that the model is known for; 0: none."""
+    source: str
+    """Of architecture, optimizer and numbers."""
+    goal: Goal
+
+
+@lru_cache(maxsize=1)
+def standard_tasks() -> dict[str, StandardTask]:
+    """Name to task, sorted; raises ``UsageError`` when the file is damaged."""
+    with as_file(files("tfdyno.catalog") / "data" / "tasks.toml") as path:
+        rows = read_toml(path)
+        return {
+            name: from_builtins(row, StandardTask, where=f"{path} [{name}]")
+            for name, row in rows.items()
+        }
+
+
+def find_task(name: str) -> StandardTask:
+    """The task with this name, with or without ``task:``.
+
+    Raises:
+        UsageError: There is none; the nearest name is told, or all of them.
+    """
+    known, plain = standard_tasks(), name.removeprefix(PREFIX)
+    if plain in known:
+        return known[plain]
+    near = difflib.get_close_matches(plain.lower(), known, n=1, cutoff=0.4)
+    remedy = f"did you mean {PREFIX}{near[0]}?" if near else f"known: {', '.join(known)}"
+    raise UsageError(f"there is no standard task {plain!r}", remedy=remedy)

@@ -1,0 +1,109 @@
+"""One run of a bench: a fresh child process, watched from outside, read into a ``BenchRun``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import ToolError
+from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
+from tfdyno.jobs._knowledge import capability_of
+from tfdyno.jobs._recipe_env import recipe_environment
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.trace import interpreter
+from tfdyno.probe.fingerprint import environment
+from tfdyno.probe.host import this_host
+from tfdyno.probe.telemetry import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
+
+CHILD = "tfdyno.runtime.bench"
+START_LIMIT_S = 3600.0
+"""For imports, the user's code up to ``fit`` and the first step, compiled."""
+EPOCHS_LIMIT_S = 30 * 24 * 3600.0
+"""Whole epochs take what they take; this only ends what hangs for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One run, with what was run and where."""
+
+    run: BenchRun
+    task: BenchTask
+    environment: Environment
+
+
+def measured(
+    workload: Workload,
+    recipe: Recipe,
+    protocol: Protocol,
+    *,
+    order: int,
+    doing: str,
+    progress: Callable[[str], None],
+) -> Measured:
+    """Run the workload once in a fresh process.
+
+    Args:
+        workload: What to run, with its real weights and data.
+        recipe: The settings, in force before TensorFlow starts.
+        protocol: How long, on which data.
+        order: Position among the runs of the session.
+        doing: ``run 2 of train.py``, for messages.
+        progress: Called with a line at every stage of the child.
+
+    Raises:
+        UsageError: The workload failed, or cannot take a setting.
+        ToolError: The child crashed, hung or ran out of memory.
+    """
+    variables = recipe_environment(recipe)
+    nouns = {"workload": workload, "recipe": recipe, "protocol": protocol}
+    request = {name: to_builtins(noun) for name, noun in nouns.items()}
+    if workload.kind == "task":
+        request["task"] = workload.reference.removeprefix("task:")
+    with Sampler(visible=variables.get("CUDA_VISIBLE_DEVICES")) as sampler:
+        outcome = run_child(
+            CHILD,
+            request,
+            progress=progress,
+            timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
+            python=interpreter(workload),
+            env=variables,
+            doing=doing,
+            hide_gpu=False,
+            started=sampler.watch,
+        )
+    run = _run(outcome, protocol, doing)
+    host = this_host()
+    return Measured(
+        run=replace(run, telemetry=sampler.telemetry(), order=order),
+        task=from_builtins(outcome["task"], BenchTask, where=f"the result of {doing}"),
+        environment=environment(
+            outcome["software"],
+            slug_of=lambda name: capability_of(name)[0],
+            host=replace(host, environment={**host.environment, **variables}),
+        ),
+    )
+
+
+def _run(outcome: Mapping[str, Any], protocol: Protocol, doing: str) -> BenchRun:
+    """The child's numbers, of which only possible ones pass."""
+    raw = dict(outcome["run"])
+    made_up = protocol.data.startswith("synthetic")
+    raw["metrics"] = {} if made_up else _finite(raw.get("metrics") or {})
+    run = from_builtins(raw, BenchRun, where=f"the result of {doing}")
+    if not run.steady_s or any(not 0 < sample < math.inf for sample in run.samples_s):
+        raise ToolError(f"{doing} measured no step", why="it ended too early",
+                        remedy="give it more data or more time with --seconds")  # fmt: skip
+    return run
+
+
+def _finite(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Metrics that are numbers: a loss of NaN is told in the task's notes, and JSON has none."""
+    return {name: value for name, value in metrics.items() if math.isfinite(value)}

@@ -1,0 +1,216 @@
+"""Which of two measurements is faster, how sure that is, or why they do not compare."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.core import recipe
+from tfdyno.core.measurement import Comparison, Verdict
+from tfdyno.core.units import format_bytes, format_si, significant
+from tfdyno.model.statistics import detrended, median, paired, welch
+from tfdyno.model.steady_part import is_steady, steady_part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.measurement import BenchRun, Measurement
+
+CONFIDENCE_RATIO = 0.99
+LEAST_EFFECT_RATIO = 0.01
+"""A smaller difference is none, however certain."""
+FEWEST_RUNS = 3
+_PROTOCOL_FIELDS = ("version", "data", "epochs", "target_metric", "target_value")
+_TASK_FIELDS = ("mode", "title", "parameter_count", "inputs", "loss", "data_set")
+_TASK_LEFT_OUT = ("notes", "reference")
+
+
+def compare(a: Measurement, b: Measurement) -> Comparison:
+    """Compare B with A by the throughput of their runs (samples/s over all replicas).
+
+    The interval is Student's t, at 99 %, on logarithms of the medians of the runs. Where both
+    shared a session and their runs alternated, it is the narrower of two at 99.5 % each, which
+    together err in at most 1 of 100 cases: that of the differences of pairs (the machine may have
+    changed anyhow between pairs), and that of all runs about one linear trend (more degrees of
+    freedom). Else it is Welch's. Runs of different sessions met the machine at different times, so
+    there it widens by how much a fixed computation of our own changed its speed between the two:
+
+        half width = t * standard error + |log(reference of B / reference of A)|
+
+    A verdict of faster or slower needs an interval without 1 and an effect of over 1 %.
+    """
+    differences = _differences(a, b)
+    obstacle = _obstacle(a, b)
+    if obstacle:
+        return Comparison(
+            verdict="not_comparable", ratio=0.0, interval=(0.0, 0.0), paired=False,
+            confidence_ratio=CONFIDENCE_RATIO, reason=obstacle, differences=differences,
+        )  # fmt: skip
+    pairs = _pairs(a, b)
+    moved = 0.0 if pairs else _machine_change(a, b)
+    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, moved)
+    ratio, interval = math.exp(log_ratio), (math.exp(log_ratio - half), math.exp(log_ratio + half))
+    verdict = _verdict(ratio, interval)
+    return Comparison(
+        verdict=verdict,
+        ratio=ratio,
+        interval=interval,
+        confidence_ratio=CONFIDENCE_RATIO,
+        paired=bool(pairs),
+        reason=_reason(verdict, ratio, interval, moved, a, b),
+        differences=differences,
+        scaling_efficiency_ratio=_scaling(a, b, ratio),
+    )
+
+
+def _verdict(ratio: float, interval: tuple[float, float]) -> Verdict:
+    if abs(ratio - 1.0) <= LEAST_EFFECT_RATIO or interval[0] <= 1.0 <= interval[1]:
+        return "no_difference"
+    return "faster" if ratio > 1.0 else "slower"
+
+
+def _obstacle(a: Measurement, b: Measurement) -> str:
+    """Why the two do not compare, in one sentence; empty: they do."""
+    sides: tuple[tuple[str, object, object, tuple[str, ...]], ...] = (
+        ("protocol", a.protocol, b.protocol, _PROTOCOL_FIELDS),
+        ("task", a.task, b.task, _TASK_FIELDS),
+    )
+    for name, one, other, fields in sides:
+        for field in fields:
+            left, right = getattr(one, field), getattr(other, field)
+            if left != right:
+                return f"{name}.{field} differs: {_shown(field, left)} and {_shown(field, right)}."
+    for name, side in (("A", a), ("B", b)):
+        count = len(_steady_runs(side))
+        if count < FEWEST_RUNS:
+            return (
+                f"{name} has {count} of {len(side.runs)} runs with a steady state; "
+                f"a comparison needs {FEWEST_RUNS}."
+            )
+    return ""
+
+
+def _steady_runs(measurement: Measurement) -> list[BenchRun]:
+    """Runs with a steady state, in order of time."""
+    runs = [run for run in measurement.runs if is_steady(run) and steady_part(run).samples_s]
+    return sorted(runs, key=lambda run: run.order)
+
+
+def _pairs(a: Measurement, b: Measurement) -> list[tuple[BenchRun, BenchRun]]:
+    """The i-th runs of both where they alternated (A B B A ...) in one session; else none."""
+    if not a.session or a.session != b.session or a == b:
+        return []
+    ordered = sorted([(run.order, 0, run) for run in a.runs] + [(run.order, 1, run)
+                     for run in b.runs], key=lambda entry: entry[:2])  # fmt: skip
+    couples = [ordered[at : at + 2] for at in range(0, len(ordered) - 1, 2)]
+    if any({side for _, side, _ in couple} != {0, 1} for couple in couples):
+        return []
+    found = []
+    for couple in couples:
+        left, right = (run for _, _, run in sorted(couple, key=lambda entry: entry[1]))
+        if all(is_steady(run) and steady_part(run).samples_s for run in (left, right)):
+            found.append((left, right))
+    return found if len(found) >= FEWEST_RUNS else []
+
+
+def _alternating(
+    a: Measurement, b: Measurement, pairs: Sequence[tuple[BenchRun, BenchRun]]
+) -> tuple[float, float]:
+    """Log of the ratio and half of its interval's width, from runs that alternated."""
+    left = [_throughput_per_s(a, run) for run, _ in pairs]
+    right = [_throughput_per_s(b, run) for _, run in pairs]
+    places = [run.order for run, _ in pairs], [run.order for _, run in pairs]
+    each = 1.0 - (1.0 - CONFIDENCE_RATIO) / 2
+    ways = (paired(left, right), detrended(left, right, places=places))
+    return min(((one.log_ratio, one.half_width(each)) for one in ways), key=lambda way: way[1])
+
+
+def _apart(a: Measurement, b: Measurement, moved: float) -> tuple[float, float]:
+    """The same, from runs that did not alternate."""
+    contrast = welch(
+        *([_throughput_per_s(one, run) for run in _steady_runs(one)] for one in (a, b))
+    )
+    return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + abs(moved)
+
+
+def _throughput_per_s(measurement: Measurement, run: BenchRun) -> float:
+    return measurement.task.samples_per_step / steady_part(run).median_s
+
+
+def _machine_change(a: Measurement, b: Measurement) -> float:
+    """Log of B's reference time over A's; 0 on different machines, or where none was taken."""
+    places = [(side.environment.host, side.environment.device) for side in (a, b)]
+    times_s = [[r.reference_s for r in _steady_runs(side) if r.reference_s > 0] for side in (a, b)]
+    if places[0] != places[1] or not all(times_s):
+        return 0.0
+    return math.log(median(times_s[1]) / median(times_s[0]))
+
+
+def _reason(
+    verdict: Verdict,
+    ratio: float,
+    interval: tuple[float, float],
+    moved: float,
+    a: Measurement,
+    b: Measurement,
+) -> str:
+    low, high = (f"{value:.3f}" for value in interval)
+    if verdict != "no_difference":
+        said = f"The interval of {low}–{high} leaves 1 out and the effect is over 1 %"
+    elif interval[0] <= 1.0 <= interval[1]:
+        said = f"The interval of {low}–{high} holds 1"
+    else:
+        said = f"The effect of {100 * (ratio - 1):+.2f} % is not over 1 %"
+    if abs(moved) > 0.005:
+        speed = f"{100 * math.expm1(-moved):+.1f} %"
+        said += f"; it is wider because the machine's own speed changed by {speed}"
+    sizes = [side.task.batch_size for side in (a, b)]
+    if sizes[0] != sizes[1]:
+        batches = f"{sizes[0]:,} and {sizes[1]:,}"
+        said += f"; samples per second compare, as the batches differ ({batches})"
+    return f"{said}."
+
+
+def _scaling(a: Measurement, b: Measurement, ratio: float) -> float | None:
+    """Ratio over the ratio of replicas, where the cards are of one model."""
+    models = {card.name for side in (a, b) for card in side.environment.cards}
+    counts = [side.task.replica_count for side in (a, b)]
+    if len(models) != 1 or counts[0] == counts[1]:
+        return None
+    return ratio * counts[0] / counts[1]
+
+
+def _differences(a: Measurement, b: Measurement) -> tuple[tuple[str, str, str], ...]:
+    """Fields of recipe, task and environment in which the two differ."""
+    found = [(f"recipe.{name}", *pair) for name, pair in recipe.diff(a.recipe, b.recipe).items()]
+    nouns = (("task", a.task, b.task), ("environment", a.environment, b.environment))
+    for where, one, other in nouns:
+        for field in dataclasses.fields(one):
+            pair = (getattr(one, field.name), getattr(other, field.name))
+            if pair[0] != pair[1] and field.name not in _TASK_LEFT_OUT:
+                found.append((f"{where}.{field.name}", *pair))
+    return tuple((name, _shown(name, left), _shown(name, right)) for name, left, right in found)
+
+
+def _shown(name: str, value: object) -> str:
+    """A value in words, by the unit that its field's name ends in."""
+    if isinstance(value, tuple):
+        return " + ".join(_item(one) for one in value) or "none"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value) if value not in ("", None) else "none"
+    if name.endswith("_bytes"):
+        return format_bytes(value) if value else "0"
+    return f"{value:,}" if isinstance(value, int) else significant(value)
+
+
+def _item(value: object) -> str:
+    """A card by its name and limits, anything else as it is."""
+    if not dataclasses.is_dataclass(value):
+        return str(value)
+    parts = [str(getattr(value, "name", value))]
+    if power_w := getattr(value, "power_limit_w", 0.0):
+        parts.append(f"{significant(power_w)} W")
+    if clock_hz := getattr(value, "graphics_clock_limit_hz", 0.0):
+        parts.append(format_si(clock_hz, "Hz"))
+    return ", ".join(parts)

@@ -1,0 +1,207 @@
+"""Child process: one run of a bench, in a process that has done nothing else before.
+
+Request: ``workload``, ``recipe``, ``protocol`` (fields of the nouns) and optionally ``task``, the
+name of a standard task. Result: ``task`` (``BenchTask``), ``run`` (``BenchRun`` without telemetry
+and order) and ``software`` (versions, and the devices that TensorFlow has).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import platform
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import UsageError
+from tfdyno.core.measurement import BenchRun, BenchTask, Protocol
+from tfdyno.core.recipe import Recipe
+from tfdyno.runtime import child
+from tfdyno.runtime.bench_clock import StepClock
+from tfdyno.runtime.failure import first_line
+
+if TYPE_CHECKING:
+    from tfdyno.core.workload import Workload
+    from tfdyno.runtime.bench_fit import Outcome, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spent:
+    """Seconds before the first step."""
+
+    import_s: float
+    build_s: float
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Measure one run.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
+        ToolError: There is not enough memory, or TensorFlow did not take a setting.
+    """
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    workload, recipe, protocol = _nouns(request)
+    progress("importing TensorFlow")
+    began = time.perf_counter()
+    _import_tensorflow(workload)
+    import_s = time.perf_counter() - began
+    from tfdyno.runtime.recipe_apply import apply_recipe, check_recipe
+
+    check_recipe(recipe, workload.mode)
+    notes = apply_recipe(recipe)
+    progress(f"building {request.get('task') or workload.reference}")
+    began = time.perf_counter()
+    bench = _Bench(workload, recipe, protocol, progress)
+    outcome = bench.run(request.get("task") or "", notes)
+    spent = _Spent(import_s=import_s, build_s=bench.first_step_at - began)
+    run = _run(bench, outcome, spent, started)
+    task = bench.task(outcome, (*notes, *outcome.notes, *_lost(run, outcome)))
+    return {"task": asdict(task), "run": _without_parents(asdict(run)), "software": software()}
+
+
+class _Bench:
+    """One run: the clock, and what is read beside the steps."""
+
+    def __init__(
+        self, workload: Workload, recipe: Recipe, protocol: Protocol, progress: child.Progress
+    ) -> None:
+        from tfdyno.runtime.bench_fit import Plan
+        from tfdyno.runtime.bench_loop import LoopBench
+        from tfdyno.runtime.peak_memory import PeakMemory
+        from tfdyno.runtime.reference_speed import ReferenceSpeed, synchronise
+
+        by_epochs = bool(protocol.epochs or protocol.target_metric)
+        clock = StepClock(
+            least_samples=protocol.least_samples,
+            most_s=protocol.most_s,
+            endless=by_epochs,
+            progress=progress,
+        )
+        self.plan: Plan = Plan(
+            workload=workload, recipe=recipe, protocol=protocol, clock=clock, progress=progress
+        )
+        self.clock, self.loop = clock, LoopBench(self.plan)
+        self.first_step_at = 0.0
+        self.memory, self._speed_of = PeakMemory(), ReferenceSpeed
+        self.reference: ReferenceSpeed | None = None
+        self.peak_bytes, self.memory_kind = 0, "process"
+        clock.sync, clock.opening, clock.between = synchronise, self._opening, self._between
+
+    def run(self, task: str, notes: list[str]) -> Outcome:
+        """Load and measure; the reference and the peak are read before the model is let go."""
+        from tfdyno.runtime.bench_load import run_workload
+        from tfdyno.runtime.recipe_apply import settings_held
+        from tfdyno.runtime.workloads import policy_held
+
+        plan = self.plan
+        policy = plan.recipe.precision or plan.workload.precision
+        with policy_held(policy, notes), settings_held(plan.recipe, notes):
+            outcome = run_workload(plan, task, self.loop)
+        self.peak_bytes, self.memory_kind = self.memory.read()
+        if self.reference:
+            self.reference.measure()
+        return outcome
+
+    def task(self, outcome: Outcome, notes: tuple[str, ...]) -> BenchTask:
+        """What was measured, as the child found it."""
+        from tfdyno.runtime.bench_task import task_of
+
+        return task_of(outcome, self.plan, self.loop, notes)
+
+    def _opening(self) -> None:
+        self.first_step_at = time.perf_counter()
+        self.memory.reset()
+
+    def _between(self) -> None:
+        """After the first step: everything is built, and nothing of this is timed."""
+        from tfdyno.runtime.recipe_apply import verify
+
+        verify(self.plan.recipe)
+        self.reference = self._speed_of()
+        self.reference.measure()
+        self.plan.progress("measuring")
+
+
+def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchRun:
+    timed = bench.clock.timed()
+    return BenchRun(
+        samples_s=timed.samples_s,
+        steps_per_sample=timed.steps_per_sample,
+        steady_from=timed.steady_from,
+        excluded=timed.excluded,
+        first_step_s=timed.first_step_s,
+        import_s=spent.import_s,
+        build_s=spent.build_s,
+        reference_s=bench.reference.quartile_s if bench.reference else 0.0,
+        peak_memory_bytes=bench.peak_bytes,
+        memory_kind="allocator" if bench.memory_kind == "allocator" else "process",
+        metrics=outcome.metrics,
+        seconds_to_target_s=outcome.seconds_to_target_s,
+        started_at=started,
+    )
+
+
+def _without_parents(fields: dict[str, Any]) -> dict[str, Any]:
+    """Telemetry and order belong to the parent."""
+    return {name: value for name, value in fields.items() if name not in ("telemetry", "order")}
+
+
+def _nouns(request: child.Request) -> tuple[Workload, Recipe, Protocol]:
+    from tfdyno.runtime.trace import workload_of
+
+    return (
+        workload_of(request["workload"]),
+        Recipe(**request["recipe"]),
+        Protocol(**request["protocol"]),
+    )
+
+
+def _import_tensorflow(workload: Workload) -> None:
+    try:
+        import keras  # noqa: F401  (timed here)
+        import tensorflow  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "a bench needs TensorFlow",
+            why=first_line(error),
+            remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
+        ) from None
+    from tfdyno.runtime.keras2 import adapt, is_keras2
+
+    adapt(workload.reference)
+    if is_keras2():
+        what = f"{workload.reference} uses Keras 2, which bench does not measure"
+        raise UsageError(what, remedy="use Keras 3 (TensorFlow 2.16 or newer)")
+
+
+def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
+    """A loss that is not a number any more makes the times of its steps suspect."""
+    from tfdyno.runtime.bench_task import loss_of
+
+    loss = run.metrics.get("loss", loss_of(outcome))
+    return ("The loss is not a number: training diverged.",) if math.isnan(loss) else ()
+
+
+def software() -> dict[str, Any]:
+    """Versions, and the devices that TensorFlow has."""
+    import keras
+    import tensorflow as tf
+
+    build = tf.sysconfig.get_build_info()
+    gpus = tf.config.list_physical_devices("GPU")
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+    return {
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "python": platform.python_version(),
+        "cuda": str(build.get("cuda_version", "")),
+        "cudnn": str(build.get("cudnn_version", "")),
+        "device": "gpu" if gpus else "cpu",
+        "devices": [str(one.get("device_name", "a GPU")) for one in details] or ["CPU"],
+    }
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

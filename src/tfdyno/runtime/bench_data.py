@@ -1,0 +1,236 @@
+"""The data of a measured ``fit``: the user's own without end, or one random batch repeated."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfdyno.core.errors import UsageError
+from tfdyno.runtime.bench_synthetic import SEED
+from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec, of_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INLINED = 128
+"""TensorFlow makes constants of captured tensors with up to so many values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What ``fit`` is given instead of its own data arguments."""
+
+    arguments: dict[str, Any]
+    spec: DataSpec
+    endless: bool
+    """Whether one epoch lasts as long as it is asked to."""
+    notes: tuple[str, ...] = ()
+
+
+def own_stream(arguments: dict[str, Any], batch_size: int) -> Stream:
+    """The user's data in one endless epoch where it can be repeated, else epoch by epoch.
+
+    Batches that are not full are left out of it: they are other steps, which XLA compiles anew.
+
+    Args:
+        arguments: Of the call of ``fit``, by name.
+        batch_size: Over all replicas; 0: the script's own.
+
+    Raises:
+        UsageError: The data cannot be batched anew.
+    """
+    given, notes = rebatched(arguments, batch_size)
+    given, spec = _spec_of(given)
+    x = given.get("x")
+    if isinstance(x, tf.data.Dataset):
+        endless: dict[str, Any] = {"x": _repeated(x)}
+        if given.get("class_weight") is not None:
+            endless["class_weight"] = given["class_weight"]
+        return Stream(arguments=endless, spec=spec, endless=True, notes=notes)
+    dataset = _of_arrays(given, spec)
+    if dataset is not None:
+        return Stream(arguments={"x": dataset}, spec=spec, endless=True, notes=notes)
+    names = ("x", "class_weight", "shuffle")
+    kept: dict[str, Any] = {name: given[name] for name in names if name in given}
+    once = isinstance(x, types.GeneratorType)
+    return Stream(arguments=kept, spec=spec, endless=once, notes=notes)
+
+
+def rebatched(arguments: dict[str, Any], batch_size: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments of ``fit`` with another batch size, and notes on how that was done.
+
+    Raises:
+        UsageError: The data makes its own batches in Python.
+    """
+    x = arguments.get("x")
+    if not batch_size:
+        return arguments, ()
+    if isinstance(x, tf.data.Dataset):
+        return {**arguments, "x": _of_size(x, batch_size)}, (_SAID[_has_batch_stage(x)],)
+    if not _is_arrays(x):
+        raise UsageError(
+            f"batch_size cannot be set for a {type(x).__name__}",
+            why="it makes its batches itself",
+            remedy="set its batch size in the script",
+        )
+    return {**arguments, "batch_size": batch_size}, ()
+
+
+_SAID = {
+    True: "The last batch() of the dataset makes batches of another size.",
+    False: "The dataset's batches are cut anew (rebatch), which costs time on the host.",
+}
+
+
+def _has_batch_stage(dataset: Any) -> bool:  # noqa: ANN401
+    return hasattr(_without_prefetch(dataset), "_drop_remainder")
+
+
+def _without_prefetch(dataset: Any) -> Any:  # noqa: ANN401
+    while "Prefetch" in type(dataset).__name__ or "Options" in type(dataset).__name__:
+        dataset = dataset._input_dataset
+    return dataset
+
+
+def _of_size(dataset: Any, batch_size: int) -> Any:  # noqa: ANN401
+    if not _has_batch_stage(dataset):
+        return dataset.rebatch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    stage = _without_prefetch(dataset)
+    made = stage._input_dataset.batch(batch_size, drop_remainder=True)
+    return made.prefetch(tf.data.AUTOTUNE) if dataset is not stage else made
+
+
+def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
+    """The shapes of the data; a generator's first batch is put back in front."""
+    x = arguments.get("x")
+    if not isinstance(x, types.GeneratorType):
+        return arguments, of_fit(arguments)
+    first = next(x, None)
+    if first is None:
+        raise UsageError("the data ended after 0 steps", remedy="repeat it in the generator")
+
+    def again() -> Iterator[Any]:
+        yield first
+        yield from x
+
+    spec = of_fit({**arguments, "x": iter([first])})
+    return {**arguments, "x": again()}, spec
+
+
+def _is_arrays(x: Any) -> bool:  # noqa: ANN401
+    others = (tf.data.Dataset, types.GeneratorType)
+    return not isinstance(x, others) and not hasattr(x, "num_batches") and not _is_loader(x)
+
+
+def _is_loader(x: Any) -> bool:  # noqa: ANN401
+    return type(x).__module__.startswith("torch.utils.data")
+
+
+def _repeated(dataset: Any) -> Any:  # noqa: ANN401
+    """Without end; without the last batch of each pass where that may be a smaller one."""
+    count = int(dataset.cardinality())
+    if count == tf.data.INFINITE_CARDINALITY:
+        return dataset
+    first = tf.nest.flatten(dataset.element_spec)[0]
+    open_size = bool(first.shape.rank) and first.shape[0] is None
+    return (dataset.take(count - 1) if open_size and count > 1 else dataset).repeat()
+
+
+def _of_arrays(arguments: dict[str, Any], spec: DataSpec) -> Any:  # noqa: ANN401
+    """The dataset that Keras itself makes of arrays, repeated; None for anything else."""
+    if not _is_arrays(arguments.get("x")):
+        return None
+    from keras.src.trainers.data_adapters import get_data_adapter
+    from keras.src.trainers.data_adapters.array_slicing import train_validation_split
+
+    data = tuple(arguments.get(name) for name in ("x", "y", "sample_weight"))
+    if share := arguments.get("validation_split"):
+        data, _ = train_validation_split(data, validation_split=share)
+    adapter = get_data_adapter(
+        *data,
+        batch_size=arguments.get("batch_size") or DEFAULT_BATCH,
+        shuffle=arguments.get("shuffle", True),
+        class_weight=arguments.get("class_weight"),
+    )
+    dataset = adapter.get_tf_dataset()
+    full = spec.samples_per_epoch // max(1, spec.batch_size)
+    return (dataset.take(full) if full else dataset).repeat()
+
+
+def first_batch(stream: Stream) -> tuple[Any, ...]:
+    """The first batch of a stream as numpy arrays: (x,), (x, y) or (x, y, sample_weight).
+
+    Raises:
+        UsageError: The data is empty.
+    """
+    x = stream.arguments["x"]
+    with contextlib.suppress(StopIteration):
+        batch = x[0] if hasattr(x, "num_batches") else next(iter(x))
+        parts = tuple(batch) if isinstance(batch, tuple | list) else (batch,)
+        return tuple(tf.nest.map_structure(_array, part) for part in parts)
+    raise UsageError("the data ended after 0 steps", remedy="use --data synthetic")
+
+
+def _array(value: Any) -> Any:  # noqa: ANN401
+    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+def randomised(batch: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A batch of the same shapes: random floats for the inputs, and everything else of its own.
+
+    Whole numbers, texts, labels and weights are rows of the batch in another order, so that ids
+    stay within their tables, one-hot rows stay one-hot and masks fit their sequences.
+    """
+    generator = np.random.default_rng(SEED)
+    leading = np.shape(tf.nest.flatten(batch[0])[0])
+    order = generator.permutation(leading[0]) if leading else None
+
+    def leaf(value: Any, *, is_input: bool) -> Any:  # noqa: ANN401
+        low, high = (
+            (value.min(), value.max()) if value.dtype.kind in "fu" and value.size else (0, 0)
+        )
+        flat = low == high
+        if is_input and value.dtype.kind == "f":
+            low, high = (0.0, 1.0) if flat else (float(low), float(high))
+            return generator.uniform(low, high, value.shape).astype(value.dtype)
+        if is_input and value.dtype == np.uint8 and flat:  # a stand-in for images
+            return generator.integers(0, 256, value.shape, dtype=np.uint8)
+        shuffled = order is not None and value.shape[:1] == leading[:1]
+        return value[order] if shuffled else value
+
+    return tuple(
+        tf.nest.map_structure(lambda value, first=not number: leaf(value, is_input=first), part)
+        for number, part in enumerate(batch)
+    )
+
+
+def repeated(batch: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """The batch again and again through tf.data."""
+    return tf.data.Dataset.from_tensors(batch).repeat().prefetch(tf.data.AUTOTUNE)
+
+
+def ticks() -> Any:  # noqa: ANN401
+    """A dataset that only counts: it drives ``fit`` where the data is on the device already."""
+    return tf.data.Dataset.from_tensors(np.zeros((1,), np.int32)).repeat()
+
+
+def on_device(batch: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """A function that gives the batch, held by the device, to the step that is traced.
+
+    Large tensors are captured as arguments of the traced step. Small ones would become constants
+    of the program, which a compiler computes with beforehand: variables do not.
+    """
+
+    def held(value: Any) -> Any:  # noqa: ANN401
+        if np.size(value) > INLINED:
+            return tf.identity(tf.constant(value))
+        return tf.Variable(value, trainable=False)
+
+    kept = tf.nest.map_structure(held, batch)
+    return lambda: tf.nest.map_structure(tf.convert_to_tensor, kept)

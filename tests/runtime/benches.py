@@ -1,0 +1,114 @@
+"""Real runs of a bench: in a child as users get it, or many that share one import of TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.measurement import Protocol
+from tfdyno.core.recipe import Recipe
+from tfdyno.jobs._recipe_env import recipe_environment
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.reference import parse_reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
+MODEL = (
+    "import keras, numpy as np, tensorflow as tf\n"
+    "def model(**how):\n"
+    "    m = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])\n"
+    "    m.compile(how.pop('optimizer', 'sgd'), 'mse', **how)\n"
+    "    return m\n"
+    "x, y = np.ones((200, 8), 'float32'), np.ones((200, 4), 'float32')\n"
+)
+FORKED = """
+import json, os, sys
+import keras, tensorflow
+from tfdyno.runtime import bench, child
+
+for number, request in enumerate(json.loads(sys.stdin.read())):
+    if not (pid := os.fork()):
+        sys.stdin = open(os.devnull)
+        try:
+            outcome = bench.handle(request, lambda _message: None)
+        except bench.UsageError as error:
+            outcome = {"refused": str(error)}
+        with open(request["result"], "w") as file:
+            json.dump(outcome, file)
+        child.leave(0)
+    os.waitpid(pid, 0)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The code of a script and how it is measured."""
+
+    code: str
+    function: str = ""
+    mode: str = "train"
+    recipe: dict[str, Any] = field(default_factory=dict)
+    protocol: dict[str, Any] = field(default_factory=dict)
+
+
+def _request(folder: Path, run: Run) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(run.code)
+    reference = f"{folder / 'train.py'}:{run.function}".rstrip(":")
+    protocol = {"least_samples": 10, "most_s": 3.0, **run.protocol}
+    return {
+        "workload": to_builtins(parse_reference(reference, mode=run.mode)),  # type: ignore[arg-type]
+        "recipe": to_builtins(Recipe(**run.recipe)),
+        "protocol": to_builtins(Protocol(**protocol)),
+        "result": str(folder / "result.json"),
+    }
+
+
+def measured(folder: Path, run: Run) -> dict[str, Any]:
+    """The result of one run in a child of its own; raises as ``run_child`` does."""
+    return run_child(
+        "tfdyno.runtime.bench",
+        _request(folder, run),
+        timeout_s=200,
+        env={**recipe_environment(Recipe(**run.recipe)), **NO_GPU},
+        doing="measuring train.py",
+        hide_gpu=False,
+    )
+
+
+def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
+    """The results by name; where a run is wrong use, its sentence under ``refused``."""
+    requests = {name: _request(folder / name, run) for name, run in runs.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        input=json.dumps(list(requests.values())),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **recipe_environment(Recipe()), **NO_GPU},
+    )
+    assert done.returncode == 0, done.stderr
+    missing = [name for name in runs if not (folder / name / "result.json").exists()]
+    assert not missing, f"{missing}: {done.stderr[-2000:]}"
+    return {name: json.loads((folder / name / "result.json").read_text()) for name in runs}
+
+
+def in_tensorflow(code: str) -> Any:  # noqa: ANN401
+    """What ``code`` leaves in ``result``, run where Keras has the TensorFlow backend."""
+    ending = "\nimport json, sys\nsys.stdout.write('\\n' + json.dumps(result))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + ending],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KERAS_BACKEND": "tensorflow", **NO_GPU},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.runtime.tasks.learning import assert_learns
+
+if TYPE_CHECKING:
+    from tests.runtime.tasks.learning import Trained
+
+
+def test_the_image_is_enlarged_eight_times(described: dict[str, Any]) -> None:
+    assert described["resnet50-imagenet"]["real_kinds"] == ["float32[3,224,224,3]", "int32[3]"]
+    assert described["resnet50-imagenet"]["brightest"] == [
+        [row, column, channel] for row in range(8) for column in range(8) for channel in range(3)
+    ]
+
+
+@pytest.mark.tf
+@pytest.mark.slow
+def test_it_learns(trained: Trained) -> None:
+    assert_learns("resnet50-imagenet", trained, ways=("whole",))
