@@ -9,7 +9,7 @@ from tests.measurements import ENVIRONMENT, measurement
 from tfdyno.core.codec import to_json
 from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import Card, Measurement
-from tfdyno.jobs.compare import compare_all
+from tfdyno.jobs.compare import compare_all, priced
 from tfdyno.model.summary import summary
 from tfdyno.view.bench_document import bench_document
 
@@ -55,3 +55,12 @@ def test_one_measurement_alone_compares_with_nothing(tmp_path: Path) -> None:
     assert len(compare_all([place], least=1)) == 1
     with pytest.raises(UsageError, match="too many"):
         compare_all([place] * 27)
+
+
+def test_one_measurement_is_priced_by_the_cheapest_offers_of_its_card() -> None:
+    card = replace(ENVIRONMENT, device="gpu", cards=(Card(name="Tesla T4", slug="t4"),))
+    one = measurement([[0.1] * 5] * 3, environment=card)
+    found = priced(one, summary(one)).offers
+    assert {o.offer.gpu_slug for o in found} == {"t4"}
+    assert found[0].samples_per_usd == pytest.approx(640 * 3600 / found[0].usd_per_h)
+    assert priced(measurement([[0.1] * 5] * 3), summary(one)).offers == ()

@@ -20,7 +20,14 @@ from tfdyno.core.measurement import (
     Summary,
     Telemetry,
 )
-from tfdyno.view.bench_document import Told, bench_document, measurement_of, pair_document
+from tfdyno.model.comparison import compare
+from tfdyno.view.bench_document import (
+    Told,
+    bench_document,
+    document_of,
+    measurement_of,
+    pair_document,
+)
 
 SUMMARY = Summary(
     median_s=0.1, trimmed_mean_s=0.1, interval_s=(0.09, 0.11), sample_count=3, run_count=2,
@@ -101,3 +108,11 @@ def test_another_document_is_refused_with_what_to_give(document: object) -> None
 def test_half_a_document_names_what_it_lacks() -> None:
     with pytest.raises(UsageError, match="it lacks id, protocol, task, runs"):
         measurement_of({"format": "tfdyno bench 1"})
+
+
+def test_each_side_of_a_pair_has_its_own_cost() -> None:
+    a, b = (replace(TOLD, price_performance=({"usd_per_h": usd},)) for usd in (0.4, 2.0))
+    document = document_of([a, b], compare(ONE, ONE))
+    assert document["price_performance"][0]["usd_per_h"] == 0.4
+    assert document["against"]["price_performance"][0]["usd_per_h"] == 2.0
+    assert document_of([TOLD])["price_performance"] == ()

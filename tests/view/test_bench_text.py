@@ -90,3 +90,9 @@ def test_a_pair_begins_with_its_comparison() -> None:
     assert shown.startswith("No difference between B and A: B is 1.000x as fast")
     assert heads == ["A", "B"]
     assert shown.endswith("tfdyno compare r:012345 r:ffffff")
+
+
+def test_what_it_costs_is_told_where_the_card_is_priced() -> None:
+    priced = replace(TOLD, costs=("9,000,000 images per US$: here, $0.40/h",))
+    assert "costs" not in bench_text(TOLD)
+    assert "costs       9,000,000 images per US$: here, $0.40/h" in bench_text(priced)

@@ -24,7 +24,7 @@ from tfdyno.core.measurement import DataMode, Protocol
 from tfdyno.core.recipe import from_settings, typed
 
 if TYPE_CHECKING:
-    from tfdyno.core.measurement import Comparison
+    from tfdyno.core.measurement import Comparison, Measurement, Summary
     from tfdyno.core.recipe import Recipe
     from tfdyno.jobs.bench import Question
     from tfdyno.view.bench_document import Told
@@ -211,11 +211,28 @@ def _told(measured: tuple[Any, ...]) -> tuple[list[Told], Comparison | None]:
     from tfdyno.model.summary import summary
     from tfdyno.view.bench_document import Told
 
-    told = [
-        Told(measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs))
-        for one in measured
-    ]
+    told = []
+    for one in measured:
+        found = summary(one)
+        medians_s = run_medians_s(one.runs)
+        told.append(Told(measurement=one, summary=found, medians_s=medians_s, **_costs(one, found)))
     return told, compare(*measured) if len(measured) == 2 else None
+
+
+def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
+    """What the measured speed costs where the card is priced: as fields of ``Told``."""
+    from tfdyno.core.codec import to_builtins
+    from tfdyno.jobs.compare import priced
+    from tfdyno.view.compare_words import price_words
+
+    offers = priced(one, found).offers
+    return {
+        "price_performance": tuple(map(to_builtins, offers)),
+        "costs": tuple(
+            price_words(one.task, o.offer, o.machines, o.samples_per_usd, o.usd_per_epoch)
+            for o in offers
+        ),
+    }
 
 
 def _export(path: Path, told: list[Told], comparison: Comparison | None) -> None:

@@ -74,6 +74,11 @@ def _side(
     )
 
 
+def priced(one: Measurement, told: Summary) -> Priced:
+    """What the measured speed costs on the offers of the catalogue."""
+    return price_performance(one, told.throughput_per_s, _offers([one]))
+
+
 def _offers(measurements: Sequence[Measurement]) -> tuple[Offer, ...]:
     """The catalogue's, read only where a GPU was measured."""
     if all(one.environment.device == "cpu" for one in measurements):

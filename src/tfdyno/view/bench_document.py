@@ -11,6 +11,8 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import Measurement, Summary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.measurement import Comparison
 
 FORMAT = "tfdyno bench 1"
@@ -26,6 +28,20 @@ class Told:
     summary: Summary
     medians_s: tuple[float, ...]
     """The median step of each run."""
+    price_performance: tuple[Mapping[str, Any], ...] = ()
+    """What it costs on priced offers, as ``model.price_performance`` has it; empty on a CPU."""
+    costs: tuple[str, ...] = ()
+    """The same, one sentence an offer."""
+
+
+def document_of(told: Sequence[Told], comparison: Comparison | None = None) -> dict[str, Any]:
+    """The document of one measurement, or of the two sides of an A/B, with what each costs."""
+    a, *rest = [(one.measurement, one.summary) for one in told]
+    document = bench_document(*a)
+    if rest and comparison:
+        document = pair_document(a, rest[0], comparison)
+        document["against"]["price_performance"] = told[1].price_performance
+    return {**document, "price_performance": told[0].price_performance}
 
 
 def bench_document(one: Measurement, summary: Summary) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.codec import to_json
 from tfdyno.core.errors import UsageError
 from tfdyno.core.units import format_bytes
-from tfdyno.view.bench_document import bench_document, pair_document
+from tfdyno.view.bench_document import document_of
 from tfdyno.view.bench_text import facts, headline
 from tfdyno.view.bench_words import metric_words, seconds_words, step_words
 from tfdyno.view.compare_words import verdict_words
@@ -48,10 +48,7 @@ def exported(path: Path, told: Sequence[Told], comparison: Comparison | None = N
 
 def json_text(told: Sequence[Told], comparison: Comparison | None = None) -> str:
     """The document that ``--json`` prints and ``compare`` reads."""
-    a, *rest = [(one.measurement, one.summary) for one in told]
-    if rest and comparison:
-        return to_json(pair_document(a, rest[0], comparison), indent=2).decode() + "\n"
-    return to_json(bench_document(*a), indent=2).decode() + "\n"
+    return to_json(document_of(told, comparison), indent=2).decode() + "\n"
 
 
 def csv_text(told: Sequence[Told], _comparison: Comparison | None = None) -> str:

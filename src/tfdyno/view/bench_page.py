@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_json
 from tfdyno.view import bench_findings, bench_tables, palette, svg
-from tfdyno.view.bench_document import bench_document, pair_document
+from tfdyno.view.bench_document import document_of
 from tfdyno.view.bench_runs import shown_runs
 from tfdyno.view.bench_words import batch_words, recipe_words, task_words
 from tfdyno.view.figure_ratio import ratio_figure
@@ -100,11 +100,7 @@ def _sections(told: Sequence[Told]) -> tuple[Section, ...]:
 
 def _json(told: Sequence[Told], comparison: Comparison | None) -> str:
     """The document that ``bench --json`` prints, without its line breaks."""
-    a = (told[0].measurement, told[0].summary)
-    if comparison is None:
-        return script_safe(to_json(bench_document(*a)).decode())
-    b = (told[1].measurement, told[1].summary)
-    return script_safe(to_json(pair_document(a, b, comparison)).decode())
+    return script_safe(to_json(document_of(told, comparison)).decode())
 
 
 def _commands(told: Sequence[Told], kept_in: str) -> list[tuple[str, str]]:

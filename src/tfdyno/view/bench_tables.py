@@ -81,6 +81,7 @@ def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
                                         for one in told])
         for field in dataclasses.fields(told[0].measurement.protocol)
     ]  # fmt: skip
+    rows.append(_row("costs", [" ".join(one.costs) for one in told]))
     return _known(rows)
 
 

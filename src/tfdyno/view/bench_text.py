@@ -92,7 +92,7 @@ def bench_text(
         paint(wrapped(answer, width=width), "bold", colour=colour),
         "\n".join(doubts),
         runs_table(one, told.medians_s, width=width, colour=colour),
-        pairs(new, width=width),
+        pairs([*new, *(("costs", words) for words in told.costs)], width=width),
     ]
     return "\n\n".join(block for block in blocks if block)
 
