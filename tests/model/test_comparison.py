@@ -204,3 +204,34 @@ def test_a_slowdown_of_five_per_cent_is_found_nearly_always(alternate: bool) -> 
     ]
     assert verdicts.count("slower") >= 0.95 * len(verdicts)
     assert "faster" not in verdicts
+
+
+def swinging(draw: random.Random, *, runs: int, slower: float = 1.0) -> Measurement:
+    """Runs on a machine whose own speed swings by 8 %, and the computation beside them with it."""
+    made = []
+    for order in range(runs):
+        swing = draw.gauss(0.0, 0.08)
+        level_s = 0.1 * slower * math.exp(1.3 * swing + draw.gauss(0.0, 0.01))
+        beside_s = 0.001 * math.exp(swing + draw.gauss(0.0, 0.003))
+        made.append(run([level_s] * 3, order=order, beside_s=(beside_s,), beside_places=(2,)))
+    return replace(measurement([]), runs=tuple(made))
+
+
+def test_a_machine_that_swings_hides_no_slowdown_and_makes_none_up() -> None:
+    draw = random.Random(5)
+    same = [compare(swinging(draw, runs=6), swinging(draw, runs=6)) for _ in range(200)]
+    slow = [
+        compare(swinging(draw, runs=6), swinging(draw, runs=6, slower=1.05)) for _ in range(100)
+    ]
+    assert sum(one.verdict != "no_difference" for one in same) <= 5
+    assert sum(one.verdict == "slower" for one in slow) >= 95
+    assert "timed beside the steps" in slow[0].reason
+
+
+def test_the_speed_beside_the_steps_is_not_asked_on_another_machine() -> None:
+    draw = random.Random(1)
+    a, b = swinging(draw, runs=6), swinging(draw, runs=6)
+    elsewhere = replace(b, environment=replace(ENVIRONMENT, host="other"))
+    assert "beside" in compare(a, b).reason
+    assert "beside" not in compare(a, elsewhere).reason
+    assert "beside" not in compare(a, measurement([[0.1], [0.11], [0.1], [0.1], [0.12]])).reason

@@ -62,7 +62,7 @@ def _request(folder: Path, run: Run) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
     (folder / "train.py").write_text(run.code)
     reference = f"{folder / 'train.py'}:{run.function}".rstrip(":")
-    protocol = {"least_samples": 10, "most_s": 3.0, **run.protocol}
+    protocol = {"least_samples": 10, "least_s": 0.0, "most_s": 3.0, **run.protocol}
     return {
         "workload": to_builtins(parse_reference(reference, mode=run.mode)),  # type: ignore[arg-type]
         "recipe": to_builtins(Recipe(**run.recipe)),

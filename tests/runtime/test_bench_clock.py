@@ -154,3 +154,28 @@ def test_steps_that_may_end_at_any_time_are_samples_of_their_own() -> None:
     run(it, time, cycle([0.001]), count=30)
     assert it.timed().steps_per_sample[:20] == (1,) * 20
     assert max(it.timed().steps_per_sample, default=0) > 1
+
+
+def test_the_machine_is_asked_between_samples_and_that_is_not_timed() -> None:
+    time = Time()
+    it = clock(time, least_samples=1000)
+
+    def beside() -> float:
+        time.pass_s(0.5)
+        return 0.004
+
+    it.beside, it.beside_every_s = beside, 0.95
+    it.start()
+    run(it, time, cycle([0.1]), count=21)
+    timed = it.timed()
+    assert timed.samples_s == pytest.approx([0.1] * 20)
+    assert timed.beside_places == (1, 11)
+    assert timed.beside_s == (0.004, 0.004)
+
+
+def test_the_steady_state_lasts_as_long_as_the_protocol_says() -> None:
+    time = Time()
+    it = clock(time, least_s=4.0)
+    it.start()
+    run(it, time, cycle([0.1]))
+    assert 4.0 <= sum(it.timed().samples_s) <= 5.0

@@ -15,15 +15,17 @@ speed.measure()
 spent = time.perf_counter() - began
 first = speed.quartile_s
 speed._seconds = [4.0, 1.0, 2.0, 3.0, 100.0, 100.0, 100.0, 100.0]
-result = [nothing, first, spent, speed.quartile_s, speed.device]
+beside = [speed.beside() for _ in range(3)]
+result = [nothing, first, spent, speed.quartile_s, speed.device, beside]
 """
 
 
 @pytest.mark.tf
 def test_it_takes_little_time_and_a_burst_of_a_neighbour_does_not_count() -> None:
-    nothing, first, spent, quartile, device = in_tensorflow(CODE)
+    nothing, first, spent, quartile, device, beside = in_tensorflow(CODE)
     assert nothing == 0.0
     assert 0.0 < first <= spent
     assert spent < 5.0  # 0.2 s and its tracing, on a loaded machine
     assert quartile == 3.0
     assert device == "cpu"
+    assert 0.0 < min(beside) < 0.25

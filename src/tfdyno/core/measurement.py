@@ -33,6 +33,8 @@ class Protocol:
     most_runs: int = 10
     least_samples: int = 30
     """Per run, in the steady state."""
+    least_s: float = 5.0
+    """Per run, in the steady state: a machine that others share swings within seconds."""
     most_s: float = 60.0
     """Per run, from the first step on, where no epochs are asked for."""
     target_ratio: float = 0.02
@@ -180,6 +182,10 @@ class BenchRun:
     reference_s: float = 0.0
     """A fixed computation of tfdyno's own on the same device, beside the steps: the machine's
     speed at that time."""
+    beside_s: tuple[float, ...] = ()
+    """A small convolution of tfdyno's own, timed between samples: how fast the machine was."""
+    beside_places: tuple[int, ...] = ()
+    """Of each, how many samples were before it."""
     peak_memory_bytes: int
     memory_kind: Literal["allocator", "process"]
     """``allocator``: TensorFlow's on the first GPU; ``process``: resident, where there is none."""

@@ -10,7 +10,7 @@ from tfdyno.core import recipe
 from tfdyno.core.measurement import Comparison, Verdict
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.model.statistics import detrended, median, paired, welch
-from tfdyno.model.steady_part import is_steady, steady_part
+from tfdyno.model.steady_part import beside_median_s, is_steady, steady_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,8 @@ CONFIDENCE_RATIO = 0.99
 LEAST_EFFECT_RATIO = 0.01
 """A smaller difference is none, however certain."""
 FEWEST_RUNS = 3
+FEWEST_ADJUSTED = 8
+"""Runs of both sides together from which the machine's own speed is taken out."""
 _PROTOCOL_FIELDS = ("version", "data", "epochs", "target_metric", "target_value")
 _TASK_FIELDS = ("mode", "title", "parameter_count", "inputs", "loss", "data_set")
 _TASK_LEFT_OUT = ("notes", "reference")
@@ -33,8 +35,13 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
     shared a session and their runs alternated, it is the narrower of two at 99.5 % each, which
     together err in at most 1 of 100 cases: that of the differences of pairs (the machine may have
     changed anyhow between pairs), and that of all runs about one linear trend (more degrees of
-    freedom). Else it is Welch's. Runs of different sessions met the machine at different times, so
-    there it widens by how much a fixed computation of our own changed its speed between the two:
+    freedom). Runs of different sessions met the machine at different times. On one machine its own
+    speed is taken out by a small computation timed beside the steps (analysis of covariance):
+
+        log throughput of a run = level + side * log ratio + slope * log seconds beside its steps
+
+    Without that it is Welch's, widened by how much a fixed computation at the ends of the runs
+    changed its speed between the two:
 
         half width = t * standard error + |log(reference of B / reference of A)|
 
@@ -48,8 +55,9 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
             confidence_ratio=CONFIDENCE_RATIO, reason=obstacle, differences=differences,
         )  # fmt: skip
     pairs = _pairs(a, b)
-    moved = 0.0 if pairs else _machine_change(a, b)
-    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, moved)
+    speeds = None if pairs else _machine_speeds(a, b)
+    moved = 0.0 if pairs or speeds else _machine_change(a, b)
+    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, speeds, moved)
     ratio, interval = math.exp(log_ratio), (math.exp(log_ratio - half), math.exp(log_ratio + half))
     verdict = _verdict(ratio, interval)
     return Comparison(
@@ -58,7 +66,7 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
         interval=interval,
         confidence_ratio=CONFIDENCE_RATIO,
         paired=bool(pairs),
-        reason=_reason(verdict, ratio, interval, moved, a, b),
+        reason=_reason(verdict, ratio, interval, bool(speeds), moved, a, b),
         differences=differences,
         scaling_efficiency_ratio=_scaling(a, b, ratio),
     )
@@ -126,16 +134,39 @@ def _alternating(
     return min(((one.log_ratio, one.half_width(each)) for one in ways), key=lambda way: way[1])
 
 
-def _apart(a: Measurement, b: Measurement, moved: float) -> tuple[float, float]:
+def _apart(
+    a: Measurement, b: Measurement, speeds: tuple[list[float], list[float]] | None, moved: float
+) -> tuple[float, float]:
     """The same, from runs that did not alternate."""
-    contrast = welch(
-        *([_throughput_per_s(one, run) for run in _steady_runs(one)] for one in (a, b))
-    )
+    rates = [[_throughput_per_s(one, run) for run in _steady_runs(one)] for one in (a, b)]
+    if speeds:
+        contrast = detrended(*rates, places=speeds)
+        return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO)
+    contrast = welch(*rates)
     return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + abs(moved)
 
 
 def _throughput_per_s(measurement: Measurement, run: BenchRun) -> float:
     return measurement.task.samples_per_step / steady_part(run).median_s
+
+
+def _machine_speeds(a: Measurement, b: Measurement) -> tuple[list[float], list[float]] | None:
+    """Logs of the computation beside the steps, by run; None where it tells nothing.
+
+    It says nothing of another machine, and a slope needs some runs more than there are unknowns.
+    """
+    if not _same_place(a, b) or len(_steady_runs(a)) + len(_steady_runs(b)) < FEWEST_ADJUSTED:
+        return None
+    found = [[beside_median_s(run) for run in _steady_runs(one)] for one in (a, b)]
+    if min(map(min, found)) <= 0:
+        return None
+    left, right = ([math.log(seconds) for seconds in side] for side in found)
+    return (left, right) if len({*left, *right}) > 2 else None
+
+
+def _same_place(a: Measurement, b: Measurement) -> bool:
+    one, other = a.environment, b.environment
+    return (one.host, one.device, one.cards) == (other.host, other.device, other.cards)
 
 
 def _machine_change(a: Measurement, b: Measurement) -> float:
@@ -151,6 +182,7 @@ def _reason(
     verdict: Verdict,
     ratio: float,
     interval: tuple[float, float],
+    speeds: bool,
     moved: float,
     a: Measurement,
     b: Measurement,
@@ -162,6 +194,8 @@ def _reason(
         said = f"The interval of {low}–{high} holds 1"
     else:
         said = f"The effect of {100 * (ratio - 1):+.2f} % is not over 1 %"
+    if speeds:
+        said += "; the machine's own speed, timed beside the steps, is taken out"
     if abs(moved) > 0.005:
         speed = f"{100 * math.expm1(-moved):+.1f} %"
         said += f"; it is wider because the machine's own speed changed by {speed}"

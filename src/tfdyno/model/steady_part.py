@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.model.statistics import weighted_median
+from tfdyno.model.statistics import median, weighted_median
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,14 @@ def steady_part(run: BenchRun) -> SteadyPart:
         samples_s=run.steady_s,
         steps=tuple(run.steps_per_sample[place] for place in run.steady_places),
     )
+
+
+def beside_median_s(run: BenchRun) -> float:
+    """The median computation beside the steps of the steady part, in seconds; 0.0 without one."""
+    start = run.steady_from if is_steady(run) else len(run.samples_s) // 2
+    pairs = zip(run.beside_places, run.beside_s, strict=True)
+    inside = [seconds for place, seconds in pairs if place > start and seconds > 0]
+    return median(inside) if inside else 0.0
 
 
 def judged_runs(measurement: Measurement) -> tuple[BenchRun, ...]:

@@ -76,6 +76,7 @@ class _Bench:
         clock = StepClock(
             least_samples=protocol.least_samples,
             most_s=protocol.most_s,
+            least_s=protocol.least_s,
             endless=by_epochs,
             progress=progress,
         )
@@ -117,10 +118,13 @@ class _Bench:
     def _between(self) -> None:
         """After the first step: everything is built, and nothing of this is timed."""
         from tfdyno.runtime.recipe_apply import verify
+        from tfdyno.runtime.reference_speed import BESIDE_EVERY_S
 
         verify(self.plan.recipe)
         self.reference = self._speed_of()
         self.reference.measure()
+        if self.reference.beside() > 0:  # its first time builds it
+            self.clock.beside, self.clock.beside_every_s = self.reference.beside, BESIDE_EVERY_S
         self.plan.progress("measuring")
 
 
@@ -131,6 +135,8 @@ def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchR
         steps_per_sample=timed.steps_per_sample,
         steady_from=timed.steady_from,
         excluded=timed.excluded,
+        beside_s=timed.beside_s,
+        beside_places=timed.beside_places,
         first_step_s=timed.first_step_s,
         import_s=spent.import_s,
         build_s=spent.build_s,

@@ -27,6 +27,8 @@ class Timed:
     samples_s: tuple[float, ...]
     steps_per_sample: tuple[int, ...]
     excluded: tuple[int, ...]
+    beside_s: tuple[float, ...]
+    beside_places: tuple[int, ...]
     steady_from: int
     first_step_s: float
     step_count: int
@@ -40,6 +42,7 @@ class StepClock:
         *,
         least_samples: int,
         most_s: float,
+        least_s: float = 0.0,
         endless: bool = False,
         progress: Callable[[str], None] = lambda _message: None,
         now: Callable[[], float] = time.perf_counter,
@@ -49,23 +52,30 @@ class StepClock:
         Args:
             least_samples: How many samples the steady state must hold.
             most_s: Limit from the end of the first step on, in seconds.
+            least_s: How long the steady state must be, in seconds.
             endless: Whether somebody else decides when the steps end (whole epochs).
             progress: Called about once a second with a line that says how far it is.
             now: A clock in seconds.
         """
         self.least_samples, self.most_s, self.endless = least_samples, most_s, endless
+        self.least_s = least_s
         self.sync: Callable[[], None] = lambda: None
         """Waits until the device has done all that it was asked for."""
         self.opening: Callable[[], None] = lambda: None
         """Called once before the first step; not timed."""
         self.between: Callable[[], None] = lambda: None
         """Called once between the first step and the others; not timed."""
+        self.beside: Callable[[], float] = lambda: 0.0
+        """Called between two samples every ``beside_every_s``; returns seconds; not timed."""
+        self.beside_every_s = math.inf
         self.alone = 0
         """So many steps are samples of their own: for steps that may end at any time."""
         self.first_step_s = 0.0
         self.done = False
         self._progress, self._now = progress, now
         self._samples: list[tuple[float, int]] = []
+        self._beside: list[tuple[int, float]] = []
+        self._beside_at = -math.inf
         self._excluded: list[int] = []
         self._steady = 0
         self._block, self._limit, self._count, self._ended = 1, 1, 0, 0
@@ -130,6 +140,8 @@ class StepClock:
             samples_s=tuple(seconds for seconds, _ in self._samples),
             steps_per_sample=tuple(steps for _, steps in self._samples),
             excluded=tuple(self._excluded),
+            beside_s=tuple(seconds for _, seconds in self._beside),
+            beside_places=tuple(place for place, _ in self._beside),
             steady_from=self._steady,
             first_step_s=self.first_step_s,
             step_count=self.step_count,
@@ -149,6 +161,9 @@ class StepClock:
         self._tell()
         self.done = not self.endless and bool(self._samples) and self._enough()
         self._limit = self._block
+        if self._samples and self._now() - self._beside_at >= self.beside_every_s:
+            self._beside.append((len(self._samples), self.beside()))
+            self._beside_at = self._now()
         self._began = self._now()
         return self.done
 
@@ -177,7 +192,11 @@ class StepClock:
             return False
         missing = self.least_samples - self._check()
         self._next_check = counted + max(5, missing)
-        return missing <= 0
+        return missing <= 0 and self._steady_s() >= self.least_s
+
+    def _steady_s(self) -> float:
+        """Seconds of the samples in the steady state that was found last."""
+        return math.fsum(seconds * steps for seconds, steps in self._samples[self._steady :])
 
     def _check(self) -> int:
         """Find the steady state; returns how many samples it has that count."""

@@ -38,6 +38,7 @@ _TITLES = {
     "protocol_least_runs": "Runs at least",
     "protocol_most_runs": "Runs at most",
     "protocol_least_samples": "Steady samples of a run at least",
+    "protocol_least_s": "Steady state of a run at least",
     "protocol_most_s": "Steps of a run at most",
     "protocol_target_ratio": "Interval that ends the runs",
     "protocol_data": "Data",
