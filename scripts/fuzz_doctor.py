@@ -29,8 +29,8 @@ from tfdyno.view.doctor_text import doctor_text, fix_plan, shared_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.finding import Language
     from tfdyno.jobs.doctor import Examined
-    from tfdyno.rules.causes import Language
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 CASES = ("doctor_cases.jsonl", "doctor_more_cases.jsonl")

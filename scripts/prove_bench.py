@@ -1,9 +1,10 @@
 """Measure how often bench and compare err: A/A runs, an injected slowdown, repeated benches.
 
-Benches follow each other in time and every one is compared with the one before it, so that n + 1
-benches give n comparisons; neighbours share a bench and are not fully independent of each other.
-With ``--turns`` each A/A and each slowdown is a session of its own, ``bench --against``: A and B
-differ in their seed, and the workload sleeps where it finds B's.
+A plain bench, a slowed one, a plain one and so on: every bench is compared with the one before it,
+where a slowdown begins or ends, and with the one before that, which is equal. Comparisons share
+benches and are not fully independent of each other. With ``--turns`` each A/A and each slowdown is
+a session of its own, ``bench --against``: A and B differ in their seed, and the workload sleeps
+where it finds B's.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from tfdyno.view.bench_export import exported
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.measurement import Verdict
+
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "tests" / "data" / "scripts" / "slowable.py"
 SLEEP, SEED = "TFDYNO_PROOF_SLEEP_S", "TFDYNO_PROOF_SEED"
@@ -61,10 +64,7 @@ class Plan:
     """What is measured."""
 
     pairs: int
-    """Of the same workload twice."""
-    slowdowns: int
-    repeats: int
-    """Benches in a row that should agree; shared with ``pairs`` unless these are in turns."""
+    """Of the same workload twice, and in turns as many of a slowdown."""
     protocol: Protocol
     slowdown_ratio: float
     folder: Path
@@ -72,24 +72,20 @@ class Plan:
 
     @property
     def chain(self) -> tuple[Bench, ...]:
-        """Plain benches one after the other; the first says how long a step is."""
-        count = self.repeats if self.turns else max(self.pairs, self.repeats)
-        return tuple(Bench(name=f"plain-{at:03}") for at in range(count + 1))
-
-    @property
-    def same(self) -> tuple[Bench, ...]:
-        """A/A sessions in turns."""
-        count = self.pairs if self.turns else 0
-        return tuple(Bench(name=f"turns-same-{at:03}", turns=True) for at in range(count))
-
-    @property
-    def slowed(self) -> tuple[Bench, ...]:
-        """Sessions in turns, or slowed and plain benches that go on from the chain."""
+        """Plain and slowed benches one after the other; the first says how long a step is."""
+        count = 1 if self.turns else self.pairs + 2
         return tuple(
-            Bench(name=f"turns-slow-{at:03}", slow=True, turns=True)
-            if self.turns
-            else Bench(name=f"{'back' if at % 2 else 'slow'}-{at:03}", slow=at % 2 == 0)
-            for at in range(self.slowdowns)
+            Bench(name=f"{'slow' if at % 2 else 'plain'}-{at:03}", slow=at % 2 == 1)
+            for at in range(count)
+        )
+
+    @property
+    def sessions(self) -> tuple[Bench, ...]:
+        """In turns: an equal pair, a slowdown, an equal pair and so on."""
+        return tuple(
+            Bench(name=f"turns-{kind}-{at:03}", slow=kind == "slow", turns=True)
+            for at in range(self.pairs if self.turns else 0)
+            for kind in ("same", "slow")
         )
 
     def path(self, one: Bench) -> Path:
@@ -103,7 +99,7 @@ def prove(plan: Plan, say: Callable[[str], None]) -> Proof:
     Raises:
         TfdynoError: A bench failed; what was measured before it is kept.
     """
-    benches = (*plan.chain, *plan.same, *plan.slowed)
+    benches = (*plan.chain, *plan.sessions)
     plan.folder.mkdir(parents=True, exist_ok=True)
     for number, one in enumerate(benches, start=1):
         if plan.path(one).exists():
@@ -113,18 +109,15 @@ def prove(plan: Plan, say: Callable[[str], None]) -> Proof:
         said = f", {1e3 * sleep_s:.2f} ms of sleep" if sleep_s else ""
         say(f"{number} of {len(benches)}: {one.name}{said}")
         _measure(plan, one, sleep_s)
-    chain = _in_a_row(plan, plan.chain)
     first = measurements_at(str(plan.path(plan.chain[0])))[0]
-    slowed = _sessions(plan, plan.slowed) if plan.turns else (
-        _in_a_row(plan, (plan.chain[-1], *plan.slowed)))  # fmt: skip
+    pairings = (*_apart(plan), *_in_turns(plan))
     return Proof(
         slowdown_ratio=plan.slowdown_ratio,
         step_s=summary(first).median_s,
         first=first,
         turns=plan.turns,
-        same=_sessions(plan, plan.same) if plan.turns else chain,
-        repeated=chain,
-        slowed=slowed,
+        same=tuple(one for one in pairings if not one.slowed),
+        slowed=tuple(one for one in pairings if one.slowed),
     )
 
 
@@ -170,52 +163,53 @@ def _variables(given: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _in_a_row(plan: Plan, benches: Sequence[Bench]) -> tuple[Pairing, ...]:
-    """Each bench against the one before it."""
-    return tuple(
-        _pairing(f"{left.name} → {right.name}", not right.slow,
-                 [str(plan.path(one)) for one in (left, right)])
-        for left, right in pairwise(benches)
-    )  # fmt: skip
+def _apart(plan: Plan) -> Iterator[Pairing]:
+    """Each bench against the one before it, and the one before that."""
+    for left, right in (*pairwise(plan.chain), *zip(plan.chain, plan.chain[2:], strict=False)):
+        wanted: Verdict = "no_difference"
+        if left.slow != right.slow:
+            wanted = "slower" if right.slow else "faster"
+        places = [str(plan.path(one)) for one in (left, right)]
+        yield _pairing(f"{left.name} → {right.name}", wanted, places)
 
 
-def _sessions(plan: Plan, benches: Sequence[Bench]) -> tuple[Pairing, ...]:
+def _in_turns(plan: Plan) -> Iterator[Pairing]:
     """The two sides of each file."""
-    return tuple(_pairing(one.name, False, [str(plan.path(one))]) for one in benches)
+    for one in plan.sessions:
+        wanted: Verdict = "slower" if one.slow else "no_difference"
+        yield _pairing(one.name, wanted, [str(plan.path(one))])
 
 
-def _pairing(name: str, faster: bool, places: Sequence[str]) -> Pairing:
+def _pairing(name: str, wanted: Verdict, places: Sequence[str]) -> Pairing:
     """Two measurements compared by the real job."""
     base, other = compare_all(places)
     assert other.comparison
     kinds = {one.kind for side in (base, other) for one in side.summary.instabilities}
-    return Pairing(name=name, faster=faster, comparison=other.comparison,
+    return Pairing(name=name, wanted=wanted, comparison=other.comparison,
                    doubts=tuple(sorted(kinds)))  # fmt: skip
 
 
 def _plan(given: argparse.Namespace, folder: Path) -> Plan:
     if given.sample:
-        return Plan(pairs=1, slowdowns=1, repeats=0, protocol=SAMPLE_PROTOCOL, folder=folder,
+        return Plan(pairs=1, protocol=SAMPLE_PROTOCOL, folder=folder,
                     slowdown_ratio=SAMPLE_SLOWDOWN_RATIO)  # fmt: skip
-    return Plan(pairs=given.a_a, slowdowns=given.slowdown, repeats=given.repeat, folder=folder,
-                protocol=Protocol(), slowdown_ratio=SLOWDOWN_RATIO, turns=given.turns)  # fmt: skip
+    return Plan(pairs=given.pairs, protocol=Protocol(), folder=folder,
+                slowdown_ratio=SLOWDOWN_RATIO, turns=given.turns)  # fmt: skip
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and write the page; 1 where the proof fails, 3 where a bench does."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--a-a", type=int, default=40, metavar="N", help="default 40")
-    parser.add_argument("--slowdown", type=int, default=20, metavar="N", help="default 20")
-    parser.add_argument("--repeat", type=int, default=0, metavar="N",
-                        help="pairs of benches that should agree; shared with --a-a")  # fmt: skip
+    parser.add_argument(
+        "--pairs", type=int, default=40, metavar="N", help="equal pairs; default 40"
+    )
     parser.add_argument("--turns", action="store_true", help="A/A and slowdown by --against")
     parser.add_argument("--folder", type=Path, help="where benches are kept, to go on later")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "bench-proof.md")
     parser.add_argument("--sample", action="store_true", help="one of each, 25 %% slower, no page")
     given = parser.parse_args(words)
-    if min(given.a_a, given.slowdown, given.repeat) < 0 or not (given.a_a or given.slowdown
-                                                                or given.repeat):  # fmt: skip
-        parser.error("give counts of 0 or more, and one above 0")
+    if given.pairs < 1:
+        parser.error("--pairs is 1 or more")
     folder = given.folder or Path(tempfile.mkdtemp(prefix="tfdyno-proof-"))
     print(f"benches are kept in {folder}; --folder {folder} goes on there", file=sys.stderr)
     try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tfdyno.core.measurement import Comparison, Measurement
+from tfdyno.core.measurement import Comparison, Measurement, Verdict
 from tfdyno.core.units import format_bytes
-from tfdyno.view.bench_words import step_words
+from tfdyno.view.bench_words import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,8 @@ class Pairing:
 
     name: str
     """Of their files."""
-    faster: bool
-    """Whether a slowdown ends between the two, instead of beginning."""
+    wanted: Verdict
+    """What is true: ``no_difference``, or where a slowdown begins or ends, its direction."""
     comparison: Comparison
     doubts: tuple[str, ...]
     """Kinds of instability that either of them reported."""
@@ -39,14 +39,14 @@ class Pairing:
         return math.expm1(abs(math.log(ratio))) if ratio else 0.0
 
     @property
-    def different(self) -> bool:
-        """Whether compare called them different."""
-        return self.comparison.verdict in {"faster", "slower"}
+    def slowed(self) -> bool:
+        """Whether one of the two is slowed."""
+        return self.wanted != "no_difference"
 
     @property
-    def found(self) -> bool:
-        """Whether compare saw the slowdown, in its direction."""
-        return self.comparison.verdict == ("faster" if self.faster else "slower")
+    def right(self) -> bool:
+        """Whether compare said what is true."""
+        return self.comparison.verdict == self.wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,25 +60,23 @@ class Proof:
     turns: bool
     """Whether A and B of ``same`` and ``slowed`` alternated."""
     same: tuple[Pairing, ...]
-    repeated: tuple[Pairing, ...]
-    """Plain benches in a row."""
     slowed: tuple[Pairing, ...]
 
     @property
     def false_alarms(self) -> int:
         """A/A pairs that were called different."""
-        return sum(one.different for one in self.same)
+        return sum(not one.right for one in self.same)
 
     @property
     def found(self) -> int:
         """Slowdowns that were seen."""
-        return sum(one.found for one in self.slowed)
+        return sum(one.right for one in self.slowed)
 
     @property
     def agreeing(self) -> int:
-        """Benches in a row whose ratio is within 3 % of 1."""
+        """Equal pairs whose ratio is within 3 % of 1."""
         return sum(one.comparison.ratio > 0 and one.change_ratio <= AGREEMENT_RATIO
-                   for one in self.repeated)  # fmt: skip
+                   for one in self.same)  # fmt: skip
 
     @property
     def holds(self) -> bool:
@@ -99,13 +97,9 @@ def page(proof: Proof) -> str:
         _setting(proof),
         _counts(proof),
     ]
-    if proof.same:
-        parts += ["## The same workload twice", _spread(proof.same), _table(proof.same)]
-    if proof.repeated and proof.turns:
-        parts += ["## Benches in a row", _spread(proof.repeated), _table(proof.repeated)]
-    if proof.slowed:
-        share = f"{100 * proof.slowdown_ratio:g} %"
-        parts += [f"## Slowed by {share}", _slowed(proof), _table(proof.slowed, aside=True)]
+    share = f"{100 * proof.slowdown_ratio:g} %"
+    parts += ["## The same workload twice", _spread(proof.same), _table(proof.same)]
+    parts += [f"## Slowed by {share}", _slowed(proof), _table(proof.slowed, aside=True)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -114,35 +108,29 @@ def _setting(proof: Proof) -> str:
     how = (
         "A and B of each pair alternate, A B B A, and differ in their seed only"
         if proof.turns
-        else "Every bench is compared with the one before it, so neighbours share one"
+        else "Plain and slowed benches follow each other in turn; each is compared with the one "
+        "before it and with the one before that, so that comparisons share benches"
     )
-    step, _ = step_words(proof.step_s, (proof.step_s, 2 * proof.step_s))
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {place.cpu_count} CPUs ({place.cpu}), "
         f"{format_bytes(place.memory_bytes)}, {place.system}, TensorFlow {place.tensorflow}, Keras "
         f"{place.keras}, tfdyno {place.tfdyno}. Workload: `tests/data/scripts/slowable.py`, batch "
-        f"{proof.first.task.batch_size}, {step} a step. Each bench: {protocol.least_runs} to "
-        f"{protocol.most_runs} fresh processes, at least {protocol.least_samples} steady samples "
-        f"in each. {how}."
+        f"{proof.first.task.batch_size}, {seconds_words(proof.step_s)} a step. Each bench: "
+        f"{protocol.least_runs} to {protocol.most_runs} fresh processes, at least "
+        f"{protocol.least_samples} steady samples in each. {how}."
     )
 
 
 def _counts(proof: Proof) -> str:
     same, slowed = len(proof.same), len(proof.slowed)
-    rows = ["| question | wanted | found |", "|---|---|---|"]
-    if same:
-        rows += [
-            f"| the same twice: called different | at most 1 in 40 | {proof.false_alarms} of "
-            f"{same} |"
-        ]
-    if proof.repeated:
-        rows.append(f"| benches in a row: within 3 % of each other | all | {proof.agreeing} of "
-                    f"{len(proof.repeated)} |")  # fmt: skip
-    if slowed:
-        rows.append(
-            f"| {100 * proof.slowdown_ratio:g} % of sleep in every step: found | at least 19 in "
-            f"20 | {proof.found} of {slowed} |"
-        )
+    rows = [
+        "| question | wanted | found |",
+        "|---|---|---|",
+        f"| the same twice: called different | at most 1 in 40 | {proof.false_alarms} of {same} |",
+        f"| the same twice: within 3 % of each other | all | {proof.agreeing} of {same} |",
+        f"| {100 * proof.slowdown_ratio:g} % of sleep in every step: found | at least 19 in "
+        f"20 | {proof.found} of {slowed} |",
+    ]
     return "\n".join(rows)
 
 

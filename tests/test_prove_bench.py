@@ -20,10 +20,10 @@ from tfdyno.jobs.compare import compare_all
 ROOT = Path(__file__).parents[1]
 
 
-def pairing(ratio: float, verdict: Verdict, *, faster: bool = False) -> Pairing:
+def pairing(ratio: float, verdict: Verdict, wanted: Verdict = "no_difference") -> Pairing:
     found = Comparison(verdict=verdict, ratio=ratio, interval=(ratio - 0.02, ratio + 0.02),
                        confidence_ratio=0.99, paired=False, reason="because.")  # fmt: skip
-    return Pairing(name="a pair", faster=faster, comparison=found, doubts=())
+    return Pairing(name="a pair", wanted=wanted, comparison=found, doubts=())
 
 
 def proof(same: list[Pairing], slowed: list[Pairing], *, turns: bool = False) -> Proof:
@@ -33,46 +33,41 @@ def proof(same: list[Pairing], slowed: list[Pairing], *, turns: bool = False) ->
         first=measurement([[0.04] * 30] * 5),
         turns=turns,
         same=tuple(same),
-        repeated=tuple(same),
         slowed=tuple(slowed),
     )
 
 
 def plan(**changes: Any) -> Plan:
-    base = Plan(pairs=2, slowdowns=3, repeats=1, protocol=SAMPLE_PROTOCOL, slowdown_ratio=0.05,
-                folder=Path("x"))  # fmt: skip
+    base = Plan(pairs=2, protocol=SAMPLE_PROTOCOL, slowdown_ratio=0.05, folder=Path("x"))
     return replace(base, **changes)
 
 
-def test_benches_follow_each_other_so_that_neighbours_are_shared() -> None:
-    assert [one.name for one in plan().chain] == ["plain-000", "plain-001", "plain-002"]
-    assert plan().same == ()
-    assert [(one.name, one.slow) for one in plan().slowed] == [
-        ("slow-000", True), ("back-001", False), ("slow-002", True),
+def test_plain_and_slowed_benches_follow_each_other() -> None:
+    assert [(one.name, one.slow) for one in plan().chain] == [
+        ("plain-000", False), ("slow-001", True), ("plain-002", False), ("slow-003", True),
     ]  # fmt: skip
+    assert plan().sessions == ()
 
 
 def test_in_turns_every_pair_is_a_session_of_its_own() -> None:
     turns = plan(turns=True)
-    assert [one.name for one in turns.chain] == ["plain-000", "plain-001"]
-    assert len(turns.same) == 2
-    assert len(turns.slowed) == 3
-    assert all(one.turns and one.slow for one in turns.slowed)
-    names = [one.name for one in (*turns.chain, *turns.same, *turns.slowed, *plan().slowed)]
-    assert len(set(names)) == len(names)
+    assert [one.name for one in turns.chain] == ["plain-000"]
+    assert [one.name for one in turns.sessions] == [
+        "turns-same-000", "turns-slow-000", "turns-same-001", "turns-slow-001",
+    ]  # fmt: skip
+    assert [one.slow for one in turns.sessions] == [False, True] * 2
 
 
 def test_one_slowdown_that_is_missed_is_no_proof() -> None:
-    assert not proof([], [pairing(0.97, "no_difference")]).holds
+    assert not proof([], [pairing(0.97, "no_difference", "slower")]).holds
     assert not proof([pairing(1.02, "faster")] + [pairing(1.0, "no_difference")] * 38, []).holds
     assert not proof([pairing(0.0, "not_comparable")], []).holds
 
 
 def test_the_page_says_how_pairs_were_made() -> None:
-    same = [pairing(1.001, "no_difference")]
-    assert "neighbours share one" in page(proof(same, []))
-    assert "A and B of each pair alternate" in page(proof(same, [], turns=True))
-    assert "## Benches in a row" in page(proof(same, [], turns=True))
+    same, slowed = [pairing(1.001, "no_difference")], [pairing(0.95, "slower", "slower")]
+    assert "comparisons share benches" in page(proof(same, slowed))
+    assert "A and B of each pair alternate" in page(proof(same, slowed, turns=True))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +77,8 @@ def test_one_alarm_in_40_and_one_miss_in_20_are_allowed(
     alarms: int, found: int, holds: bool
 ) -> None:
     same = [pairing(1.02, "faster")] * alarms + [pairing(0.999, "no_difference")] * (40 - alarms)
-    slowed = [pairing(0.952, "slower")] * found
-    slowed += [pairing(0.97, "no_difference")] * (20 - found)
+    slowed = [pairing(0.952, "slower", "slower")] * found
+    slowed += [pairing(0.97, "no_difference", "slower")] * (20 - found)
     made = proof(same, slowed)
     assert made.holds is holds
     assert f"| at most 1 in 40 | {alarms} of 40 |" in page(made)
@@ -91,15 +86,16 @@ def test_one_alarm_in_40_and_one_miss_in_20_are_allowed(
 
 
 def test_back_from_slow_to_plain_counts_as_found_when_it_is_faster() -> None:
-    assert pairing(1.05, "faster", faster=True).found
-    assert not pairing(0.95, "slower", faster=True).found
+    assert pairing(1.05, "faster", "faster").right
+    assert not pairing(0.95, "slower", "faster").right
 
 
 def test_the_page_shows_the_worst_first_and_how_far_ratios_go() -> None:
-    made = proof([pairing(1.001, "no_difference"), pairing(0.95, "no_difference")], [])
+    slowed = [pairing(0.9524, "slower", "slower")]
+    made = proof([pairing(1.001, "no_difference"), pairing(0.95, "no_difference")], slowed)
     text = page(made)
     ratios = re.findall(r"\| (\d\.\d{4}) \|", text)
-    assert ratios == ["0.9500", "1.0010"]
+    assert ratios == ["0.9500", "1.0010", "0.9524"]
     assert "all within 5.26 % of 1" in text  # 1 / 0.95 - 1
     assert "1 of 2" in text  # within 3 %
     assert math.isclose(made.same[1].change_ratio, 1 / 0.95 - 1)
@@ -110,8 +106,8 @@ def test_the_page_shows_the_worst_first_and_how_far_ratios_go() -> None:
 def test_a_quarter_more_is_found_and_the_same_twice_is_not(tmp_path: Path) -> None:
     command = [str(ROOT / "scripts" / "prove_bench"), "--sample", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    files = [str(tmp_path / f"{name}.json") for name in ("same-000", "same-001")]
-    first, again, slow = compare_all(files)
+    names = ("plain-000", "slow-001", "plain-002")
+    first, slow, again = compare_all([str(tmp_path / f"{name}.json") for name in names])
     assert again.comparison
     assert slow.comparison
     kinds = {one.kind for side in (first, again, slow) for one in side.summary.instabilities}

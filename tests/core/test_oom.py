@@ -16,20 +16,6 @@ def test_chunks_of_one_size_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "needed_bytes"),
-    [
-        (OomReport(in_use_bytes=10, requested_bytes=4), 14),
-        (OomReport(in_use_bytes=10, requested_bytes=4, program_bytes=20), 20),  # all of it at once
-        (OomReport(), 0),
-    ],
-)
-def test_what_is_in_use_and_what_was_asked_for_is_needed(
-    report: OomReport, needed_bytes: int
-) -> None:
-    assert report.needed_bytes == needed_bytes
-
-
-@pytest.mark.parametrize(
     ("in_use", "requested", "pool", "limit", "fragmented", "refused"),
     [
         (6, 3, 10, 16, True, True),  # 4 free in the pool, in pieces; the device had no 3 more
@@ -58,4 +44,3 @@ def test_a_larger_request_is_never_fragmentation_where_a_smaller_one_is_not(
     small = OomReport(in_use_bytes=in_use, requested_bytes=requested + 1, pool_bytes=pool)
     large = OomReport(in_use_bytes=in_use, requested_bytes=requested + 1 + more, pool_bytes=pool)
     assert small.is_fragmented >= large.is_fragmented
-    assert small.needed_bytes <= large.needed_bytes

@@ -12,7 +12,7 @@ from tfdyno.jobs.measured_files import measurements_at
 from tfdyno.model.comparison import compare
 from tfdyno.model.summary import summary
 from tfdyno.store.results import FILE, Results
-from tfdyno.view.bench_document import bench_document, pair_document
+from tfdyno.view.bench_document import Told, bench_document, document_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +41,8 @@ def test_a_json_file_is_the_measurement_that_it_was_made_of(tmp_path: Path) -> N
 
 def test_a_file_of_two_sides_holds_both(tmp_path: Path) -> None:
     path = tmp_path / "pair.json"
-    document = pair_document((ONE, summary(ONE)), (TWO, summary(TWO)), compare(ONE, TWO))
-    path.write_bytes(to_json(document))
+    told = [Told(measurement=one, summary=summary(one), medians_s=()) for one in (ONE, TWO)]
+    path.write_bytes(to_json(document_of(told, compare(ONE, TWO))))
     assert measurements_at(str(path)) == (ONE, TWO)
 
 

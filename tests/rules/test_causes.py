@@ -10,7 +10,8 @@ import pytest
 from tests.rules.cases import CASES
 
 from tfdyno.core.errors import ToolError
-from tfdyno.rules.causes import LANGUAGES, Cause, all_causes, cause, groups, read_group
+from tfdyno.core.finding import LANGUAGES
+from tfdyno.rules.causes import Cause, all_causes, cause, groups, read_group
 from tfdyno.rules.log import scan
 from tfdyno.rules.log_index import FINE, shape
 from tfdyno.rules.ranking import names_cause

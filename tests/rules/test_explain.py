@@ -11,9 +11,9 @@ from tests.rules.cases import CASES
 from tests.rules.made import likely, made, rule
 
 from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Diagnosis, Evidence
+from tfdyno.core.finding import LANGUAGES, Diagnosis, Evidence
 from tfdyno.core.machine_facts import MachineFacts
-from tfdyno.rules.causes import LANGUAGES, all_causes
+from tfdyno.rules.causes import all_causes
 from tfdyno.rules.explain import diagnose
 from tfdyno.rules.log import scan
 from tfdyno.rules.log_matches import EVIDENCE_LINES, log_matches

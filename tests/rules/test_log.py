@@ -175,15 +175,12 @@ def test_evidence_of_a_very_long_line_is_the_part_that_speaks() -> None:
 
 
 def test_a_watch_keeps_its_lines_in_order_up_to_its_cap() -> None:
-    watch = Watch(
-        name="limit", needle="limit:", match=r"limit:\s+(?P<bytes>\d+)", cap=2, counted=True
-    )
+    watch = Watch(name="limit", needle="limit:", match=r"limit:\s+(?P<bytes>\d+)", cap=2)
     log = scan(["Limit:   1\nx\nLimit: 2\nLimit: 3\n"], [], [watch])
     assert [(one.number, one.values["bytes"]) for one in log.watched["limit"]] == [
         (1, "1"),
         (3, "2"),
     ]
-    assert log.watched_count["limit"] == 3
 
 
 def test_lines_that_look_like_errors_are_kept_for_the_user() -> None:

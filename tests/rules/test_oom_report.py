@@ -7,17 +7,30 @@ Each file of ``tests/data/oom`` names in its first line where it is from.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfdyno.core.oom import ChunkSize, OomReport
+from tfdyno.rules.log_text import blocks
 from tfdyno.rules.oom_draft import MOST_BUFFERS, MOST_SIZES
-from tfdyno.rules.oom_report import OomReader, read_oom
+from tfdyno.rules.oom_report import OomReader
 from tfdyno.rules.oom_words import what_held
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DATA = Path(__file__).parents[1] / "data" / "oom"
+
+
+def read_oom(chunks: Iterable[bytes | str]) -> OomReport | None:
+    """The report of a log given in pieces, read as ``log.scan`` hands its blocks over."""
+    reader = OomReader()
+    for block in blocks(chunks):
+        reader.feed_block(block)
+    return reader.report()
 
 
 def report_of(name: str) -> OomReport:

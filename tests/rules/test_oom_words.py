@@ -11,7 +11,7 @@ from tfdyno.core.oom import ChunkSize, LiveBuffer, OomReport
 from tfdyno.rules.oom_words import what_held
 
 if TYPE_CHECKING:
-    from tfdyno.rules.causes import Language
+    from tfdyno.core.finding import Language
 
 MIB = 2**20
 FULL = OomReport(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.rules.log import scan
-from tfdyno.rules.watch import WATCHES
+from tfdyno.rules.watch import all_watches
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_a_line_beside_it_tells_nothing(line: str, name: str) -> None:
 
 
 def test_needles_are_in_lower_case_and_every_watch_is_bounded() -> None:
-    assert all(one.needle == one.needle.lower() and one.cap > 0 for one in WATCHES)
+    assert all(one.needle == one.needle.lower() and one.cap > 0 for one in all_watches())

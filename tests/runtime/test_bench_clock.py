@@ -160,17 +160,20 @@ def test_the_machine_is_asked_between_samples_and_that_is_not_timed() -> None:
     time = Time()
     it = clock(time, least_samples=1000)
 
-    def beside() -> float:
+    def beside(budget_s: float) -> float:
         time.pass_s(0.5)
+        budgets_s.append(budget_s)
         return 0.004
 
-    it.beside, it.beside_every_s = beside, 0.95
+    budgets_s: list[float] = []
+    it.beside, it.beside_every_s, it.beside_ratio = beside, 0.95, 0.1
     it.start()
     run(it, time, cycle([0.1]), count=21)
     timed = it.timed()
     assert timed.samples_s == pytest.approx([0.1] * 20)
-    assert timed.beside_places == (1, 11)
+    assert timed.beside_places == (10, 20)
     assert timed.beside_s == (0.004, 0.004)
+    assert budgets_s == pytest.approx([0.1, 0.1])
 
 
 def test_the_steady_state_lasts_as_long_as_the_protocol_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.runtime.benches import MODEL, Run, all_measured
+from tests.runtime.benches import MODEL, Run, all_measured, in_tensorflow
 
 pytestmark = pytest.mark.tf
 BROKEN = MODEL + (
@@ -87,3 +87,36 @@ def test_a_name_with_a_typo_is_told(found: dict[str, Any]) -> None:
 
 def test_the_first_call_of_fit_counts(found: dict[str, Any]) -> None:
     assert found["earlier"]["task"]["batch_size"] == 32
+
+
+EPOCHS = """
+from tfdyno.core.errors import UsageError
+from tfdyno.core.measurement import Protocol
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.workload import Workload
+from tfdyno.runtime.bench_fit import Plan
+from tfdyno.runtime.bench_load import _standard_task
+
+def called(epochs):
+    plan = Plan(workload=Workload(reference="task:lstm", kind="task"), clock=None, progress=print,
+                recipe=Recipe(batch_size=8), protocol=Protocol(data="real", epochs=epochs))
+    call = _standard_task("lstm", plan)
+    return call.notes, int(call.arguments["x"].cardinality())
+
+try:
+    result = {"epochs": called(2), "steady": called(0)}
+except UsageError as error:
+    result = {"missing": str(error)}
+"""
+
+
+def test_epochs_of_a_standard_task_are_as_short_as_those_of_its_goal() -> None:
+    found = in_tensorflow(EPOCHS)
+    if "missing" in found:
+        pytest.skip(found["missing"])
+    (note,), steps = found["epochs"]
+    assert note.startswith("Epochs are short: 256 images of ")
+    assert steps == 32, "1,024 images in batches of 32 reach the goal"
+    notes, all_steps = found["steady"]
+    assert not notes
+    assert all_steps > 100, "without epochs it is all the data that there is"

@@ -96,16 +96,6 @@ def test_only_the_newest_session_without_an_end_goes_on(results: Results) -> Non
     assert results.unfinished("never asked") == ()
 
 
-def test_what_is_removed_is_gone_with_its_runs(results: Results) -> None:
-    results.start(measurement([[0.1], [0.2]], id="aa"), key="k")
-    assert results.remove("a") == "aa"
-    assert results.measurements() == ()
-    with sqlite3.connect(results.path) as database:
-        assert database.execute("SELECT count(*) FROM run").fetchone() == (0,)
-    with pytest.raises(UsageError, match="holds no measurement aa"):
-        results.remove("aa")
-
-
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
     results = Results(folder=tmp_path)
     assert (results.measurements(), results.unfinished("k")) == ((), ())

@@ -26,7 +26,6 @@ from tfdyno.view.bench_document import (
     bench_document,
     document_of,
     measurement_of,
-    pair_document,
 )
 
 SUMMARY = Summary(
@@ -78,7 +77,7 @@ def test_a_pair_is_the_document_of_the_first_with_the_other_in_it() -> None:
         verdict="faster", ratio=1.1, interval=(1.05, 1.15), confidence_ratio=0.99, paired=True,
         reason="5 pairs.",
     )  # fmt: skip
-    document = through_json(pair_document((ONE, SUMMARY), (other, SUMMARY), comparison))
+    document = through_json(document_of([TOLD, replace(TOLD, measurement=other)], comparison))
     assert measurement_of(document) == ONE
     assert measurement_of(document["against"]) == other
     assert document["comparison"]["verdict"] == "faster"

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tfdyno.catalog.gpus import parse_list
+from tfdyno.core.software import REFUSING
 
 
 def answer_support(given: dict[str, Any]) -> int:
@@ -27,7 +28,7 @@ def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
         width, colour = terminal_width(), colour_wanted()
         texts = (can_run_text(gpu, one, width=width, colour=colour) for gpu, one in found)
         click.echo("\n\n".join(texts))
-    return int(any(one.verdict == "cannot" or one.has_old_libraries for _, one in found))
+    return int(any(one.outcome in REFUSING for _, one in found))
 
 
 def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:

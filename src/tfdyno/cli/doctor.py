@@ -9,12 +9,12 @@ import click
 
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.errors import UsageError
+from tfdyno.core.finding import LANGUAGES, Language
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.jobs.doctor import Examined
-    from tfdyno.rules.causes import Language
 
 STANDARD_INPUT = "-"
 _SUBJECTS = ("explain", "code", "can_run", "matrix")
@@ -52,7 +52,7 @@ _GOES_WITH = {
 @click.option("--fix-plan", is_flag=True, help="Print the commands in order; none is run.")
 @click.option("--share", is_flag=True, help="A report for a bug tracker, names taken out.")
 @click.option("--show-ignored", is_flag=True, help="Give every harmless message its reason.")
-@click.option("--lang", type=click.Choice(("en", "zh")), help="Without it: as the locale says.")
+@click.option("--lang", type=click.Choice(LANGUAGES), help="Without it: as the locale says.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage.")

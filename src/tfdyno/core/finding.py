@@ -7,6 +7,8 @@ from typing import Literal
 
 Verdict = Literal["proven", "likely", "possible"]
 Severity = Literal["error", "warning", "note"]
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,11 @@ class PythonFacts:
     """Distributions that own files under ``tensorflow/``; more than one is a mixed install."""
     build: BuildInfo | None = None
 
+    @property
+    def installed(self) -> dict[str, str]:
+        """Versions of the distributions by name."""
+        return {one.name: one.version for one in self.distributions}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
@@ -177,3 +182,8 @@ class MachineFacts:
     """Folders in which ptxas and libdevice were looked for, in XLA's order; empty: not looked."""
     child: ChildFacts | None = None
     probes: tuple[ProbeResult, ...] = ()
+
+    @property
+    def first_gpu(self) -> GpuFacts:
+        """The card that speaks for the machine; one of which nothing is known where none is."""
+        return self.gpus[0] if self.gpus else GpuFacts()

@@ -179,11 +179,9 @@ class BenchRun:
     import_s: float
     build_s: float
     """Of the user's code, up to ``fit``."""
-    reference_s: float = 0.0
-    """A fixed computation of tfdyno's own on the same device, beside the steps: the machine's
-    speed at that time."""
     beside_s: tuple[float, ...] = ()
-    """A small convolution of tfdyno's own, timed between samples: how fast the machine was."""
+    """A small computation of tfdyno's own, timed between samples: how fast the CPUs were. Empty on
+    a GPU, and where the workload's own threads work on between its steps."""
     beside_places: tuple[int, ...] = ()
     """Of each, how many samples were before it."""
     peak_memory_bytes: int

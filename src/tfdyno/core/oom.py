@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 MemoryKind = Literal["", "gpu", "host"]
+FAR_BELOW_RATIO = 0.6
+"""TensorFlow takes 90 % of what is free, and more; a limit below this share of a card's memory was
+not its choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +75,6 @@ class OomReport:
     """Names of the fields above that were read from a rounded print such as ``2.17GiB``."""
     count: int = 1
     """How many times memory ran out in this log."""
-
-    @property
-    def needed_bytes(self) -> int:
-        """What would have sufficed for this step at least: in use and asked for."""
-        return max(self.in_use_bytes + self.requested_bytes, self.program_bytes)
 
     @property
     def is_fragmented(self) -> bool:

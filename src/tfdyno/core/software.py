@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Support = Literal["native", "jit", "cannot", "unknown"]
+Outcome = Literal["native", "jit", "fails", "cannot", "unknown"]
+REFUSING: tuple[Outcome, ...] = ("fails", "cannot")
+"""Outcomes with which the wheel is of no use on the card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,11 @@ class WheelSupport:
     detail: str
     """One sentence for a person."""
     source: str
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict, or ``fails``: the kernels are there and its CUDA libraries are too old."""
+        return "fails" if self.has_old_libraries else self.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

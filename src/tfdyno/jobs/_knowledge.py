@@ -21,8 +21,8 @@ def knowledge_of(facts: MachineFacts) -> Knowledge:
     Raises:
         ToolError: A shipped table is corrupt.
     """
-    installed = {one.name: one.version for one in facts.python.distributions}
-    release = releases.release_of(facts.tensorflow or installed.get("tensorflow", ""))
+    tensorflow = facts.tensorflow or facts.python.installed.get("tensorflow", "")
+    release = releases.release_of(tensorflow)
     slugs = dict.fromkeys(card.slug for card in facts.gpus or () if card.slug)
     return Knowledge(
         release=release,

@@ -24,7 +24,7 @@ from tfdyno.model.statistics import median
 from tfdyno.model.steady_part import run_medians_s
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import Results
-from tfdyno.view.bench_words import step_words
+from tfdyno.view.bench_words import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,8 +105,7 @@ def check(question: Question) -> None:
         )
     if protocol.target_metric and protocol.data.startswith("synthetic"):
         raise UsageError("--target needs real data", why="made-up data teaches nothing")
-    is_task = question.workload.reference.startswith("task:")
-    if protocol.data == "real" and not is_task:
+    if protocol.data == "real" and question.workload.kind != "task":
         raise UsageError("--data real goes with a standard task",
                          remedy="give task:NAME, or leave --data out")  # fmt: skip
 
@@ -138,8 +137,7 @@ def _one(
     of = f"{protocol.least_runs}" if early else f"at most {protocol.most_runs}"
     title = f"{side.name}, run {number} of {of}" if side.name else f"run {number} of {of}"
     if side.so_far:
-        median_s = median(run_medians_s(side.so_far.runs))
-        title += f" ({step_words(median_s, (median_s, 2 * median_s))[0]} so far)"
+        title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
     return measured(
         question.workload,

@@ -36,8 +36,7 @@ class SupportRow:
     names: tuple[str, ...]
     """A few cards of this capability, the first that came out before later ones."""
     verdicts: tuple[str, ...]
-    """native, jit, fails, cannot or unknown, one per release; ``fails``: the kernels could be
-    compiled, but the CUDA libraries beside them are older than the card."""
+    """``WheelSupport.outcome``, one per release."""
 
 
 def can_run(gpus: Iterable[Gpu], tensorflow: Iterable[str]) -> tuple[tuple[Gpu, WheelSupport], ...]:
@@ -100,8 +99,7 @@ def _listed(release: str) -> bool:
 
 
 def _verdicts(gpu: Gpu, columns: tuple[str, ...]) -> tuple[str, ...]:
-    found = (wheel_support(gpu, release) for release in columns)
-    return tuple("fails" if one.has_old_libraries else one.verdict for one in found)
+    return tuple(wheel_support(gpu, release).outcome for release in columns)
 
 
 def _row(cards: tuple[Gpu, ...], verdicts: tuple[str, ...]) -> SupportRow:

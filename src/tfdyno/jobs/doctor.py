@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.finding import Diagnosis
+from tfdyno.core.finding import Diagnosis, Language
 from tfdyno.core.machine_facts import ChildFacts, GpuFacts, MachineFacts, ProbeResult
 from tfdyno.jobs._knowledge import capability_of, knowledge_of
 from tfdyno.rules.environment import environment_matches
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.core.oom import OomReport  # noqa: TC004  (nothing reads the types of an answer)
     from tfdyno.jobs._worker import ChildCrash
     from tfdyno.probe.redact import Identity
-    from tfdyno.rules.causes import Language
     from tfdyno.rules.match import Match
 
 CHILD_LIMIT_S = 300.0
@@ -73,9 +72,9 @@ def examine(
     facts = replace(facts, gpus=_with_slugs(facts))
     lines: list[str] = []
     if quick:
-        facts = _noted(facts, "not run because of --quick")
+        facts = _not_tried(facts, "because of --quick")
     elif not facts.tensorflow:
-        facts = _noted(facts, "not run because TensorFlow is not installed")
+        facts = _not_tried(facts, "because TensorFlow is not installed")
     else:
         facts = replace(facts, child=_tried(interpreter, lines, progress))
     return _examined(facts, lines, language)
@@ -119,7 +118,11 @@ def explain(
         report=report,
         language=language,
     )
-    held = what_held(report, card_bytes=_card_bytes(known), language=language) if report else ()
+    held = (
+        what_held(report, card_bytes=known.first_gpu.memory_bytes, language=language)
+        if report
+        else ()
+    )
     return Examined(diagnosis=replace(diagnosis, memory=held), facts=known, oom=report)
 
 
@@ -311,11 +314,6 @@ def _with_slugs(facts: MachineFacts) -> tuple[GpuFacts, ...] | None:
     )
 
 
-def _noted(facts: MachineFacts, reason: str) -> MachineFacts:
-    result = ProbeResult(name="TensorFlow", state="not_run", reason=reason.removeprefix("not run "))
+def _not_tried(facts: MachineFacts, reason: str) -> MachineFacts:
+    result = ProbeResult(name="TensorFlow", state="not_run", reason=reason)
     return replace(facts, probes=(*facts.probes, result))
-
-
-def _card_bytes(facts: MachineFacts) -> int:
-    cards = facts.gpus or ()
-    return cards[0].memory_bytes if cards else 0

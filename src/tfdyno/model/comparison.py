@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from tfdyno.core.measurement import BenchRun, Measurement
 
 CONFIDENCE_RATIO = 0.99
+SURER_RATIO = 0.995
+"""At 99 % one batch of 40 equal pairs in 16 holds two false alarms; at this, one in 58."""
 LEAST_EFFECT_RATIO = 0.01
 """A smaller difference is none, however certain."""
 FEWEST_RUNS = 3
 FEWEST_ADJUSTED = 8
 """Runs of both sides together from which the machine's own speed is taken out."""
+_Speeds = tuple[list[float], list[float]]
+"""Logs of seconds, of A's runs and of B's."""
 _PROTOCOL_FIELDS = ("version", "data", "epochs", "target_metric", "target_value")
 _TASK_FIELDS = ("mode", "title", "parameter_count", "inputs", "loss", "data_set")
 _TASK_LEFT_OUT = ("notes", "reference")
+_SAME_PLACE = ("host", "container", "cpu", "cpu_count", "device", "tensorflow")
+_SAME_THREADS = ("threads_intra", "threads_inter")
 
 
 def compare(a: Measurement, b: Measurement) -> Comparison:
@@ -35,15 +41,16 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
     shared a session and their runs alternated, it is the narrower of two at 99.5 % each, which
     together err in at most 1 of 100 cases: that of the differences of pairs (the machine may have
     changed anyhow between pairs), and that of all runs about one linear trend (more degrees of
-    freedom). Runs of different sessions met the machine at different times. On one machine its own
-    speed is taken out by a small computation timed beside the steps (analysis of covariance):
+    freedom). Runs of different sessions met the machine at different times. On CPUs of one machine
+    its own speed is taken out by a small computation timed beside the steps (analysis of
+    covariance):
 
         log throughput of a run = level + side * log ratio + slope * log seconds beside its steps
 
-    Without that it is Welch's, widened by how much a fixed computation at the ends of the runs
-    changed its speed between the two:
+    at 99.5 %. With fewer than eight runs together it is Welch's, widened by how much that
+    computation changed:
 
-        half width = t * standard error + |log(reference of B / reference of A)|
+        half width = t * standard error + |log(seconds beside B / seconds beside A)|
 
     A verdict of faster or slower needs an interval without 1 and an effect of over 1 %.
     """
@@ -56,8 +63,7 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
         )  # fmt: skip
     pairs = _pairs(a, b)
     speeds = None if pairs else _machine_speeds(a, b)
-    moved = 0.0 if pairs or speeds else _machine_change(a, b)
-    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, speeds, moved)
+    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, speeds)
     ratio, interval = math.exp(log_ratio), (math.exp(log_ratio - half), math.exp(log_ratio + half))
     verdict = _verdict(ratio, interval)
     return Comparison(
@@ -66,7 +72,7 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
         interval=interval,
         confidence_ratio=CONFIDENCE_RATIO,
         paired=bool(pairs),
-        reason=_reason(verdict, ratio, interval, bool(speeds), moved, a, b),
+        reason=_reason(verdict, ratio, interval, speeds, a, b),
         differences=differences,
         scaling_efficiency_ratio=_scaling(a, b, ratio),
     )
@@ -129,61 +135,59 @@ def _alternating(
     left = [_throughput_per_s(a, run) for run, _ in pairs]
     right = [_throughput_per_s(b, run) for _, run in pairs]
     places = [run.order for run, _ in pairs], [run.order for _, run in pairs]
-    each = 1.0 - (1.0 - CONFIDENCE_RATIO) / 2
     ways = (paired(left, right), detrended(left, right, places=places))
-    return min(((one.log_ratio, one.half_width(each)) for one in ways), key=lambda way: way[1])
+    return min(
+        ((one.log_ratio, one.half_width(SURER_RATIO)) for one in ways), key=lambda way: way[1]
+    )
 
 
-def _apart(
-    a: Measurement, b: Measurement, speeds: tuple[list[float], list[float]] | None, moved: float
-) -> tuple[float, float]:
+def _apart(a: Measurement, b: Measurement, speeds: _Speeds | None) -> tuple[float, float]:
     """The same, from runs that did not alternate."""
     rates = [[_throughput_per_s(one, run) for run in _steady_runs(one)] for one in (a, b)]
-    if speeds:
+    if speeds and _tell_a_slope(speeds):
         contrast = detrended(*rates, places=speeds)
-        return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO)
+        return contrast.log_ratio, contrast.half_width(SURER_RATIO)
     contrast = welch(*rates)
-    return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + abs(moved)
+    moved = abs(_change(speeds)) if speeds else 0.0
+    return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + moved
 
 
 def _throughput_per_s(measurement: Measurement, run: BenchRun) -> float:
     return measurement.task.samples_per_step / steady_part(run).median_s
 
 
-def _machine_speeds(a: Measurement, b: Measurement) -> tuple[list[float], list[float]] | None:
-    """Logs of the computation beside the steps, by run; None where it tells nothing.
+def _machine_speeds(a: Measurement, b: Measurement) -> _Speeds | None:
+    """Logs of the computation beside the steps, by run.
 
-    It says nothing of another machine, and a slope needs some runs more than there are unknowns.
+    None without it, or where something else than the machine's speed changes it.
     """
-    if not _same_place(a, b) or len(_steady_runs(a)) + len(_steady_runs(b)) < FEWEST_ADJUSTED:
+    if any(getattr(a.environment, name) != getattr(b.environment, name) for name in _SAME_PLACE):
         return None
-    found = [[beside_median_s(run) for run in _steady_runs(one)] for one in (a, b)]
+    if any(getattr(a.recipe, name) != getattr(b.recipe, name) for name in _SAME_THREADS):
+        return None
+    found = [[beside_median_s(run) for run in _steady_runs(side)] for side in (a, b)]
     if min(map(min, found)) <= 0:
         return None
     left, right = ([math.log(seconds) for seconds in side] for side in found)
-    return (left, right) if len({*left, *right}) > 2 else None
+    return left, right
 
 
-def _same_place(a: Measurement, b: Measurement) -> bool:
-    one, other = a.environment, b.environment
-    return (one.host, one.device, one.cards) == (other.host, other.device, other.cards)
+def _tell_a_slope(speeds: _Speeds) -> bool:
+    """Whether there are enough runs, and differences between them, to fit one."""
+    both = [*speeds[0], *speeds[1]]
+    return len(both) >= FEWEST_ADJUSTED and len(set(both)) > 2
 
 
-def _machine_change(a: Measurement, b: Measurement) -> float:
-    """Log of B's reference time over A's; 0 on different machines, or where none was taken."""
-    places = [(side.environment.host, side.environment.device) for side in (a, b)]
-    times_s = [[r.reference_s for r in _steady_runs(side) if r.reference_s > 0] for side in (a, b)]
-    if places[0] != places[1] or not all(times_s):
-        return 0.0
-    return math.log(median(times_s[1]) / median(times_s[0]))
+def _change(speeds: _Speeds) -> float:
+    """Log of B's time beside the steps over A's."""
+    return median(speeds[1]) - median(speeds[0])
 
 
 def _reason(
     verdict: Verdict,
     ratio: float,
     interval: tuple[float, float],
-    speeds: bool,
-    moved: float,
+    speeds: _Speeds | None,
     a: Measurement,
     b: Measurement,
 ) -> str:
@@ -194,10 +198,10 @@ def _reason(
         said = f"The interval of {low}–{high} holds 1"
     else:
         said = f"The effect of {100 * (ratio - 1):+.2f} % is not over 1 %"
-    if speeds:
+    if speeds and _tell_a_slope(speeds):
         said += "; the machine's own speed, timed beside the steps, is taken out"
-    if abs(moved) > 0.005:
-        speed = f"{100 * math.expm1(-moved):+.1f} %"
+    elif speeds and abs(_change(speeds)) > 0.005:
+        speed = f"{100 * math.expm1(-_change(speeds)):+.1f} %"
         said += f"; it is wider because the machine's own speed changed by {speed}"
     sizes = [side.task.batch_size for side in (a, b)]
     if sizes[0] != sizes[1]:

@@ -42,8 +42,7 @@ def distributions(host: Host, facts: MachineFacts) -> Part:
     owners = tensorflow_owners(host, have)
     version = next((have[name].version for name in owners), "")
     keras = have.get("keras") or have.get("tf-keras")
-    known = replace(facts.python, distributions=tuple({*kept, *conda}), tensorflow_owners=owners)
-    known = replace(known, distributions=_sorted(known.distributions))
+    known = replace(facts.python, distributions=_sorted({*kept, *conda}), tensorflow_owners=owners)
     return found(python=known, tensorflow=version, keras=keras.version if keras else "")
 
 
@@ -104,7 +103,7 @@ def _with_installer(host: Host, one: Distribution) -> Distribution:
     return replace(one, installer=installer.strip().lower())
 
 
-def _sorted(have: tuple[Distribution, ...]) -> tuple[Distribution, ...]:
+def _sorted(have: set[Distribution]) -> tuple[Distribution, ...]:
     return tuple(sorted(have, key=lambda one: (one.name, one.installer, one.version)))
 
 

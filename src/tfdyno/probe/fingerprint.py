@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.measurement import Card, Environment
 from tfdyno.probe import cards, driver, processors, system
-from tfdyno.probe.host import Host, this_host
+from tfdyno.probe.host import KERNELS, Host, this_host
 from tfdyno.probe.platforms import macos, windows
 from tfdyno.probe.revision import revision
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
 """Set by the command that ``bench --container`` prints: a container does not know its image."""
 SOFTWARE = ("tensorflow", "keras", "python", "cuda", "cudnn")
-KERNELS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
 
 
 def environment(

@@ -11,6 +11,8 @@ from pathlib import Path
 from tfdyno.core.machine_facts import System
 
 SYSTEMS: dict[str, System] = {"linux": "linux", "win32": "windows", "darwin": "macos"}
+KERNELS: dict[System, str] = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
+"""As ``platform.system`` names them."""
 READ_BYTES = 1 << 20
 
 

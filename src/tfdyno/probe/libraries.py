@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.machine_facts import Distribution, LibraryFacts, MachineFacts
 from tfdyno.probe.attempt import Part, failed, found, not_run
+from tfdyno.probe.distributions import join
 from tfdyno.probe.folders import configured, everywhere, loader_path, package_folders
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
     A child process loads them where one was started. For a recorded machine, and for what comes
     after a library on which the child died, the search of the loader is followed on the folders.
     """
-    if why_none(facts):
-        return not_run(why_none(facts))
+    none = why_none(facts)
+    if none:
+        return not_run(none)
     files = copies(host, everywhere(host, facts))
     names = wanted_here(facts)
     if host.is_live and not answers.started:
@@ -73,7 +75,7 @@ def copies(host: Host, folders: tuple[str, ...]) -> Files:
         for name in host.names(folder):
             library = library_of(name)
             if library:
-                path = _join(host, folder, name)
+                path = join(host, folder, name)
                 have.setdefault(library, {}).setdefault(host.real(path), "")
     return {library: tuple(files) for library, files in have.items()}
 
@@ -127,14 +129,10 @@ def _told(
 def _searched(host: Host, one: Wanted, facts: MachineFacts, files: Files) -> LibraryFacts:
     """Follow the order of the loader on the folders of a recorded machine."""
     order = (*loader_path(host), *package_folders(host), *configured(host))
-    paths = (_join(host, folder, one.soname) for folder in order)
+    paths = (join(host, folder, one.soname) for folder in order)
     path = next((host.real(path) for path in paths if host.exists(path)), "")
     error = f"{one.soname}: cannot open shared object file: No such file or directory"
     have = LibraryFacts(soname=one.soname, path=path, copies=files.get(one.library, ()))
     if not path:
         return replace(have, error=error)
     return replace(have, version=version_of(path, facts.python.distributions, one.package))
-
-
-def _join(host: Host, folder: str, name: str) -> str:
-    return f"{folder}\\{name}" if host.system == "windows" else f"{folder}/{name}"

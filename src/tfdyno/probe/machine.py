@@ -84,7 +84,7 @@ def _children(host: Host, facts: MachineFacts) -> Iterator[_Children]:
     wanted = [(one.library, one.soname) for one in libraries.wanted_here(facts)]
     folders = [*loader_path(host), *package_folders(host)]
     request = {"libraries": wanted, "folders": folders}
-    missing = Child(name="", reason=libraries.why_none(facts) or "no library is wanted")
+    missing = Child(name="", reason=libraries.why_none(facts))
     running = _Children(
         nvml=start("NVML", "child_nvml.py", host, {"names": nvml.names(facts)}),
         driver=start("cuInit", "child_driver.py", host, {"names": driver.names(facts)}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -63,8 +64,9 @@ def interpreter(host: Host) -> Interpreter:
     return by_asking(host.python) or by_layout(host)
 
 
+@functools.cache
 def by_asking(path: str) -> Interpreter | None:
-    """Start the interpreter once; None where it cannot be started or answers nonsense."""
+    """What it answers, or None where it cannot be started; started once, for many probes ask."""
     import json
     import subprocess
 

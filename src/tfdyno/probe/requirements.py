@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.probe.attempt import Part, found, not_run
 from tfdyno.probe.distributions import Installed, installed, join
+from tfdyno.probe.host import KERNELS, SYSTEMS
 from tfdyno.probe.python import interpreter
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ COMPARE = {
     ">": operator.gt,
     "<": operator.lt,
 }
-PLATFORMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
-PLATFORM_NAMES = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
+PLATFORMS = {system: name for name, system in SYSTEMS.items()}
 
 
 def requirements(host: Host, facts: MachineFacts) -> Part:
@@ -67,7 +67,7 @@ def markers(host: Host, facts: MachineFacts) -> dict[str, str]:
         "python_version": ".".join(version.split(".")[:2]),
         "python_full_version": version,
         "sys_platform": PLATFORMS.get(host.system, ""),
-        "platform_system": PLATFORM_NAMES.get(host.system, ""),
+        "platform_system": KERNELS.get(host.system, ""),
         "platform_machine": host.architecture,
         "platform_python_implementation": "CPython",
         "implementation_name": "cpython",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +52,18 @@ def wanted(build: BuildInfo, system: System) -> tuple[Wanted, ...]:
 
 def _rows(toolkit: tuple[int, ...]) -> list[dict[str, str]]:
     """Rows of the newest toolkit in the table that is not newer than this one, of its major."""
-    import csv
-
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _table()
     versions = {_version(row["cuda"]) for row in rows}
     fitting = [one for one in versions if one[:1] == toolkit[:1] and one <= toolkit]
     return [row for row in rows if fitting and _version(row["cuda"]) == max(fitting)]
+
+
+@functools.cache
+def _table() -> list[dict[str, str]]:
+    import csv
+
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _version(text: str) -> tuple[int, ...]:

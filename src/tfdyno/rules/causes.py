@@ -7,7 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tfdyno.core.errors import ToolError
 from tfdyno.core.finding import Severity, Verdict
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DATA = Path(__file__).parent / "data"
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _HEAD = re.compile(r"^\[\w", re.MULTILINE)
 """Where the table of a cause begins; its rules and steps have two brackets."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from dataclasses import dataclass
 
-from tfdyno.core.errors import ToolError
-from tfdyno.rules.causes import DATA
+from tfdyno.rules.tables import read_rows
 
 Version = tuple[int, ...]
 _SONAME = re.compile(r"lib(?P<library>[A-Za-z]+)\.so\.(?P<version>\d+(?:\.\d+)?)", re.IGNORECASE)
 _DLL = re.compile(r"(?P<library>[A-Za-z]+)64_(?P<version>\d+)", re.IGNORECASE)
+_SONAMES = ("library", "version", "first_cuda", "last_cuda", "source")
+_CAPABILITIES = ("capability", "first_cuda", "source")
 _OWN_VERSION = (10, 1)
 """From this CUDA on the libraries have versions of their own; before it, that of CUDA."""
 
@@ -98,7 +98,7 @@ def _dll_version(library: str, digits: str) -> str:
 @functools.cache
 def _sonames() -> dict[str, dict[Version, Toolkits]]:
     found: dict[str, dict[Version, Toolkits]] = {}
-    for row in _rows("cuda_sonames.csv"):
+    for row in read_rows("cuda_sonames.csv", _SONAMES):
         toolkits = Toolkits(first=parse(row["first_cuda"]), last=parse(row["last_cuda"]))
         found.setdefault(row["library"].lower(), {})[parse(row["version"])] = toolkits
     return found
@@ -106,17 +106,5 @@ def _sonames() -> dict[str, dict[Version, Toolkits]]:
 
 @functools.cache
 def _capabilities() -> dict[Version, Version]:
-    return {
-        parse(row["capability"]): parse(row["first_cuda"]) for row in _rows("capability_cuda.csv")
-    }
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    try:
-        with (DATA / name).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, csv.Error) as error:
-        raise ToolError(f"{name} is corrupt", why=str(error)) from None
-    if not rows or None in rows[0]:
-        raise ToolError(f"{name} is corrupt", why="it has no rows or too many columns")
-    return rows
+    rows = read_rows("capability_cuda.csv", _CAPABILITIES)
+    return {parse(row["capability"]): parse(row["first_cuda"]) for row in rows}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Diagnosis, Finding
+from tfdyno.core.finding import Diagnosis, Finding, Language
 from tfdyno.core.machine_facts import MachineFacts
 from tfdyno.core.software import Knowledge
-from tfdyno.rules.causes import Cause, Language, all_causes, cause
+from tfdyno.rules.causes import Cause, all_causes, cause
 from tfdyno.rules.ranking import Ranked, root_first
 from tfdyno.rules.values import values as known_values
 from tfdyno.rules.wording import finding

@@ -10,7 +10,7 @@ from tfdyno.rules.causes import Cause, LogRule
 from tfdyno.rules.log_reader import Reader
 from tfdyno.rules.log_slot import Line, Slot
 from tfdyno.rules.log_text import blocks
-from tfdyno.rules.watch import WATCHES, Watch
+from tfdyno.rules.watch import ERROR, Watch, all_watches
 
 __all__ = ["KEPT", "Line", "LogFacts", "RuleHits", "scan"]
 
@@ -18,17 +18,6 @@ KEPT = 20
 """Lines kept per rule; the rest is counted."""
 FEW_LINES = 10
 """So long is what a person tells; in a longer log a topic proves nothing and is not looked for."""
-_ERROR_WATCHES = (
-    Watch(name="error", needle="error", match=r"^[\w.]*(?:Error|Exception)\b.*\w", cap=12),
-    Watch(name="error", needle="error", match=r"\berror\b", cap=12),
-    Watch(name="error", needle="e tensorflow/", cap=12),
-    Watch(name="error", needle="f tensorflow/", cap=12),
-    Watch(name="error", needle="e external/", cap=12),
-    Watch(name="error", needle="f external/", cap=12),
-    Watch(name="error", needle="exception", cap=6),
-    Watch(name="error", needle="failed", cap=6),
-    Watch(name="error", needle="fatal", cap=6),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +39,6 @@ class LogFacts:
     """Of the texts that ``also`` and ``unless`` name, those that stand anywhere."""
     watched: Mapping[str, tuple[Line, ...]]
     """Lines by the name of their watch, in order."""
-    watched_count: Mapping[str, int]
     errors: tuple[Line, ...]
     """The first lines that look like an error, known or not."""
     line_count: int
@@ -62,7 +50,7 @@ class LogFacts:
 def scan(
     chunks: Iterable[bytes | str],
     causes: Iterable[Cause],
-    watches: Iterable[Watch] = WATCHES,
+    watches: Iterable[Watch] | None = None,
     also: Callable[[bytes], None] = lambda _block: None,
 ) -> LogFacts:
     """Read a log once, in memory that does not grow with it.
@@ -70,16 +58,16 @@ def scan(
     Args:
         chunks: The log in pieces of any size: bytes in UTF-8 or UTF-16, or text.
         causes: Whose log rules are looked for.
-        watches: Lines that tell facts.
+        watches: Lines that tell facts; those of the table where None.
         also: Given every block too, whole lines in UTF-8: a pipe can be read only once.
     """
     rules = [(cause.id, rule, _slot(rule.needle, rule.match, KEPT, counted=True))
              for cause in causes for rule in cause.log]  # fmt: skip
-    told = [(w, _slot(w.needle, w.match, w.cap, counted=w.counted)) for w in watches]
-    errors = [_slot(watch.needle, watch.match, watch.cap) for watch in _ERROR_WATCHES]
+    watched = all_watches() if watches is None else watches
+    told = [(watch, _slot(watch.needle, watch.match, watch.cap)) for watch in watched]
     texts = {text: _slot(text, "", 1) for _, rule, _ in rules for text in rule.also + rule.unless}
     lines = (slot for _, rule, slot in rules if not rule.alone)
-    reader = Reader([*lines, *(s for _, s in told), *errors, *texts.values()])
+    reader = Reader([*lines, *(s for _, s in told), *texts.values()])
     topics = Reader([slot for _, rule, slot in rules if rule.alone])
     for block in blocks(chunks):
         if not reader.byte_count and block.count(b"\n") <= FEW_LINES:
@@ -94,8 +82,7 @@ def scan(
         ),
         seen=frozenset(text for text, slot in texts.items() if slot.count),
         watched=_by_name(told),
-        watched_count=_counts(told),
-        errors=_errors(errors),
+        errors=_errors([slot for watch, slot in told if watch.name == ERROR]),
         line_count=reader.line_count,
         byte_count=reader.byte_count,
         nul_ratio=reader.nul_count / reader.byte_count if reader.byte_count else 0.0,
@@ -111,13 +98,6 @@ def _by_name(told: list[tuple[Watch, Slot]]) -> dict[str, tuple[Line, ...]]:
     for watch, slot in told:
         found[watch.name] += slot.lines
     return {name: tuple(sorted(lines, key=_number)) for name, lines in found.items() if lines}
-
-
-def _counts(told: list[tuple[Watch, Slot]]) -> dict[str, int]:
-    counts: dict[str, int] = defaultdict(int)
-    for watch, slot in told:
-        counts[watch.name] += slot.count
-    return {name: count for name, count in counts.items() if count}
 
 
 def _errors(slots: list[Slot]) -> tuple[Line, ...]:

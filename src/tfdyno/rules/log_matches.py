@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Verdict
 from tfdyno.rules.condition import holds
 from tfdyno.rules.log import FEW_LINES, Line, LogFacts, RuleHits
 from tfdyno.rules.match import ORDER, Match
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from tfdyno.core.finding import Evidence, Verdict
 
 EVIDENCE_LINES = 3
 """Lines of a log that are quoted for one cause."""
@@ -20,12 +21,8 @@ def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
     """The matches that the log alone gives, one per cause, in the order of the rules."""
     by_cause: dict[str, list[RuleHits]] = {}
     topics: dict[str, list[RuleHits]] = {}
-    for hits in log.hits:
+    for hits in holding(log):
         rule = hits.rule
-        if rule.also and not log.seen.intersection(rule.also):
-            continue
-        if log.seen.intersection(rule.unless):
-            continue
         lines = tuple(one for one in hits.lines if holds(rule.when, {**known, **one.values}))
         if lines:
             share = hits.count - len(hits.lines) if len(lines) == len(hits.lines) else 0
@@ -34,6 +31,15 @@ def log_matches(log: LogFacts, known: Mapping[str, str]) -> tuple[Match, ...]:
     if log.line_count <= FEW_LINES and all(cause.startswith("sym.") for cause in by_cause):
         by_cause = topics | by_cause
     return tuple(_match(cause, hits) for cause, hits in by_cause.items())
+
+
+def holding(log: LogFacts) -> Iterator[RuleHits]:
+    """Hits of the rules whose ``also`` and ``unless`` hold in this log."""
+    for hits in log.hits:
+        rule = hits.rule
+        has_also = not rule.also or log.seen.intersection(rule.also)
+        if has_also and not log.seen.intersection(rule.unless):
+            yield hits
 
 
 def _match(cause: str, hits: list[RuleHits]) -> Match:
@@ -63,4 +69,4 @@ def _evidence(hits: list[RuleHits]) -> tuple[Evidence, ...]:
         for line in one.lines:
             lines.setdefault(line.text, line)
     shown = sorted(list(lines.values())[:EVIDENCE_LINES], key=lambda line: line.number)
-    return tuple(Evidence(text=line.text, source=f"line {line.number}") for line in shown)
+    return tuple(line.evidence for line in shown)

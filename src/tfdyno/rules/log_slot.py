@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.errors import ToolError
+from tfdyno.core.finding import Evidence
 from tfdyno.rules.log_literals import needed_words
 from tfdyno.rules.log_view import loose
 
@@ -31,6 +32,11 @@ class Line:
     """From 1."""
     text: str
     values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The line as a finding quotes it."""
+        return Evidence(text=self.text, source=f"line {self.number}")
 
 
 @dataclass(slots=True, eq=False)

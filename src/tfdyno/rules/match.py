@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tfdyno.core.finding import Evidence, Verdict
@@ -25,3 +25,7 @@ class Match:
     line: int = 0
     """Where the log first shows it; 0 for facts."""
     count: int = 1
+
+    def recast(self, cause: str, verdict: Verdict, /, **values: str) -> Match:
+        """The same evidence as another cause, with more values."""
+        return replace(self, cause=cause, verdict=verdict, values={**self.values, **values})

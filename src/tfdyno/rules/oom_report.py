@@ -5,11 +5,12 @@ What their lines look like is in ``oom_lines``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 
 from tfdyno.core.oom import LiveBuffer, OomReport
 from tfdyno.rules import oom_lines as printed
-from tfdyno.rules.log_text import blocks, lines_with, readable
+from tfdyno.rules.log_text import lines_with, readable
 from tfdyno.rules.oom_draft import Draft, count, printed_bytes, whole
 
 
@@ -47,7 +48,7 @@ class OomReader:
         self._finish()
         if self._kept is None:
             return None
-        return _with_count(self._kept, self._count)
+        return replace(self._kept, count=self._count)
 
     def _open(self) -> Draft:
         if self._draft is None:
@@ -182,21 +183,8 @@ class OomReader:
             self._draft.close_buffer()
 
 
-def read_oom(chunks: Iterable[bytes | str]) -> OomReport | None:
-    """The report of exhausted memory in a log given in pieces; None where there is none."""
-    reader = OomReader()
-    for block in blocks(chunks):
-        reader.feed_block(block)
-    return reader.report()
-
-
 def _is_told(report: OomReport) -> bool:
     return bool(report.chunks or report.buffers)
-
-
-def _with_count(report: OomReport, times: int) -> OomReport:
-    values = {name: getattr(report, name) for name in OomReport.__slots__}
-    return OomReport(**values | {"count": times})
 
 
 _Handler = Callable[[OomReader, str], None]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.oom import FAR_BELOW_RATIO, OomReport
 from tfdyno.core.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.oom import OomReport
-    from tfdyno.rules.causes import Language
+    from tfdyno.core.finding import Language
 
 LARGEST = 3
 """Chunk sizes and buffers that are named."""
-FAR_BELOW_RATIO = 0.6
-"""TensorFlow takes 90 % of what is free and more; a limit below this share was not its choice."""
 _TEXTS: dict[Language, dict[str, str]] = {
     "en": {
         "asked": "{operation} asked for {requested}{tensor}; {in_use} of {limit} were in use.",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Verdict
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.cuda_files import Version, first_cuda, parse, toolkits_with
 from tfdyno.rules.match import Match
@@ -65,11 +63,11 @@ def _compiled(match: Match, capability: str, causes: set[str], known: Mapping[st
         return match
     told = {"capability": capability}
     if causes & {REFUSED, TOO_NEW, NOT_IN_BUILD} and PTX not in causes:
-        return _as(match, TOO_NEW, "proven", told)
+        return match.recast(TOO_NEW, "proven", **told)
     tensorflow = known.get("tensorflow_minor", "")
     low, high = map(version_key, _PTX_FOR_HOPPER_ONLY)
     if not tensorflow or low <= version_key(tensorflow) < high:
-        return _as(match, TOO_NEW, "likely", told)
+        return match.recast(TOO_NEW, "likely", **told)
     return match
 
 
@@ -79,20 +77,25 @@ def _no_code(match: Match, capability: str, log: LogFacts, known: Mapping[str, s
     told = {"capability": capability}
     first = first_cuda(capability)
     if version_key(capability) > version_key(_NEWEST_KNOWN):
-        return _as(match, TOO_NEW, "likely", told)
+        return match.recast(TOO_NEW, "likely", **told)
     if first and any(first > cuda for cuda in _cuda(log, known)):
-        return _as(match, TOO_NEW, "likely", told)
-    is_without = known.get("wheel_verdict") == "cannot"
-    if is_without and version_key(capability) < version_key(_OLDEST_CARD):
-        return _as(match, TOO_OLD, "likely", told)
-    return _as(match, NOT_IN_BUILD, match.verdict, told)
+        return match.recast(TOO_NEW, "likely", **told)
+    if is_too_old(capability, known):
+        return match.recast(TOO_OLD, "likely", **told)
+    return match.recast(NOT_IN_BUILD, match.verdict, **told)
+
+
+def is_too_old(capability: str, known: Mapping[str, str]) -> bool:
+    """Whether the wheel has no code for a card of this capability since the card is too old."""
+    is_without = known.get("wheel_verdict") == "cannot" and bool(capability)
+    return is_without and version_key(capability) < version_key(_OLDEST_CARD)
 
 
 def _refused(match: Match, capability: str) -> Match:
     """An invalid handle alone: the card refused the code, most often because it is new."""
     is_new = bool(capability) and version_key(capability) > _SM_90
     told = {"capability": capability} if capability else {}
-    return _as(match, TOO_NEW, "likely" if is_new else "possible", told)
+    return match.recast(TOO_NEW, "likely" if is_new else "possible", **told)
 
 
 def _silent(log: LogFacts, known: Mapping[str, str]) -> list[Match]:
@@ -111,9 +114,7 @@ def _silent(log: LogFacts, known: Mapping[str, str]) -> list[Match]:
         Match(
             cause=JIT,
             verdict="likely",
-            evidence=tuple(
-                Evidence(text=line.text, source=f"line {line.number}") for line in lines
-            ),
+            evidence=tuple(line.evidence for line in lines),
             basis="log",
             values={"capability": capability},
             line=lines[0].number,
@@ -129,7 +130,3 @@ def _cuda(log: LogFacts, known: Mapping[str, str]) -> tuple[Version, ...]:
             return (toolkits.last,)
     told = (parse(known.get(name, "")) for name in ("needed_cuda", "cuda"))
     return tuple(filter(None, told))
-
-
-def _as(match: Match, cause: str, verdict: Verdict, told: Mapping[str, str]) -> Match:
-    return dataclasses.replace(match, cause=cause, verdict=verdict, values={**match.values, **told})

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Verdict
 from tfdyno.rules.condition import version_key
+from tfdyno.rules.environment.seen import CHOSEN, ENGINES, hides_cards
 from tfdyno.rules.match import Match
 from tfdyno.rules.values import values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.finding import Verdict
     from tfdyno.core.machine_facts import MachineFacts
     from tfdyno.core.software import Knowledge
     from tfdyno.rules.log import LogFacts
@@ -29,10 +29,8 @@ NO_FLAG = "ctr.no_gpu_flag"
 VISIBLE = "gpu.visible_devices"
 MIG = "gpu.mig"
 NONE = "gpu.none"
-_ENGINES = {"docker", "podman", "kubernetes"}
 _NOTEBOOKS = {"colab", "kaggle"}
 _EXPLAIN_NO_DEVICE = ("drv.", "wsl.", "ctr.", "gpu.visible", "gpu.mig", "gpu.vgpu", "gpu.none")
-_HIDE_ALL = {"", "-1", "none", "nodevfiles"}
 
 
 def refine_gpu(
@@ -58,14 +56,14 @@ def _placed(match: Match, facts: MachineFacts, known: Mapping[str, str]) -> Matc
     is_host = any("nvidia-container-cli" in one.text for one in match.evidence)
     container = known.get("container", "")
     if known.get("platform") == "wsl" and match.cause != NO_FLAG:
-        return _as(match, WSL, "likely")
-    is_inside = container in _ENGINES | _NOTEBOOKS and not is_host
+        return match.recast(WSL, "likely")
+    is_inside = container in ENGINES | _NOTEBOOKS and not is_host
     if match.cause in {NOT_INSTALLED, LIBCUDA} and is_inside:
-        return _as(match, NO_FLAG, "likely")
+        return match.recast(NO_FLAG, "likely")
     if match.cause == NO_FLAG and (container == "none" or facts.is_jetson):
-        return _as(match, INIT, "likely")
-    if match.cause == INIT and _hides(facts):
-        return _as(match, VISIBLE, "likely")
+        return match.recast(INIT, "likely")
+    if match.cause == INIT and hides_cards(facts):
+        return match.recast(VISIBLE, "likely")
     return match
 
 
@@ -93,7 +91,7 @@ def _two_versions(matches: list[Match], log: LogFacts) -> list[Match]:
         Match(
             cause=MISMATCH,
             verdict="proven",
-            evidence=tuple(Evidence(text=line.text, source=f"line {line.number}") for line in pair),
+            evidence=tuple(line.evidence for line in pair),
             basis="log",
             values={
                 "kernel_driver": kernel.values["driver"],
@@ -110,9 +108,9 @@ def _no_card(matches: list[Match], facts: MachineFacts) -> list[Match]:
     told = facts.gpus == () and facts.pci_gpus is None
     groups = ("sym.", "drv.", "lib.cuda_missing", "lib.cudnn_missing")
     shown = [one for one in matches if one.cause.startswith(groups)]
-    if not shown or not (looked or told) or facts.container in _ENGINES:
+    if not shown or not (looked or told) or facts.container in ENGINES:
         return []
-    return [_as(shown[0], NONE, "proven" if looked else "likely")]
+    return [shown[0].recast(NONE, "proven" if looked else "likely")]
 
 
 def _without_reason(
@@ -129,44 +127,26 @@ def _without_reason(
         return match
     tests: tuple[tuple[bool, str, Verdict], ...] = (
         ("MIG-" in known.get("visible_devices", ""), MIG, "likely"),
-        (_hides(facts), VISIBLE, "likely"),
+        (hides_cards(facts), VISIBLE, "likely"),
         (any(card.is_mig_enabled for card in facts.gpus or ()), MIG, "likely"),
         (any(card.is_vgpu for card in facts.gpus or ()), "gpu.vgpu", "likely"),
         (known.get("platform") == "wsl", WSL, "likely"),
-        (known.get("container", "") in _ENGINES | _NOTEBOOKS, NO_FLAG, "likely"),
+        (known.get("container", "") in ENGINES | _NOTEBOOKS, NO_FLAG, "likely"),
         (bool(known.get("visible_devices")) and not facts.gpus, VISIBLE, "possible"),
         (
-            drivers is not None and "CUDA_VISIBLE_DEVICES" not in facts.environment,
+            drivers is not None and CHOSEN not in facts.environment,
             VISIBLE,
             "possible",
         ),
     )
     for is_so, cause, verdict in tests:
         if is_so:
-            return _as(match, cause, verdict)
-    return _as(match, INIT, "possible")
-
-
-def _hides(facts: MachineFacts) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES starts with something that is no card of this machine."""
-    value = facts.environment.get("CUDA_VISIBLE_DEVICES")
-    if value is None:
-        return False
-    first = value.split(",")[0].strip()
-    if first.lower() in _HIDE_ALL:
-        return True
-    if first.isdecimal():
-        return facts.gpus is not None and int(first[:18]) >= max(len(facts.gpus), 1)
-    uuids = [card.uuid for card in facts.gpus or () if card.uuid]
-    return first.startswith("GPU-") and bool(uuids) and not any(u.startswith(first) for u in uuids)
+            return match.recast(cause, verdict)
+    return match.recast(INIT, "possible")
 
 
 def _left_over(match: Match, matches: list[Match]) -> Match:
     """Libraries were skipped and none is named: most often those of CUDA are missing."""
     if match.cause == DLOPEN and not any(one.cause.startswith("lib.") for one in matches):
-        return _as(match, "lib.cuda_missing", "likely")
+        return match.recast("lib.cuda_missing", "likely")
     return match
-
-
-def _as(match: Match, cause: str, verdict: Verdict) -> Match:
-    return dataclasses.replace(match, cause=cause, verdict=verdict)

@@ -13,7 +13,6 @@ from tfdyno.rules.values import values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tfdyno.core.finding import Verdict
     from tfdyno.core.machine_facts import MachineFacts
     from tfdyno.core.software import Knowledge
     from tfdyno.rules.log import LogFacts
@@ -71,15 +70,15 @@ def _library(
     for name, toolkits in ranges.items():
         if (told and not toolkits.holds(told)) or (not told and _is_other(toolkits, opened)):
             shown = {"library": name, "library_cuda": str(toolkits)} | _shown(told, opened)
-            return _as(match, WRONG, "likely", shown)
+            return match.recast(WRONG, "likely", **shown)
     reached = _out_of_reach(match, seen, known, failed)
     if reached:
         return reached
     if ranges and told and opened is None:
-        return _as(match, OUT_OF_REACH, "likely", {"library": next(iter(ranges))} | _path(known))
+        return match.recast(OUT_OF_REACH, "likely", library=next(iter(ranges)), **_path(known))
     needed = known.get("needed_cuda", "")
     if not failed and told and is_older(known) and is_other_cuda(told, needed):
-        return _as(match, WRONG, "likely", {})
+        return match.recast(WRONG, "likely")
     return match
 
 
@@ -90,7 +89,7 @@ def _out_of_reach(
         folder = seen.get(_base(name)) if name else None
         if folder:
             found = {"library": _base(name), "library_folder": folder} | _path(known)
-            return _as(match, OUT_OF_REACH, "likely", found)
+            return match.recast(OUT_OF_REACH, "likely", **found)
     return None
 
 
@@ -98,10 +97,10 @@ def _unnamed(match: Match, known: Mapping[str, str]) -> Match:
     """The log does not say which library failed: what is installed against what is needed."""
     told, needed = known.get("cuda", ""), known.get("needed_cuda", "")
     if told and is_other_cuda(told, needed):
-        return _as(match, WRONG, "likely", {})
+        return match.recast(WRONG, "likely")
     if told and needed:
-        return _as(match, OUT_OF_REACH, "likely", _path(known))
-    return _as(match, MISSING, "likely", {})
+        return match.recast(OUT_OF_REACH, "likely", **_path(known))
+    return match.recast(MISSING, "likely")
 
 
 def _cudnn(match: Match) -> Match:
@@ -120,8 +119,7 @@ def _plain_cudnn(version: str) -> str:
     if not version.isdigit() or not 4 <= len(version) <= 6:
         return version
     number = int(version)
-    major = number // 10000 if number >= 90000 else number // 1000
-    rest = number - major * (10000 if number >= 90000 else 1000)
+    major, rest = divmod(number, 10000 if number >= 90000 else 1000)
     return f"{major}.{rest // 100}.{rest % 100}"
 
 
@@ -206,9 +204,3 @@ def _path(known: Mapping[str, str]) -> dict[str, str]:
 
 def _base(name: str) -> str:
     return re.split(r"[/\\]", name)[-1]
-
-
-def _as(match: Match, cause: str, verdict: Verdict, found: Mapping[str, str]) -> Match:
-    return dataclasses.replace(
-        match, cause=cause, verdict=verdict, values={**match.values, **found}
-    )

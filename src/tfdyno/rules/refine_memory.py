@@ -7,13 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.finding import Evidence, Verdict
-from tfdyno.core.machine_facts import GpuFacts, MachineFacts
+from tfdyno.core.oom import FAR_BELOW_RATIO, OomReport
 from tfdyno.core.units import format_bytes
 from tfdyno.rules.match import Match
 from tfdyno.rules.oom_draft import printed_bytes
 
 if TYPE_CHECKING:
-    from tfdyno.core.oom import OomReport
+    from tfdyno.core.machine_facts import GpuFacts, MachineFacts
     from tfdyno.core.software import Knowledge
     from tfdyno.rules.log import LogFacts
 
@@ -21,8 +21,6 @@ MODEL = "mem.oom_model"
 HELD = "mem.held_by_other_process"
 HOST = "mem.host_oom"
 CUDNN = "mem.cudnn_init"
-FAR_BELOW_RATIO = 0.6
-"""TensorFlow takes 90 % of what is free, and more; a limit below this share was not its choice."""
 WORTH_NAMING_RATIO = 0.1
 """A process with less of the card's memory than this is not what fills it."""
 _OWN_LIMIT = re.compile(r"memory_limit|per_process_gpu_memory_fraction|LogicalDeviceConfiguration")
@@ -38,7 +36,7 @@ def refine_memory(
     speaks for the host alone.
     """
     del knowledge
-    card = facts.gpus[0] if facts.gpus else GpuFacts()
+    card = facts.first_gpu
     matches = _without_wrong_library(matches)
     matches = _without_bare_name(matches)
     matches = _judge_limit(matches, _limit_bytes(log), card.memory_bytes)
@@ -51,7 +49,7 @@ def refine_with_report(
     """Add what a report of exhausted memory tells, with its exact bytes."""
     if report is None:
         return matches
-    card = facts.gpus[0] if facts.gpus else GpuFacts()
+    card = facts.first_gpu
     if report.kind != "host":
         matches = _judge_limit(matches, report.limit_bytes, card.memory_bytes)
         matches = _judge_refusal(matches, report)

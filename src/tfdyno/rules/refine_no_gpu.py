@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.condition import version_key
+from tfdyno.rules.environment.seen import ENGINES
+from tfdyno.rules.refine_code import is_too_old
 from tfdyno.rules.refine_libraries import is_older, is_other_cuda
 from tfdyno.rules.values import values
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 NO_GPU = "sym.no_gpu"
 _NO_REASON = ("sym.", "harmless.", "gpu.arch_jit")
 """What does not empty the list: a card that compiles at first use is listed."""
-_ENGINES = {"docker", "podman", "kubernetes"}
-_OLDEST_CARD = "7.0"
-"""Below this a card without code in the wheel is too old for it."""
 
 
 def refine_no_gpu(
@@ -35,10 +32,7 @@ def refine_no_gpu(
         return matches
     known = values(facts, knowledge)
     cause, verdict = next(_reasons(known))
-    return tuple(
-        dataclasses.replace(one, cause=cause, verdict=verdict) if one.cause == NO_GPU else one
-        for one in matches
-    )
+    return tuple(one.recast(cause, verdict) if one.cause == NO_GPU else one for one in matches)
 
 
 def _reasons(known: dict[str, str]) -> Iterator[tuple[str, Verdict]]:
@@ -48,11 +42,9 @@ def _reasons(known: dict[str, str]) -> Iterator[tuple[str, Verdict]]:
         yield "mac.no_cuda", "likely"
     if known.get("architecture") == "aarch64":
         yield "arm.no_gpu_wheel", "likely"
-    capability = known.get("capability", "")
-    is_without = known.get("wheel_verdict") == "cannot" and bool(capability)
-    if is_without and version_key(capability) < version_key(_OLDEST_CARD):
+    if is_too_old(known.get("capability", ""), known):
         yield "gpu.arch_too_old", "likely"
-    if known.get("container", "") in _ENGINES and platform != "wsl":
+    if known.get("container", "") in ENGINES and platform != "wsl":
         yield "ctr.no_gpu_flag", "possible"
     if is_older(known) and told and is_other_cuda(told, known.get("needed_cuda", "")):
         yield "lib.cuda_wrong_version", "likely"

@@ -15,6 +15,7 @@ from tfdyno.core.machine_facts import MachineFacts
 from tfdyno.core.software import Knowledge, Release
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.log import Line, LogFacts
+from tfdyno.rules.log_matches import holding
 from tfdyno.rules.match import Match
 from tfdyno.rules.values import minor
 
@@ -99,8 +100,7 @@ def _requirement(release: Release, facts: MachineFacts) -> str:
 
 def _numpy_side(match: Match, log: LogFacts, facts: MachineFacts, knowledge: Knowledge) -> Match:
     """Whether NumPy or another package must move, and to which NumPy."""
-    installed = {one.name: one.version for one in facts.python.distributions}
-    found = match.values.get("found", "") or installed.get("numpy", "")
+    found = match.values.get("found", "") or facts.python.installed.get("numpy", "")
     values = dict(match.values) | ({"found": found} if found else {})
     limit = numpy_requirement(knowledge.release)
     if limit:
@@ -220,10 +220,8 @@ def _at_least(version: str, bound: str) -> bool:
 
 def _lines(log: LogFacts, cause: str) -> Iterator[Line]:
     """Lines of the cause's rules that hold in this log."""
-    for one in log.hits:
-        if one.cause != cause or log.seen.intersection(one.rule.unless):
-            continue
-        if not one.rule.also or log.seen.intersection(one.rule.also):
+    for one in holding(log):
+        if one.cause == cause:
             yield from one.lines
 
 

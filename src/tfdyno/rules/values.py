@@ -19,7 +19,7 @@ def values(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
     ``tensorflow``, ``needed_cuda`` and so on.
     """
     found = _of_machine(facts) | _of_software(facts)
-    gpu = next(iter(facts.gpus or ()), GpuFacts())
+    gpu = facts.first_gpu
     found |= {"gpu": gpu.name, "gpu_slug": gpu.slug, "capability": gpu.compute_capability}
     found |= {"gpu_count": "" if facts.gpus is None else str(len(facts.gpus))}
     if knowledge.releases:
@@ -57,7 +57,7 @@ def _of_machine(facts: MachineFacts) -> dict[str, str]:
 
 
 def _of_software(facts: MachineFacts) -> dict[str, str]:
-    installed = {one.name: one.version for one in facts.python.distributions}
+    installed = facts.python.installed
     tensorflow = facts.tensorflow or installed.get("tensorflow", "")
     build = facts.python.build
     return {

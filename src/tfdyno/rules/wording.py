@@ -12,7 +12,8 @@ from tfdyno.rules.condition import holds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfdyno.rules.causes import Cause, Language, Step, Words
+    from tfdyno.core.finding import Language
+    from tfdyno.rules.causes import Cause, Step, Words
     from tfdyno.rules.match import Match
 
 NAME = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")

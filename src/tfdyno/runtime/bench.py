@@ -24,6 +24,7 @@ from tfdyno.runtime.failure import first_line
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
     from tfdyno.runtime.bench_fit import Outcome, Plan
+    from tfdyno.runtime.reference_speed import ReferenceSpeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class _Bench:
         from tfdyno.runtime.bench_fit import Plan
         from tfdyno.runtime.bench_loop import LoopBench
         from tfdyno.runtime.peak_memory import PeakMemory
-        from tfdyno.runtime.reference_speed import ReferenceSpeed, synchronise
+        from tfdyno.runtime.reference_speed import synchronise
 
         by_epochs = bool(protocol.epochs or protocol.target_metric)
         clock = StepClock(
@@ -85,13 +86,13 @@ class _Bench:
         )
         self.clock, self.loop = clock, LoopBench(self.plan)
         self.first_step_at = 0.0
-        self.memory, self._speed_of = PeakMemory(), ReferenceSpeed
+        self.memory = PeakMemory()
         self.reference: ReferenceSpeed | None = None
         self.peak_bytes, self.memory_kind = 0, "process"
         clock.sync, clock.opening, clock.between = synchronise, self._opening, self._between
 
     def run(self, task: str, notes: list[str]) -> Outcome:
-        """Load and measure; the reference and the peak are read before the model is let go."""
+        """Load and measure; the peak is read before the model is let go."""
         from tfdyno.runtime.bench_load import run_workload
         from tfdyno.runtime.recipe_apply import settings_held
         from tfdyno.runtime.workloads import policy_held
@@ -101,8 +102,6 @@ class _Bench:
         with policy_held(policy, notes), settings_held(plan.recipe, notes):
             outcome = run_workload(plan, task, self.loop)
         self.peak_bytes, self.memory_kind = self.memory.read()
-        if self.reference:
-            self.reference.measure()
         return outcome
 
     def task(self, outcome: Outcome, notes: tuple[str, ...]) -> BenchTask:
@@ -117,30 +116,31 @@ class _Bench:
 
     def _between(self) -> None:
         """After the first step: everything is built, and nothing of this is timed."""
+        from tfdyno.runtime import reference_speed
         from tfdyno.runtime.recipe_apply import verify
-        from tfdyno.runtime.reference_speed import BESIDE_EVERY_S
 
         verify(self.plan.recipe)
-        self.reference = self._speed_of()
-        self.reference.measure()
-        if self.reference.beside() > 0:  # its first time builds it
-            self.clock.beside, self.clock.beside_every_s = self.reference.beside, BESIDE_EVERY_S
+        if reference_speed.is_needed():
+            self.reference = reference_speed.ReferenceSpeed()
+            self.clock.beside = self.reference.measure
+            self.clock.beside_every_s = reference_speed.EVERY_S
+            self.clock.beside_ratio = reference_speed.SHARE_RATIO
         self.plan.progress("measuring")
 
 
 def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchRun:
     timed = bench.clock.timed()
+    has_speed = bool(bench.reference and not bench.reference.is_disturbed)
     return BenchRun(
         samples_s=timed.samples_s,
         steps_per_sample=timed.steps_per_sample,
         steady_from=timed.steady_from,
         excluded=timed.excluded,
-        beside_s=timed.beside_s,
-        beside_places=timed.beside_places,
+        beside_s=timed.beside_s if has_speed else (),
+        beside_places=timed.beside_places if has_speed else (),
         first_step_s=timed.first_step_s,
         import_s=spent.import_s,
         build_s=spent.build_s,
-        reference_s=bench.reference.quartile_s if bench.reference else 0.0,
         peak_memory_bytes=bench.peak_bytes,
         memory_kind="allocator" if bench.memory_kind == "allocator" else "process",
         metrics=outcome.metrics,

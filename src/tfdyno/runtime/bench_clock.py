@@ -65,9 +65,10 @@ class StepClock:
         """Called once before the first step; not timed."""
         self.between: Callable[[], None] = lambda: None
         """Called once between the first step and the others; not timed."""
-        self.beside: Callable[[], float] = lambda: 0.0
-        """Called between two samples every ``beside_every_s``; returns seconds; not timed."""
-        self.beside_every_s = math.inf
+        self.beside: Callable[[float], float] = lambda _budget_s: 0.0
+        """Called between two samples every ``beside_every_s``, with ``beside_ratio`` of the time
+        since it was called last; returns seconds; not timed."""
+        self.beside_every_s, self.beside_ratio = math.inf, 0.0
         self.alone = 0
         """So many steps are samples of their own: for steps that may end at any time."""
         self.first_step_s = 0.0
@@ -161,11 +162,16 @@ class StepClock:
         self._tell()
         self.done = not self.endless and bool(self._samples) and self._enough()
         self._limit = self._block
-        if self._samples and self._now() - self._beside_at >= self.beside_every_s:
-            self._beside.append((len(self._samples), self.beside()))
-            self._beside_at = self._now()
+        if self._samples:
+            self._look_beside()
         self._began = self._now()
         return self.done
+
+    def _look_beside(self) -> None:
+        since_s = self._now() - max(self._beside_at, self._first_end)
+        if since_s >= self.beside_every_s:
+            self._beside.append((len(self._samples), self.beside(self.beside_ratio * since_s)))
+            self._beside_at = self._now()
 
     def _set_aside(self) -> None:
         ended = self._now()

@@ -17,7 +17,7 @@ from tfdyno.runtime.bench_loop import LoopBench, LoopDone, watched
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.failure import Declined, first_line
 from tfdyno.runtime.standins import stand_in
-from tfdyno.runtime.workloads import application, called, default_compile, title_of
+from tfdyno.runtime.workloads import application, default_compile, model_and_data, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,14 +91,18 @@ def _told_what_is_missing(synthetic: bool) -> Iterator[None]:
 
 
 def _standard_task(name: str, plan: Plan) -> Call:
-    from tfdyno.runtime.tasks import build
+    from tfdyno.runtime.tasks import build, goal_images
 
-    recipe, real = plan.recipe, plan.protocol.data == "real"
-    task = build(name, batch_size=recipe.batch_size, real=real, seed=recipe.seed or 0)
+    recipe, protocol, real = plan.recipe, plan.protocol, plan.protocol.data == "real"
+    size = recipe.batch_size
+    images = goal_images(name, size) if real and protocol.epochs else 0
+    task = build(name, batch_size=size, real=real, seed=recipe.seed or 0, images=images)
+    shown = f"{task.samples_per_epoch:,} images of {task.data_set}"
     return Call(
         model=task.model,
         title=name,
         arguments={"x": task.data, "validation_data": task.evaluation},
+        notes=(f"Epochs are short: {shown}.",) if images else (),
         data_set=task.data_set,
         is_batched=True,
     )
@@ -116,7 +120,7 @@ def _built(workload: Workload) -> Call:
         else:
             held = Held()
             with _held_calls(held):
-                model, title, data = _function(workload)
+                model, title, data = model_and_data(workload.reference)
             arguments, notes = _as_arguments(data), held.notes
     if workload.mode == "train" and not getattr(model, "compiled", False):
         notes += (default_compile(model, named=workload.kind != "application"),)
@@ -129,21 +133,6 @@ def _as_arguments(data: Any) -> dict[str, Any]:  # noqa: ANN401
     if isinstance(data, tuple):
         return dict(zip(("x", "y", "sample_weight"), data, strict=False))
     return {"x": data}
-
-
-def _function(workload: Workload) -> tuple[Any, str, Any]:
-    import keras
-
-    place, name, *data_name = workload.reference.split(":")
-    returned = called(f"{place}:{name}")
-    model, data = returned if isinstance(returned, tuple) else (returned, None)
-    if data_name:
-        data = called(f"{place}:{data_name[0]}")
-    if not isinstance(model, keras.Model):
-        what = f"{workload.reference} does not return a Keras model"
-        remedy = "return a keras.Model, or (model, dataset)"
-        raise UsageError(what, why=f"it returns a {type(model).__name__}", remedy=remedy)
-    return model, title_of(model, name), data
 
 
 def _keras_file(workload: Workload) -> Any:  # noqa: ANN401

@@ -136,10 +136,12 @@ def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
     """Set what belongs to a compiled model that has not run a step yet; returns notes.
 
     Raises:
-        UsageError: Keras cannot do what is asked with this model or its strategy.
+        UsageError: Keras cannot do what is asked with this model or its strategy, or the model
+            keeps a dtype policy of its own.
     """
     notes: list[str] = []
     _check_strategy(model, recipe)
+    _check_policy(model, recipe)
     if recipe.execution != "auto":
         if model.run_eagerly:
             notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
@@ -172,6 +174,19 @@ def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
 
 
+def _check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    if not recipe.precision:
+        return
+    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
+    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
+    if found and wanted not in found:  # one float32 layer at the end is common and right
+        raise UsageError(
+            f"precision = {recipe.precision} does not reach the layers of {model.name}",
+            why=f"they keep a policy of their own, {found[0]}",
+            remedy="set the precision in the code that builds the model",
+        )
+
+
 def _set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
     model.jit_compile = execution == "xla"
     if bool(model.jit_compile) != (execution == "xla"):
@@ -199,11 +214,10 @@ def _settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # 
         inner.global_clipnorm = recipe.clip_norm
 
 
-def verify(recipe: Recipe, model: Any = None) -> None:  # noqa: ANN401
-    """Compare what TensorFlow and the model report with the recipe, after the first step.
+def verify(recipe: Recipe) -> None:
+    """Compare what TensorFlow reports with the recipe, after the first step.
 
     Raises:
-        UsageError: The model keeps a dtype policy of its own.
         ToolError: TensorFlow did not take a setting.
     """
     import tensorflow as tf
@@ -222,16 +236,3 @@ def verify(recipe: Recipe, model: Any = None) -> None:  # noqa: ANN401
         raise ToolError(f"TensorFlow did not take precision = {recipe.precision}")
     if recipe.deterministic and not is_op_determinism_enabled():
         raise ToolError("TensorFlow did not take deterministic = true")
-    if recipe.precision and model is not None:
-        _verify_policy(recipe, model)
-
-
-def _verify_policy(recipe: Recipe, model: Any) -> None:  # noqa: ANN401
-    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
-    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
-    if found and wanted not in found:  # one float32 layer at the end is common and right
-        raise UsageError(
-            f"precision = {recipe.precision} does not reach the layers of {model.name}",
-            why=f"they keep a policy of their own, {found[0]}",
-            remedy="set the precision in the code that builds the model",
-        )

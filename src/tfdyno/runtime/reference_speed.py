@@ -1,72 +1,75 @@
-"""How fast the machine is right now: a fixed computation of our own, timed beside the steps.
+"""How fast the CPUs are right now: a small computation of our own, timed between samples.
 
 Two benches of one workload differ when the machine does: another process, a lower clock, a
-neighbour on the same host. The same computation before and after the steps tells that apart.
+neighbour on the same host. The same computation beside the steps tells that apart. A GPU is seldom
+shared and tells its clocks and its other processes itself, so nothing is timed beside its steps.
 """
 
 from __future__ import annotations
 
-import contextlib
 import time
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tfdyno.model.statistics import median
 
-LIMIT_S = 0.2
-"""Of one series; there are two."""
-LEAST = 3
-_SIZES = {"cpu": (512, 2, 4 << 20), "gpu": (2048, 16, 32 << 20)}
-"""Per kind of device: width of the square matrices, products in a row, float32 values copied."""
-BESIDE_EVERY_S = 0.25
-_BESIDE = {"cpu": (16, 32, 32), "gpu": (64, 56, 64)}
-"""Per kind of device: pictures, their width and height, channels in and out of a convolution."""
-_BESIDE_TIMES = 3
+EVERY_S = 0.1
+SHARE_RATIO = 1 / 12
+"""Of the time of the steps."""
+_PICTURES, _WIDTH, _CHANNELS = 16, 32, 32
+_BUSY_RATIO = 0.03
+"""Of one CPU: more work than this of the workload's own threads, while no step runs, disturbs."""
+_FEWEST_LOOKS = 5
+_SETTLE_S, _LOOK_S = 0.001, 0.003
 
 
 class ReferenceSpeed:
-    """Times the fixed computation on the device that the steps use."""
+    """The gradient of a small convolution on the CPUs that the steps use.
+
+    Steps of a convolutional network on a shared machine with two CPUs swung by 8 % between runs of
+    8 s. The time of this followed them with a correlation of 0.97 and left 1.9 %; a convolution
+    without its gradient left 2.8 %, a matrix product 3.3 %, this at a quarter of the times 3.0 %.
+    """
 
     def __init__(self) -> None:
-        """Build it; nothing is timed."""
-        self.device = "gpu" if tf.config.list_logical_devices("GPU") else "cpu"
-        self._seconds: list[float] = []
-        self._convolution = _convolution(self.device)
+        """Build it and run it once; nothing is timed."""
+        with tf.device("/CPU:0"):
+            self._image = tf.ones((_PICTURES, _WIDTH, _WIDTH, _CHANNELS))
+            self._kernel = tf.ones((3, 3, _CHANNELS, _CHANNELS))
+        self._gradient = tf.function(_gradient, jit_compile=False, autograph=False)
+        self._gradient(self._image, self._kernel)
+        self._busy_ratios: list[float] = []
 
-    def beside(self) -> float:
-        """Seconds of one small convolution, now: the middle one of three.
+    def measure(self, budget_s: float) -> float:
+        """Seconds of one, the mean over as many as the budget allows; 0.0 where it is disturbed.
 
-        On a shared machine with two CPUs steps of a convolutional network swung by 13 % (standard
-        deviation over windows of 8 s); this followed with a correlation of 0.99, a matrix product
-        or a copy with 0.9 and less. 0.0 where the memory does not suffice.
+        One more comes first and does not count: the steps left their own data in the caches.
         """
-        with contextlib.suppress(tf.errors.ResourceExhaustedError, tf.errors.InternalError):
-            return sorted(_timed(self._convolution) for _ in range(_BESIDE_TIMES))[1]
-        return 0.0
+        if self.is_disturbed:
+            return 0.0
+        self._busy_ratios.append(_busy_ratio())
+        self._gradient(self._image, self._kernel)
+        began, count, spent_s = time.perf_counter(), 0, 0.0
+        while not count or spent_s < budget_s:
+            self._gradient(self._image, self._kernel)
+            count += 1
+            spent_s = time.perf_counter() - began
+        return spent_s / count
 
     @property
-    def quartile_s(self) -> float:
-        """Lower quartile of all that was timed; 0.0 where nothing could be.
+    def is_disturbed(self) -> bool:
+        """Whether the workload itself works on between its steps, as a data pipeline may.
 
-        A neighbour on the machine takes its turns in bursts, which only ever make it slower: on a
-        shared machine with two CPUs the median of one series swings fourfold, this one far less.
+        It would then slow down this computation, as if the machine were slower; and what it
+        prepares meanwhile, the steps need not wait for.
         """
-        ordered = sorted(self._seconds)
-        return ordered[len(ordered) // 4] if ordered else 0.0
+        looks = self._busy_ratios
+        return len(looks) >= _FEWEST_LOOKS and median(looks) > _BUSY_RATIO
 
-    def measure(self) -> None:
-        """Time one series, in at most about ``LIMIT_S``, and free its memory again."""
-        # Of no interest where the card is full: the steps themselves are measured all the same.
-        with contextlib.suppress(tf.errors.ResourceExhaustedError, tf.errors.InternalError):
-            work = _computation(self.device)
-            work()
-            began = time.perf_counter()
-            series: list[float] = []
-            while len(series) < LEAST or time.perf_counter() - began < LIMIT_S:
-                series.append(_timed(work))
-            self._seconds += series
+
+def is_needed() -> bool:
+    """Whether the steps run on CPUs."""
+    return not tf.config.list_logical_devices("GPU")
 
 
 def synchronise() -> None:
@@ -74,36 +77,16 @@ def synchronise() -> None:
     tf.test.experimental.sync_devices()
 
 
-def _convolution(device: str) -> Callable[[], object]:
-    pictures, width, channels = _BESIDE[device]
-
-    @tf.function(jit_compile=False, autograph=False)
-    def run() -> tf.Tensor:
-        with tf.device(f"/{device.upper()}:0"):
-            image = tf.ones((pictures, width, width, channels))
-            return tf.nn.conv2d(image, tf.ones((3, 3, channels, channels)), 1, "SAME")
-
-    return run
+def _busy_ratio() -> float:
+    """CPU time that this process uses while its main thread sleeps, over the time of one CPU."""
+    time.sleep(_SETTLE_S)  # threads of TensorFlow spin a little after their work
+    began_s, used_s = time.perf_counter(), time.process_time()
+    time.sleep(_LOOK_S)
+    return (time.process_time() - used_s) / (time.perf_counter() - began_s)
 
 
-def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    synchronise()
-    return time.perf_counter() - began
-
-
-def _computation(device: str) -> Callable[[], object]:
-    width, products, values = _SIZES[device]
-    with tf.device(f"/{device.upper()}:0"):
-        matrix = tf.fill((width, width), 1.0 / width)
-        memory = tf.zeros(values)
-
-    @tf.function(jit_compile=False, autograph=False)
-    def run(matrix: tf.Tensor, memory: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        product = matrix
-        for _ in range(products):
-            product = tf.matmul(product, matrix)
-        return product, memory + 1.0
-
-    return lambda: run(matrix, memory)
+def _gradient(image: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(kernel)
+        activation = tf.nn.relu(tf.nn.conv2d(image, kernel, 1, "SAME"))
+    return tape.gradient(activation, kernel)

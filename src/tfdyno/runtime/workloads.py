@@ -131,20 +131,30 @@ def _is_architecture(name: str) -> bool:
 
 
 def _function(workload: Workload) -> tuple[Any, str, DataSpec | None]:
+    capture.hold_training(fit_number=0)
+    model, title, data = model_and_data(workload.reference)
+    return model, title, None if data is None else of_dataset(data)
+
+
+def model_and_data(reference: str) -> tuple[Any, str, Any]:
+    """Call ``file.py:function[:data]``: the model, its title, and the data or None.
+
+    Raises:
+        UsageError: There is no such function, or it returns no Keras model.
+        Declined: The user's code fails.
+    """
     import keras
 
-    place, name, *data_name = workload.reference.split(":")
-    capture.hold_training(fit_number=0)
-    returned = called(f"{place}:{name}")
+    place, name, *data_name = reference.split(":")
+    returned = _called(f"{place}:{name}")
     model, data = returned if isinstance(returned, tuple) else (returned, None)
     if data_name:
-        data = called(f"{place}:{data_name[0]}")
-
+        data = _called(f"{place}:{data_name[0]}")
     if not isinstance(model, keras.Model):
-        what = f"{workload.reference} does not return a Keras model"
+        what = f"{reference} does not return a Keras model"
         remedy = "return a keras.Model, or (model, dataset)"
         raise UsageError(what, why=f"it returns a {type(model).__name__}", remedy=remedy)
-    return model, title_of(model, name), None if data is None else of_dataset(data)
+    return model, title_of(model, name), data
 
 
 def function_of(reference: str) -> Callable[..., Any]:
@@ -184,7 +194,7 @@ def _imported(place: str) -> ModuleType:
     return module
 
 
-def called(reference: str) -> Any:  # noqa: ANN401
+def _called(reference: str) -> Any:  # noqa: ANN401
     """What the function that ``reference`` names returns; raises as ``function_of`` does."""
     function = function_of(reference)
     with user_code(reference):

@@ -83,13 +83,6 @@ class Results:
             marks = [(one,) for one in measurement_ids]
             database.executemany("UPDATE measurement SET finished = 1 WHERE id = ?", marks)
 
-    def remove(self, prefix: str) -> str:
-        """Remove the one measurement whose id begins so; returns its id, raises ``UsageError``."""
-        with self._writing() as database:
-            _, found = self._one(database, prefix)
-            database.execute("DELETE FROM measurement WHERE id = ?", (found,))
-        return found
-
     def measurements(self) -> tuple[Measurement, ...]:
         """All that have a run, newest first; empty where the folder holds no results."""
         if not self.path.exists():

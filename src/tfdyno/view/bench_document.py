@@ -35,13 +35,15 @@ class Told:
 
 
 def document_of(told: Sequence[Told], comparison: Comparison | None = None) -> dict[str, Any]:
-    """The document of one measurement, or of the two sides of an A/B, with what each costs."""
-    a, *rest = [(one.measurement, one.summary) for one in told]
-    document = bench_document(*a)
-    if rest and comparison:
-        document = pair_document(a, rest[0], comparison)
-        document["against"]["price_performance"] = told[1].price_performance
-    return {**document, "price_performance": told[0].price_performance}
+    """The document of one measurement, or of A with that of B under ``against``.
+
+    Beside the keys of ``bench_document`` each has ``price_performance``, and A ``comparison``.
+    """
+    a, *rest = [
+        {**bench_document(one.measurement, one.summary), "price_performance": one.price_performance}
+        for one in told
+    ]
+    return {**a, "comparison": to_builtins(comparison), "against": rest[0]} if comparison else a
 
 
 def bench_document(one: Measurement, summary: Summary) -> dict[str, Any]:
@@ -59,21 +61,10 @@ def bench_document(one: Measurement, summary: Summary) -> dict[str, Any]:
         "format": FORMAT,
         **told,
         "memory_kind": one.runs[0].memory_kind if one.runs else "",
-        **({"metrics": metrics_of(one)} if metrics_of(one) else {}),
+        **({"metrics": metrics} if (metrics := metrics_of(one)) else {}),
         "samples_s": [sample for run in one.runs for sample in run.steady_s],
     }
     return document | {name: raw[name] for name in _RAW}
-
-
-def pair_document(
-    a: tuple[Measurement, Summary], b: tuple[Measurement, Summary], comparison: Comparison
-) -> dict[str, Any]:
-    """The document of A with that of B under ``against`` and how they compare."""
-    return {
-        **bench_document(*a),
-        "comparison": to_builtins(comparison),
-        "against": bench_document(*b),
-    }
 
 
 def measurement_of(document: object, *, where: str = "the file") -> Measurement:

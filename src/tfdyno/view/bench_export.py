@@ -11,7 +11,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.units import format_bytes
 from tfdyno.view.bench_document import document_of
 from tfdyno.view.bench_text import facts, headline
-from tfdyno.view.bench_words import metric_words, seconds_words, step_words
+from tfdyno.view.bench_words import metric_words, seconds_words
 from tfdyno.view.compare_words import verdict_words
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _side(name: str, told: Told) -> list[str]:
     one, found = told.measurement, told.summary
     head = f"{name}: {headline(one, found)}" if name else headline(one, found)
     rows = [
-        f"| {number} | {step_words(median_s, (median_s, 2 * median_s))[0]} | {len(run.steady_s)} "
+        f"| {number} | {seconds_words(median_s)} | {len(run.steady_s)} "
         f"| {seconds_words(run.first_step_s)} | {format_bytes(run.peak_memory_bytes)} "
         f"| {metric_words(run)} |"
         for number, (run, median_s) in enumerate(zip(one.runs, told.medians_s, strict=True), 1)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import format_bytes
 from tfdyno.view.amounts import listed, plural
 from tfdyno.view.bench_document import metrics_of
-from tfdyno.view.bench_words import batch_words, device_words, rate_words, seconds_words, step_words
+from tfdyno.view.bench_words import (
+    batch_words,
+    device_words,
+    rate_words,
+    seconds_words,
+    step_unit,
+    step_words,
+)
 from tfdyno.view.sentences import Finding
 from tfdyno.view.wording import sentence
 
@@ -45,7 +52,7 @@ def answer(told: Sequence[Told], comparison: Comparison | None) -> str:
     where = device_words(one.measurement.environment)
     if comparison is None:
         _, bounds = step_words(one.summary.median_s, one.summary.interval_s)
-        unit = step_words(one.summary.median_s, one.summary.interval_s)[0].rpartition(" ")[2]
+        _, unit = step_unit(one.summary.median_s)
         return (
             f"The median lies in {bounds} {unit} (95 %), over {_runs(one)} and "
             f"{one.summary.sample_count:,} samples of the steady state. Measured on {where}."

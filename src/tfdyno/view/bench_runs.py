@@ -8,13 +8,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measurement import BenchRun
+from tfdyno.view.bench_words import step_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.view.bench_document import Told
 
-_UNITS = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (math.inf, 1.0, "s"))
 _LEAST_SPAN_RATIO = 0.04
 _TAIL_SHARE = 0.02
 _LEFT_OUT_COLOUR = "c5"
@@ -132,7 +132,7 @@ def step_axis(told: Sequence[Told]) -> StepAxis:
     low_s, high_s = min(kept + marks), max(kept + marks)
     middle_s = (low_s + high_s) / 2
     span_s = max(high_s - low_s, _LEAST_SPAN_RATIO * middle_s)
-    _, unit_s, unit = next(row for row in _UNITS if told[0].summary.median_s < row[0])
+    unit_s, unit = step_unit(told[0].summary.median_s)
     return StepAxis(low_s=max(0.0, middle_s - 0.54 * span_s), high_s=middle_s + 0.54 * span_s,
                     unit=unit, unit_s=unit_s)  # fmt: skip
 

@@ -132,7 +132,7 @@ def next_words(measured: Sequence[Measurement], kept_in: str, width: int = WIDTH
 def _run_cells(run: BenchRun, median_s: float) -> list[str]:
     steps = sum(run.steps_per_sample[run.steady_from :])
     return [
-        step_words(median_s, (median_s, median_s * 2))[0],
+        seconds_words(median_s),
         f"{len(run.steady_s)} of {len(run.samples_s)}",
         f"{steps:,}",
         f"{sum(run.steps_per_sample[: run.steady_from]):,}",

@@ -30,7 +30,7 @@ def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, s
     """
     if median_s <= 0:
         return "0 s", "0"
-    _, factor, unit = next(row for row in _UNITS if median_s < row[0])
+    factor, unit = step_unit(median_s)
     digits = 3
     for digits in (3, 4, 5):
         decimals = max(0, digits - 1 - math.floor(math.log10(median_s / factor)))
@@ -40,6 +40,11 @@ def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, s
         if low != high:
             break
     return f"{best} {unit}", f"{low}–{high}" if low != high else low
+
+
+def step_unit(median_s: float) -> tuple[float, str]:
+    """The unit that a step reads best in: its seconds and its sign."""
+    return next((factor, unit) for below_s, factor, unit in _UNITS if median_s < below_s)
 
 
 def seconds_words(seconds: float) -> str:

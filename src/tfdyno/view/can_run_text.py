@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.software import REFUSING
 from tfdyno.view.text import WIDTH, paint, pairs, shorten, table, wrapped
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ LEGEND = (
 
 def can_run_text(gpu: Gpu, found: WheelSupport, *, width: int = WIDTH, colour: bool = False) -> str:
     """One pair: the answer, what is in the wheel, what else is needed."""
-    verdict = "fails" if found.has_old_libraries else found.verdict
+    verdict = found.outcome
     answer = _ANSWERS[verdict].format(name=gpu.name, release=found.tensorflow)
-    mark = paint(MARKS[verdict], _STYLES[verdict], colour=colour)
+    mark = _mark(verdict, colour)
     known = found.verdict != "unknown"
     lines = [
         ("because", found.detail),
@@ -120,7 +121,7 @@ def _mark(verdict: str, colour: bool) -> str:
 
 
 def _fix(found: WheelSupport) -> str:
-    if found.verdict != "cannot" and not found.has_old_libraries:
+    if found.outcome not in REFUSING:
         return ""
     if not found.smallest_runnable:
         return "no examined wheel runs on this card: use a container that NVIDIA builds for it"

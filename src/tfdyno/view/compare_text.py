@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.measurement import Comparison, Measurement, Summary
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.amounts import listed
-from tfdyno.view.bench_words import device_words, step_words, unit_of
+from tfdyno.view.bench_words import device_words, seconds_words, step_words, unit_of
 from tfdyno.view.compare_words import interval_words, ratio_words, verdict_words
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
@@ -98,7 +98,7 @@ def _row(one: Column) -> list[str]:
         interval_words(found.interval) if found else "–",
         str(told.run_count),
         format_bytes(told.peak_memory_bytes),
-        step_words(told.first_step_s, (told.first_step_s, 2 * told.first_step_s))[0],
+        seconds_words(told.first_step_s),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
-from tfdyno.view.bench_words import step_words, unit_of
+from tfdyno.view.bench_words import seconds_words, step_words, unit_of
 
 if TYPE_CHECKING:
     from tfdyno.core.hardware import Offer
@@ -71,7 +71,7 @@ def gap_words(found: Gap) -> str:
     """The measured step beside its estimate."""
     estimated_s, anchor = found.estimated_s, found.anchor
     best, bounds = step_words(estimated_s.best, (estimated_s.low, estimated_s.high))
-    measured = step_words(anchor.measured_s, (anchor.measured_s, anchor.measured_s * 2))[0]
+    measured = seconds_words(anchor.measured_s)
     where = "inside" if found.inside else "outside"
     factor = f"{anchor.factor_ratio:.2f} times it"
     return f"{best} ({bounds}); measured {measured}, {factor}, {where} its interval"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.view.doctor_words import Language, counted, word
+from tfdyno.view.doctor_words import counted, word
 from tfdyno.view.text import WIDTH, paint, shorten, shown_width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.finding import Diagnosis, Evidence, Finding, FixStep
+    from tfdyno.core.finding import Diagnosis, Evidence, Finding, FixStep, Language
     from tfdyno.core.machine_facts import LibraryFacts, MachineFacts
 
 MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓"}
@@ -149,7 +149,7 @@ def fix_plan(diagnosis: Diagnosis, *, language: Language = "en") -> str:
 def shared_report(diagnosis: Diagnosis, facts: MachineFacts) -> str:
     """The diagnosis and the machine as Markdown for a bug tracker; the caller redacts it."""
     lines = ["### tfdyno doctor", ""]
-    for one in diagnosis.findings or ():
+    for one in diagnosis.findings:
         lines.append(f"- **{one.cause}** ({one.verdict}): {one.summary}")
         lines += [f"  - {seen.source}: `{_quoted(seen.text)}`" for seen in one.evidence]
     if not diagnosis.findings:

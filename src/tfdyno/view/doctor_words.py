@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
-Language = Literal["en", "zh"]
+if TYPE_CHECKING:
+    from tfdyno.core.finding import Language
 
 _WORDS: dict[str, tuple[str, str]] = {
     "because": ("because", "依据"),

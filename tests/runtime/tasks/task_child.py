@@ -45,6 +45,7 @@ def described(name: str) -> dict[str, Any]:
         "rate": module.RATE,
         "rate_batch_size": getattr(module, "RATE_BATCH_SIZE", 0),
         "batch_sizes": module.BATCH_SIZES,
+        "goal_steps": module.GOAL_STEPS,
         "samples_per_epoch": spec.samples_per_epoch,
         "batch_size": spec.batch_size,
         "output_dtype": str(model.output.dtype),

@@ -34,6 +34,7 @@ def test_a_task_is_what_the_catalogue_says(name: str, described: dict[str, Any])
     assert built["rate_batch_size"] == told.rate_batch_size
     assert tuple(built["batch_sizes"]) == (told.batch_size_gpu, told.batch_size_cpu)
     assert built["samples_per_epoch"] == told.samples_per_epoch
+    assert built["goal_steps"] == told.goal.images // told.goal.batch_size
 
 
 @every_name
@@ -79,6 +80,8 @@ print("\\n" + json.dumps({
     "endless": int(random.data.cardinality()), "same": (first == second).numpy().all().item(),
     "weights": weights, "epochs": epochs, "refusal": refusal,
     "evaluated": sum(len(y) for _, y in real.evaluation),
+    "goal_images": [tasks.goal_images("lstm"), tasks.goal_images("lstm", 512),
+                    tasks.goal_images("bert-base")],
     "rates": [float(tasks.build("resnet18-cifar10", batch_size=b).model.optimizer.learning_rate)
               for b in (128, 32)],
 }))
@@ -108,4 +111,5 @@ def test_building_a_task(described: dict[str, Any]) -> None:
     assert built["epochs"][0] != built["epochs"][1], "every epoch has its own order"
     assert "1000 images of" in built["refusal"]
     assert "a batch of 2000 takes more" in built["refusal"]
+    assert built["goal_images"] == [32 * 64, 32 * 512, 2 * 8], "one step of an epoch is not enough"
     assert built["rates"] == pytest.approx([0.1, 0.025])

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.machine_facts import GpuFacts
 from tfdyno.rules.condition import version_key
-from tfdyno.rules.environment.seen import gpu_evidence, has_gpu, seen
+from tfdyno.rules.environment.seen import CHOSEN, gpu_evidence, has_gpu, hides_cards, seen
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Verdict
     from tfdyno.core.machine_facts import MachineFacts
     from tfdyno.core.software import Knowledge, WheelSupport
     from tfdyno.rules.match import Match
 
-VARIABLE = "CUDA_VISIBLE_DEVICES"
-_HIDES_ALL = {"", "-1", "none", "nodevfiles"}
 FULL_RATIO = 0.8
 """A card of which others hold more than this is worth a word."""
 _LEAST_CAPABILITY = "5.0"
@@ -24,17 +21,15 @@ _LEAST_CAPABILITY = "5.0"
 
 def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """The variable names no card of this machine."""
-    value = facts.environment.get(VARIABLE)
-    if value is None or not has_gpu(facts):
+    value = facts.environment.get(CHOSEN)
+    if value is None or not has_gpu(facts) or not hides_cards(facts):
         return None
-    first, verdict = value.split(",")[0].strip(), _hides(value, facts)
-    if verdict is None:
-        return None
+    first = value.split(",")[0].strip()
     shown = value or "(empty)"
-    evidence = (("environment", f"{VARIABLE}={value}"), gpu_evidence(facts))
+    evidence = (("environment", f"{CHOSEN}={value}"), gpu_evidence(facts))
     count = "" if facts.gpus is None else str(len(facts.gpus))
     return seen(
-        "gpu.visible_devices", verdict, *evidence, visible_devices=shown, wanted=first,
+        "gpu.visible_devices", "proven", *evidence, visible_devices=shown, wanted=first,
         available=count,
     )  # fmt: skip
 
@@ -42,11 +37,11 @@ def hidden(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 def split(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """MIG is on and CUDA finds no slice, or several are chosen, of which one process takes one."""
     cards = [one for one in facts.gpus or () if one.is_mig_enabled]
-    chosen = facts.environment.get(VARIABLE, "")
+    chosen = facts.environment.get(CHOSEN, "")
     if not cards or not (facts.driver.init_error or chosen.count("MIG-") > 1):
         return None
     names = ", ".join(f"{one.name} in MIG mode" for one in cards)
-    shown = ("environment", f"{VARIABLE}={chosen}") if chosen else ("cuInit", _error(facts))
+    shown = ("environment", f"{CHOSEN}={chosen}") if chosen else ("cuInit", facts.driver.init_error)
     return seen("gpu.mig", "proven", ("NVML", names), shown)
 
 
@@ -119,22 +114,6 @@ def _is_official(facts: MachineFacts, knowledge: Knowledge) -> bool:
         return True
     own = build.compute_capabilities
     return build.is_cuda_build and (not own or set(own) == set(release.compute_capabilities))
-
-
-def _error(facts: MachineFacts) -> str:
-    return facts.driver.init_error
-
-
-def _hides(value: str, facts: MachineFacts) -> Verdict | None:
-    first = value.split(",")[0].strip()
-    if first.lower() in _HIDES_ALL:
-        return "proven"
-    if first.isdecimal():
-        known = facts.gpus is not None
-        return "proven" if known and int(first[:18]) >= len(facts.gpus or ()) else None
-    uuids = [card.uuid for card in facts.gpus or () if card.uuid]
-    wrong = first.startswith("GPU-") and uuids and not any(u.startswith(first) for u in uuids)
-    return "proven" if wrong else None
 
 
 CARD_RULES = (hidden, split, virtual, not_in_wheel, held)

@@ -11,6 +11,7 @@ from tfdyno.rules.environment.seen import (
     cuda_works,
     gpu_evidence,
     has_gpu,
+    has_node,
     seen,
 )
 
@@ -50,8 +51,7 @@ def wsl(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 def container(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """The host's cards show on the bus, but no device was handed in."""
-    nodes = [one for one in facts.device_nodes or () if one.startswith("/dev/nvidia")]
-    if facts.container not in ENGINES or facts.device_nodes is None or nodes:
+    if facts.container not in ENGINES or facts.device_nodes is None or has_node(facts):
         return None
     if facts.pci_gpus:
         return seen("ctr.no_gpu_flag", "proven", gpu_evidence(facts), ("/dev", "no nvidia device"))

@@ -38,7 +38,7 @@ def _packages(facts: MachineFacts, blamed: set[str]) -> list[str]:
         said.append(f"TensorFlow {facts.tensorflow}{kind}")
     if any(cause.startswith("pkg.") for cause in blamed):
         return said
-    installed = {one.name: one.version for one in facts.python.distributions}
+    installed = facts.python.installed
     return said + [f"{word} {installed[name]}" for name, word in _PACKAGES.items()
                    if name in installed]  # fmt: skip
 

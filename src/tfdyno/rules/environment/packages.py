@@ -93,7 +93,7 @@ def cpu_only_build(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 
 def mac_without_cuda(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """A Mac without Apple's plugin."""
-    names = {one.name for one in facts.python.distributions}
+    names = facts.python.installed
     if facts.system != "macos" or not names or "tensorflow-metal" in names:
         return None
     return seen("mac.no_cuda", "proven", ("site-packages", "no package tensorflow-metal"))

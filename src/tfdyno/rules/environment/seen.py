@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 WSL_FOLDER = "/usr/lib/wsl/"
 """Where the libraries of the Windows driver are mounted."""
+CHOSEN = "CUDA_VISIBLE_DEVICES"
+_HIDES_ALL = {"", "-1", "none", "nodevfiles"}
 ENGINES = frozenset({"docker", "podman", "kubernetes"})
 
 
@@ -28,11 +30,27 @@ def seen(cause: str, verdict: Verdict, *evidence: tuple[str, str], **values: str
 
 def has_gpu(facts: MachineFacts) -> bool:
     """Whether an NVIDIA card is known to be there."""
-    return (
-        bool(facts.pci_gpus or facts.gpus or facts.is_jetson)
-        or _has_node(facts)
-        or (_has_windows_driver(facts))
-    )
+    is_listed = bool(facts.pci_gpus or facts.gpus or facts.is_jetson)
+    return is_listed or has_node(facts) or _has_windows_driver(facts)
+
+
+def has_node(facts: MachineFacts) -> bool:
+    """Whether the driver made a device that a process can open."""
+    return any(node.startswith("/dev/nvidia") for node in facts.device_nodes or ())
+
+
+def hides_cards(facts: MachineFacts) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES starts with something that is no card of this machine."""
+    value = facts.environment.get(CHOSEN)
+    if value is None:
+        return False
+    first = value.split(",")[0].strip()
+    if first.lower() in _HIDES_ALL:
+        return True
+    if first.isdecimal():
+        return facts.gpus is not None and int(first[:18]) >= max(len(facts.gpus), 1)
+    uuids = [card.uuid for card in facts.gpus or () if card.uuid]
+    return first.startswith("GPU-") and bool(uuids) and not any(u.startswith(first) for u in uuids)
 
 
 def gpu_evidence(facts: MachineFacts) -> tuple[str, str]:
@@ -55,7 +73,3 @@ def _has_windows_driver(facts: MachineFacts) -> bool:
     """Windows shows no bus that can be read; the driver of NVIDIA tells that there is a card."""
     path = facts.driver.library_path
     return bool(path) and (facts.system == "windows" or path.startswith(WSL_FOLDER))
-
-
-def _has_node(facts: MachineFacts) -> bool:
-    return any(node.startswith("/dev/nvidia") for node in facts.device_nodes or ())

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.migration.bindings import resolve
-from tfdyno.rules.migration.hits import Hit, applies, certainty
+from tfdyno.rules.migration.hits import Hit, applies, certainty, hit_at
 from tfdyno.rules.migration.sites import Module, Site, ends, is_keras
 from tfdyno.rules.migration.strategy import KERAS_3
 
@@ -85,10 +85,4 @@ def _unwraps(site: Site) -> bool:
 
 
 def _hit(cause: str, site: Site, module: Module, verdict: Verdict) -> Hit:
-    return Hit(
-        cause=cause,
-        source=module.source(site.line),
-        text=module.text(site.line),
-        verdict=verdict,
-        name=site.path.removeprefix("tf."),
-    )
+    return hit_at(site, module, cause, verdict, name=site.path.removeprefix("tf."))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tfdyno.core.finding import Evidence, Verdict
 from tfdyno.rules.condition import holds
 from tfdyno.rules.match import ORDER, Match
+
+if TYPE_CHECKING:
+    from tfdyno.rules.migration.sites import Module, Site
 
 _LINES = 8
 _LONGEST = 160
@@ -30,6 +34,26 @@ class Hit:
     instead: str = ""
     """What to write instead; empty where that takes more than a name."""
     values: Mapping[str, str] = field(default_factory=dict)
+
+
+def hit_at(
+    site: Site,
+    module: Module,
+    cause: str,
+    verdict: Verdict = "likely",
+    *,
+    name: str = "",
+    instead: str = "",
+) -> Hit:
+    """The find of a cause at a place of a Python file."""
+    return Hit(
+        cause=cause,
+        source=module.source(site.line),
+        text=module.text(site.line),
+        verdict=verdict,
+        name=name,
+        instead=instead,
+    )
 
 
 def applies(when: Mapping[str, str], values: Mapping[str, str]) -> bool:

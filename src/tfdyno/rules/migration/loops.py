@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.migration.hits import Hit
+from tfdyno.rules.migration.hits import Hit, hit_at
 from tfdyno.rules.migration.sites import Module, Site, ends
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _accumulation(module: Module) -> Iterator[Hit]:
                 continue
             head = loop.node.iter if isinstance(loop.node, ast.For) else loop.node.test
             if (_speaks(head) and not _is_conditional(site, loop)) or _every_nth(site, loop.node):
-                yield _hit("accumulation_nothing", site, module)
+                yield hit_at(site, module, "accumulation_nothing")
 
 
 def _speaks(node: ast.AST) -> bool:
@@ -102,7 +102,7 @@ def _eager(module: Module) -> Iterator[Hit]:
         if (site.path in _EAGER and site.value("run_eagerly", 0) is True) or (
             ends(site.path, "compile") and site.value("run_eagerly") is True
         ):
-            yield _hit("eager_left_on", site, module)
+            yield hit_at(site, module, "eager_left_on")
 
 
 def _no_prefetch(module: Module) -> Iterator[Hit]:
@@ -117,8 +117,4 @@ def _no_prefetch(module: Module) -> Iterator[Hit]:
         return
     mapped = [site for site in pipelines if ends(site.path, "batch") and ".map()" in site.path]
     mapped += [site for site in pipelines if ends(site.path, "map") and ".batch()" in site.path]
-    yield from (_hit("no_prefetch", site, module) for site in mapped[:1])
-
-
-def _hit(cause: str, site: Site, module: Module) -> Hit:
-    return Hit(cause=cause, source=module.source(site.line), text=module.text(site.line))
+    yield from (hit_at(site, module, "no_prefetch") for site in mapped[:1])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError
-from tfdyno.rules.causes import DATA
 from tfdyno.rules.migration.bindings import UNKNOWN
-from tfdyno.rules.migration.hits import Hit, applies, certainty
+from tfdyno.rules.migration.hits import Hit, applies, certainty, hit_at
 from tfdyno.rules.migration.sites import Module, Site, is_keras
+from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,38 +81,21 @@ def _is_call(path: str, pattern: str) -> bool:
 
 
 def _hit(entry: Entry, site: Site, module: Module, name: str) -> Hit:
-    return Hit(
-        cause=entry.cause,
-        source=module.source(site.line),
-        text=module.text(site.line),
-        verdict=certainty(entry.when, module.values),
-        name=name,
-        instead=entry.instead,
-    )
+    verdict = certainty(entry.when, module.values)
+    return hit_at(site, module, entry.cause, verdict, name=name, instead=entry.instead)
 
 
 @functools.cache
 def _table() -> dict[str, Entry]:
-    return {row["name"]: _entry(row) for row in _rows("code_names.csv", _NAMES)}
+    return {row["name"]: _entry(row) for row in read_rows("code_names.csv", _NAMES)}
 
 
 @functools.cache
 def _keyword_table() -> dict[tuple[str, str], Entry]:
-    rows = _rows("code_keywords.csv", _WORDS)
+    rows = read_rows("code_keywords.csv", _WORDS)
     return {(row["call"], row["keyword"]): _entry(row) for row in rows}
 
 
 def _entry(row: dict[str, str]) -> Entry:
     when = {name: row[name] for name in ("tensorflow", "keras") if row[name]}
     return Entry(cause=row["cause"], when=when, instead=row["instead"])
-
-
-def _rows(file: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    try:
-        with (DATA / file).open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines, strict=True))
-    except (OSError, csv.Error) as error:
-        raise ToolError(f"{file} is corrupt", why=str(error)) from None
-    if not rows or tuple(rows[0]) != columns or any(None in row.values() for row in rows):
-        raise ToolError(f"{file} is corrupt", why=f"expected the columns {', '.join(columns)}")
-    return rows

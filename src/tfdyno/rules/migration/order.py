@@ -41,8 +41,8 @@ def find(module: Module) -> Iterator[Hit]:
     """Settings that come after what they should come before."""
     for order in runs(module):
         start = _first(order, _is_start)
-        tensorflow = _first(order, lambda site: _is_import(site, ("tf", *_KERAS)))
-        keras = _first(order, lambda site: _is_import(site, _KERAS))
+        tensorflow = _first(order, lambda site: site.imports("tf", *_KERAS))
+        keras = _first(order, lambda site: site.imports(*_KERAS))
         for index, site in enumerate(order):
             if site.kind == "call" and site.path.startswith("tf.") and ends(site.path, *_SETTINGS):
                 yield from _late("growth_too_late", site, index, order, start, module)
@@ -82,7 +82,7 @@ def _is_restarted(before: Site, site: Site, module: Module) -> bool:
         return False
     cell = module.cells[site.line - 1][0]
     return module.cells[before.line - 1][0] != cell and any(
-        module.cells[other.line - 1][0] == cell and _is_import(other, ("tf", *_KERAS))
+        module.cells[other.line - 1][0] == cell and other.imports("tf", *_KERAS)
         for other in module.sites
     )
 
@@ -98,12 +98,6 @@ def _is_start(site: Site) -> bool:
 
 def _is_fit(short: str) -> bool:
     return ")." in short and ends(short, "fit", "predict", "evaluate", "train_on_batch")
-
-
-def _is_import(site: Site, roots: tuple[str, ...]) -> bool:
-    return site.kind == "import" and any(
-        site.path == root or site.path.startswith(f"{root}.") for root in roots
-    )
 
 
 def _first(order: list[Site], test: Callable[[Site], bool]) -> int:

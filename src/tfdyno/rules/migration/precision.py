@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.migration.bindings import resolve
-from tfdyno.rules.migration.hits import Hit
+from tfdyno.rules.migration.hits import Hit, hit_at
 from tfdyno.rules.migration.sequence import runs
 from tfdyno.rules.migration.sites import Module, Site, ends, is_keras
 
@@ -23,12 +23,12 @@ def find(module: Module) -> Iterator[Hit]:
     """What is unsafe with half precision in this file."""
     for site in module.calls("set_floatx"):
         if is_keras(site.path) and site.value("floatx", 0) == "float16":
-            yield _hit("floatx_float16", site, module)
+            yield hit_at(site, module, "floatx_float16")
     for order in runs(module):
         at = next((index for index, site in enumerate(order) if _is_policy(site)), len(order))
         for site in order[at:]:
             if site.kind == "call" and _is_float16_softmax(site):
-                yield _hit("float16_softmax", site, module)
+                yield hit_at(site, module, "float16_softmax")
         if at < len(order):
             yield from _unscaled(module)
 
@@ -69,14 +69,10 @@ def _unscaled(module: Module) -> Iterator[Hit]:
         return
     for site in module.calls(*_APPLIES):
         if _is_optimizer(site):
-            yield _hit("loss_not_scaled", site, module)
+            yield hit_at(site, module, "loss_not_scaled")
 
 
 def _is_optimizer(site: Site) -> bool:
     if ends(site.path, "apply_gradients"):
         return True
     return ".optimizers." in site.path or "LossScaleOptimizer()" in site.path
-
-
-def _hit(cause: str, site: Site, module: Module) -> Hit:
-    return Hit(cause=cause, source=module.source(site.line), text=module.text(site.line))

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.rules.migration.bindings import UNKNOWN, Scope, constant
-from tfdyno.rules.migration.hits import Hit, applies, certainty
+from tfdyno.rules.migration.hits import Hit, applies, certainty, hit_at
 from tfdyno.rules.migration.sites import Module, Site, ends, is_keras
 from tfdyno.rules.migration.strategy import KERAS_3, is_model, receiver
 
@@ -62,13 +62,7 @@ def _judge(kind: _Kind, end: str, site: Site, module: Module) -> Iterator[Hit]:
     else:
         cause = "" if end.endswith((".keras", ".zip")) or "://" in end else "model_name"
     if cause:
-        yield Hit(
-            cause=cause,
-            source=module.source(site.line),
-            text=module.text(site.line),
-            verdict=certainty(KERAS_3, module.values),
-            name=end,
-        )
+        yield hit_at(site, module, cause, certainty(KERAS_3, module.values), name=end)
 
 
 def _is_sharded(end: str) -> bool:

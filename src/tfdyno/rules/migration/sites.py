@@ -25,7 +25,7 @@ class Site:
     withs: tuple[str, ...] = ()
     """Paths of the ``with`` blocks around, outermost first."""
     branches: tuple[tuple[int, int], ...] = ()
-    """``if`` and ``try`` around: which one (its line) and which arm of it."""
+    """``if`` around: which one (its line) and which arm of it."""
     loops: tuple[int, ...] = ()
     """Lines of the loops around."""
     is_guarded: bool = False
@@ -37,6 +37,12 @@ class Site:
     def function(self) -> str:
         """Qualified name of the function or class around; empty at the module's level."""
         return self.scope.name
+
+    def imports(self, *roots: str) -> bool:
+        """Whether it imports one of the packages, or something from it."""
+        return self.kind == "import" and any(
+            self.path == root or self.path.startswith(f"{root}.") for root in roots
+        )
 
     def argument(self, name: str, position: int = -1) -> ast.expr | None:
         """The argument of a call, by keyword or else by position."""
@@ -74,11 +80,7 @@ class Module:
 
     def imports(self, *roots: str) -> bool:
         """Whether the file imports one of the packages, or something from it."""
-        return any(
-            site.kind == "import" and (site.path == root or site.path.startswith(f"{root}."))
-            for site in self.sites
-            for root in roots
-        )
+        return any(site.imports(*roots) for site in self.sites)
 
     def source(self, line: int) -> str:
         """``train.py:41``, or the cell and line of a notebook."""

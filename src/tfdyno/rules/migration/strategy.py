@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.migration.bindings import LOCAL, UNKNOWN, Binding, resolve
-from tfdyno.rules.migration.hits import Hit, applies, certainty
+from tfdyno.rules.migration.hits import Hit, applies, certainty, hit_at
 from tfdyno.rules.migration.sequence import runs
 from tfdyno.rules.migration.sites import Module, Site, ends, is_keras
 
@@ -165,10 +165,5 @@ def _shards(module: Module) -> Iterator[Hit]:
 
 def _hit(cause: str, site: Site, module: Module, name: str, *, measured: bool = True) -> Hit:
     """A find; ``measured`` where it was seen to fail with Keras 3."""
-    return Hit(
-        cause=cause,
-        source=module.source(site.line),
-        text=module.text(site.line),
-        verdict=certainty(KERAS_3, module.values) if measured else "likely",
-        name=name,
-    )
+    verdict = certainty(KERAS_3, module.values) if measured else "likely"
+    return hit_at(site, module, cause, verdict, name=name)

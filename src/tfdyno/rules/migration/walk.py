@@ -72,8 +72,8 @@ class _Walker:
         for alias in node.names:
             path = canonical(alias.name)
             self.emit("import", path, node)
-            top = canonical(alias.name.partition(".")[0])
-            self.bind(alias.asname or top_name(alias.name), path if alias.asname else top)
+            top = alias.name.partition(".")[0]
+            self.bind(alias.asname or top, path if alias.asname else canonical(top))
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
         if node.level or not node.module:
@@ -120,7 +120,7 @@ class _Walker:
             self.visit(node.value)
             found = resolve(node.value, self.scope)
             if found.path and not found.path.startswith(LOCAL):
-                self.root.returns[LOCAL + self.scope.name] = replace(found, withs=found.withs)
+                self.root.returns[LOCAL + self.scope.name] = found
 
     def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
         self.visit(node.value)
@@ -309,11 +309,6 @@ class _Walker:
         self.is_guarded = self.is_guarded or is_guard
         self.block(body)
         self.branches, self.is_guarded = kept
-
-
-def top_name(dotted: str) -> str:
-    """The name that ``import a.b`` binds."""
-    return dotted.partition(".")[0]
 
 
 def asks_version(test: ast.expr) -> bool:

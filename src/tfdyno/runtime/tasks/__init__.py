@@ -1,9 +1,10 @@
 """Standard tasks: well-known models with their optimizer, on random or on small real data.
 
-Each module has the same five names: ``BATCH_SIZES`` (on a GPU, on a CPU), ``SAMPLES_PER_EPOCH`` (of
-the data set that the model is known for; 0: none), ``compiled(batch_size)``, ``random_examples``
-(NumPy, what the model takes, of no meaning) and ``examples`` (Keras operations: real images and
-their classes as what the model takes). ``catalog/data/tasks.toml`` says where all of it is from.
+Each module has the same six names: ``BATCH_SIZES`` (on a GPU, on a CPU), ``SAMPLES_PER_EPOCH`` (of
+the data set that the model is known for; 0: none), ``GOAL_STEPS`` (of an epoch of the training that
+reaches the goal), ``compiled(batch_size)``, ``random_examples`` (NumPy, what the model takes, of no
+meaning) and ``examples`` (Keras operations: real images and their classes as what the model takes).
+``catalog/data/tasks.toml`` says where all of it is from.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def build(
         batch_size: Samples per step; 0: the task's own for a GPU, or for a CPU where there is none.
         real: Train on small real data instead of random numbers.
         seed: Of the weights, of dropout, and of the order of the samples.
-        images: So many real images and a quarter more for evaluation; 0: all that there are.
+        images: At most so many real images and a quarter more for evaluation; 0: all of them.
 
     Raises:
         UsageError: The name is unknown, or there is no real data, or less of it than one batch.
@@ -59,7 +60,7 @@ def build(
     import keras
 
     module = _module(name)
-    size = batch_size or module.BATCH_SIZES[0 if _has_gpu() else 1]
+    size = batch_size or _own_batch_size(module)
     keras.utils.set_random_seed(seed)
     if real:
         return _on_real_data(name, module, size, seed, images)
@@ -71,6 +72,22 @@ def build(
         batch_size=size,
         samples_per_epoch=0,
     )
+
+
+def goal_images(name: str, batch_size: int = 0) -> int:
+    """Real images of an epoch that has as many steps as one of the goal, whatever the batch.
+
+    Two steps at the least: the first of an epoch is not counted.
+
+    Args:
+        name: One of ``MODULES``.
+        batch_size: As for ``build``.
+
+    Raises:
+        UsageError: The name is unknown.
+    """
+    module = _module(name)
+    return max(2, module.GOAL_STEPS) * (batch_size or _own_batch_size(module))
 
 
 def model_and_spec(name: str) -> tuple[Any, DataSpec]:
@@ -91,10 +108,11 @@ def _module(name: str) -> Any:  # noqa: ANN401
     return importlib.import_module(f"{__name__}.{MODULES[name]}")
 
 
-def _has_gpu() -> bool:
+def _own_batch_size(module: Any) -> int:  # noqa: ANN401
     import tensorflow as tf
 
-    return bool(tf.config.list_physical_devices("GPU"))
+    gpu, cpu = module.BATCH_SIZES
+    return int(gpu if tf.config.list_physical_devices("GPU") else cpu)
 
 
 def _random_data(module: Any, batch_size: int, seed: int) -> Any:  # noqa: ANN401

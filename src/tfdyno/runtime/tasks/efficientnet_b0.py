@@ -11,6 +11,7 @@ from tfdyno.runtime.tasks import images
 
 BATCH_SIZES = (128, 16)
 SAMPLES_PER_EPOCH = 1_281_167
+GOAL_STEPS = 16
 SIDE, CLASSES = 224, 1000
 RATE, RATE_BATCH_SIZE = 0.016, 256
 

@@ -12,6 +12,7 @@ from tfdyno.runtime.tasks import images
 
 BATCH_SIZES = (512, 64)
 SAMPLES_PER_EPOCH = 60_000
+GOAL_STEPS = 32
 STEPS, FEATURES, UNITS, CLASSES = 28, 28, 128, 10
 RATE = 0.001
 
