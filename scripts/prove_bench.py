@@ -1,34 +1,33 @@
-"""Measure how often bench and compare err: A/A runs, an injected slowdown, repeated benches.
+"""Measure how often a comparison in turns errs: equal workloads, and an injected slowdown.
 
-A plain bench, a slowed one, a plain one and so on: every bench is compared with the one before it,
-where a slowdown begins or ends, and with the one before that, which is equal. Comparisons share
-benches and are not fully independent of each other. With ``--turns`` each A/A and each slowdown is
-a session of its own, ``bench --against``: A and B differ in their seed, and the workload sleeps
-where it finds B's.
+Several sides are measured in turns, as ``bench --against`` does with two: each round runs every
+side once, in the order of the round before reversed. Half of the sides are plain, half are slowed,
+and every side is compared with every other. Comparisons share sides and are not independent.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prove_bench_page import Pairing, Proof, page
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.errors import TfdynoError
-from tfdyno.core.measurement import Protocol
+from tfdyno.core.measurement import Measurement, Protocol
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
-from tfdyno.jobs.bench import Question, bench
+from tfdyno.jobs._bench_run import measured
 from tfdyno.jobs.compare import compare_all
 from tfdyno.jobs.measured_files import measurements_at
-from tfdyno.model.comparison import compare
 from tfdyno.model.steady_part import run_medians_s
 from tfdyno.model.summary import summary
 from tfdyno.view.bench_document import Told
@@ -41,177 +40,165 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "tests" / "data" / "scripts" / "slowable.py"
-SLEEP, SEED = "TFDYNO_PROOF_SLEEP_S", "TFDYNO_PROOF_SEED"
-_SEEDS = (1, 2)
-"""Of A and B in turns."""
+SLEEP = "TFDYNO_PROOF_SLEEP_RATIO"
 SLOWDOWN_RATIO = 0.05
 SAMPLE_SLOWDOWN_RATIO = 0.25
-SAMPLE_PROTOCOL = Protocol(least_runs=3, most_runs=3, least_samples=12, most_s=2.5)
+SAMPLE_PROTOCOL = Protocol(least_samples=12, least_s=1.0, most_s=2.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """One call of the job, kept as one file."""
+class Side:
+    """One of the workloads that take turns, kept as one file."""
 
     name: str
-    slow: bool = False
-    turns: bool = False
-    """Whether it measures A and B in turns."""
+    slow: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is measured."""
 
-    pairs: int
-    """Of the same workload twice, and in turns as many of a slowdown."""
+    side_count: int
+    """Plain and slowed ones together."""
+    rounds: int
+    """Runs of every side."""
     protocol: Protocol
     slowdown_ratio: float
     folder: Path
-    turns: bool = False
 
     @property
-    def chain(self) -> tuple[Bench, ...]:
-        """Plain and slowed benches one after the other; the first says how long a step is."""
-        count = 1 if self.turns else self.pairs + 2
+    def sides(self) -> tuple[Side, ...]:
+        """Plain and slowed ones, alternating."""
         return tuple(
-            Bench(name=f"{'slow' if at % 2 else 'plain'}-{at:03}", slow=at % 2 == 1)
-            for at in range(count)
+            Side(name=f"{'slow' if at % 2 else 'plain'}-{at:02}", slow=at % 2 == 1)
+            for at in range(self.side_count)
         )
 
     @property
-    def sessions(self) -> tuple[Bench, ...]:
-        """In turns: an equal pair, a slowdown, an equal pair and so on."""
+    def turns(self) -> tuple[Side, ...]:
+        """Whose run is next: every second round goes backwards."""
         return tuple(
-            Bench(name=f"turns-{kind}-{at:03}", slow=kind == "slow", turns=True)
-            for at in range(self.pairs if self.turns else 0)
-            for kind in ("same", "slow")
+            side
+            for number in range(self.rounds)
+            for side in (reversed(self.sides) if number % 2 else self.sides)
         )
 
-    def path(self, one: Bench) -> Path:
-        """The JSON file of a bench."""
+    def path(self, one: Side) -> Path:
+        """The JSON file of a side."""
         return self.folder / f"{one.name}.json"
 
 
 def prove(plan: Plan, say: Callable[[str], None]) -> Proof:
-    """Make all benches that are not there yet, and compare them in pairs.
+    """Make all runs that are not there yet, and compare the sides in pairs.
 
     Raises:
-        TfdynoError: A bench failed; what was measured before it is kept.
+        TfdynoError: A run failed; what was measured before it is kept.
     """
-    benches = (*plan.chain, *plan.sessions)
     plan.folder.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(benches, start=1):
-        if plan.path(one).exists():
-            say(f"{number} of {len(benches)}: {one.name} is there")
+    kept = {side: _kept(plan, side) for side in plan.sides}
+    session = next((one.session for one in kept.values() if one), secrets.token_hex(6))
+    done = dict.fromkeys(plan.sides, 0)
+    for order, side in enumerate(plan.turns):
+        done[side] += 1
+        so_far = kept[side]
+        if so_far and len(so_far.runs) >= done[side]:
             continue
-        sleep_s = _sleep_s(plan) if one.slow else 0.0
-        said = f", {1e3 * sleep_s:.2f} ms of sleep" if sleep_s else ""
-        say(f"{number} of {len(benches)}: {one.name}{said}")
-        _measure(plan, one, sleep_s)
-    first = measurements_at(str(plan.path(plan.chain[0])))[0]
-    pairings = (*_apart(plan), *_in_turns(plan))
+        say(f"{order + 1} of {len(plan.turns)}: {side.name}, run {done[side]}")
+        kept[side] = _run(plan, side, so_far, order, session)
+    pairings = [_pairing(plan, *pair) for pair in combinations(plan.sides, 2)]
+    first = measurements_at(str(plan.path(plan.sides[0])))[0]
     return Proof(
         slowdown_ratio=plan.slowdown_ratio,
         step_s=summary(first).median_s,
         first=first,
-        turns=plan.turns,
         same=tuple(one for one in pairings if not one.slowed),
         slowed=tuple(one for one in pairings if one.slowed),
     )
 
 
-def _sleep_s(plan: Plan) -> float:
-    """A fixed share of the step that the very first bench measured."""
-    first = measurements_at(str(plan.path(plan.chain[0])))[0]
-    return plan.slowdown_ratio * summary(first).median_s
+def _kept(plan: Plan, side: Side) -> Measurement | None:
+    path = plan.path(side)
+    return measurements_at(str(path))[0] if path.exists() else None
 
 
-def _measure(plan: Plan, one: Bench, sleep_s: float) -> None:
-    """One bench through the real job, as a JSON file."""
-    a, b = (Recipe(seed=seed) for seed in _SEEDS)
-    question = Question(
-        workload=Workload(reference=str(SCRIPT), kind="script"),
-        recipe=a if one.turns else Recipe(),
-        against=b if one.turns else None,
+def _run(
+    plan: Plan, side: Side, so_far: Measurement | None, order: int, session: str
+) -> Measurement:
+    """One run more of a side, written to its file at once."""
+    with _sleeping(plan.slowdown_ratio if side.slow else 0.0):
+        found = measured(
+            Workload(reference=str(SCRIPT), kind="script"), Recipe(), plan.protocol,
+            order=order, doing=f"a run of {side.name}", progress=lambda _stage: None,
+        )  # fmt: skip
+    so_far = so_far or Measurement(
+        id=secrets.token_hex(6),
         protocol=plan.protocol,
-        label=one.name,
-        folder=plan.folder / "results",
+        task=replace(found.task, reference=SCRIPT.name),
+        recipe=Recipe(),
+        environment=found.environment,
+        runs=(),
+        session=session,
+        label=side.name,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    with _variables({SLEEP: repr(sleep_s), SEED: str(_SEEDS[1]) if one.turns else ""}):
-        measured = [replace(side, task=replace(side.task, reference=SCRIPT.name))
-                    for side in bench(question)]  # fmt: skip
-    told = [
-        Told(measurement=side, summary=summary(side), medians_s=run_medians_s(side.runs))
-        for side in measured
-    ]
-    comparison = compare(*measured) if one.turns else None
-    write_atomic(plan.path(one), exported(plan.path(one), told, comparison))
+    one = replace(so_far, runs=(*so_far.runs, found.run))
+    told = Told(measurement=one, summary=summary(one), medians_s=run_medians_s(one.runs))
+    write_atomic(plan.path(side), exported(plan.path(side), [told], None))
+    return one
 
 
 @contextmanager
-def _variables(given: dict[str, str]) -> Iterator[None]:
+def _sleeping(ratio: float) -> Iterator[None]:
     """Set for the children of this process, and put back."""
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
+    before = os.environ.get(SLEEP)
+    os.environ[SLEEP] = repr(ratio)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
+        os.environ.pop(SLEEP)
+        if before is not None:
+            os.environ[SLEEP] = before
 
 
-def _apart(plan: Plan) -> Iterator[Pairing]:
-    """Each bench against the one before it, and the one before that."""
-    for left, right in (*pairwise(plan.chain), *zip(plan.chain, plan.chain[2:], strict=False)):
-        wanted: Verdict = "no_difference"
-        if left.slow != right.slow:
-            wanted = "slower" if right.slow else "faster"
-        places = [str(plan.path(one)) for one in (left, right)]
-        yield _pairing(f"{left.name} → {right.name}", wanted, places)
-
-
-def _in_turns(plan: Plan) -> Iterator[Pairing]:
-    """The two sides of each file."""
-    for one in plan.sessions:
-        wanted: Verdict = "slower" if one.slow else "no_difference"
-        yield _pairing(one.name, wanted, [str(plan.path(one))])
-
-
-def _pairing(name: str, wanted: Verdict, places: Sequence[str]) -> Pairing:
-    """Two measurements compared by the real job."""
-    base, other = compare_all(places)
+def _pairing(plan: Plan, left: Side, right: Side) -> Pairing:
+    """Two sides compared by the real job."""
+    base, other = compare_all([str(plan.path(one)) for one in (left, right)])
     assert other.comparison
+    wanted: Verdict = "no_difference"
+    if left.slow != right.slow:
+        wanted = "slower" if right.slow else "faster"
     kinds = {one.kind for side in (base, other) for one in side.summary.instabilities}
-    return Pairing(name=name, wanted=wanted, comparison=other.comparison,
-                   doubts=tuple(sorted(kinds)))  # fmt: skip
+    return Pairing(
+        name=f"{left.name} → {right.name}",
+        wanted=wanted,
+        comparison=other.comparison,
+        doubts=tuple(sorted(kinds)),
+    )
 
 
 def _plan(given: argparse.Namespace, folder: Path) -> Plan:
     if given.sample:
-        return Plan(pairs=1, protocol=SAMPLE_PROTOCOL, folder=folder,
+        return Plan(side_count=3, rounds=4, protocol=SAMPLE_PROTOCOL, folder=folder,
                     slowdown_ratio=SAMPLE_SLOWDOWN_RATIO)  # fmt: skip
-    return Plan(pairs=given.pairs, protocol=Protocol(), folder=folder,
-                slowdown_ratio=SLOWDOWN_RATIO, turns=given.turns)  # fmt: skip
+    return Plan(side_count=given.sides, rounds=given.rounds, protocol=Protocol(), folder=folder,
+                slowdown_ratio=SLOWDOWN_RATIO)  # fmt: skip
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and write the page; 1 where the proof fails, 3 where a bench does."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--pairs", type=int, default=40, metavar="N", help="equal pairs; default 40"
-    )
-    parser.add_argument("--turns", action="store_true", help="A/A and slowdown by --against")
-    parser.add_argument("--folder", type=Path, help="where benches are kept, to go on later")
+    parser.add_argument("--sides", type=int, default=14, metavar="N",
+                        help="plain and slowed ones; default 14, 42 equal pairs")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=Protocol().most_runs, metavar="N",
+                        help="runs of each; default as bench does at most")  # fmt: skip
+    parser.add_argument("--folder", type=Path, help="where runs are kept, to go on later")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "bench-proof.md")
-    parser.add_argument("--sample", action="store_true", help="one of each, 25 %% slower, no page")
+    parser.add_argument("--sample", action="store_true", help="three sides, 25 %% slower, no page")
     given = parser.parse_args(words)
-    if given.pairs < 1:
-        parser.error("--pairs is 1 or more")
+    if given.sides < 3 or given.rounds < 3:
+        parser.error("give three sides and rounds or more")
     folder = given.folder or Path(tempfile.mkdtemp(prefix="tfdyno-proof-"))
-    print(f"benches are kept in {folder}; --folder {folder} goes on there", file=sys.stderr)
+    print(f"runs are kept in {folder}; --folder {folder} goes on there", file=sys.stderr)
     try:
         proof = prove(_plan(given, folder), lambda text: print(text, file=sys.stderr, flush=True))
     except TfdynoError as error:

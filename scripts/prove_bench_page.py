@@ -57,8 +57,6 @@ class Proof:
     """Injected sleep over the step of the first bench."""
     step_s: float
     first: Measurement
-    turns: bool
-    """Whether A and B of ``same`` and ``slowed`` alternated."""
     same: tuple[Pairing, ...]
     slowed: tuple[Pairing, ...]
 
@@ -105,19 +103,15 @@ def page(proof: Proof) -> str:
 
 def _setting(proof: Proof) -> str:
     place, protocol = proof.first.environment, proof.first.protocol
-    how = (
-        "A and B of each pair alternate, A B B A, and differ in their seed only"
-        if proof.turns
-        else "Plain and slowed benches follow each other in turn; each is compared with the one "
-        "before it and with the one before that, so that comparisons share benches"
-    )
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {place.cpu_count} CPUs ({place.cpu}), "
         f"{format_bytes(place.memory_bytes)}, {place.system}, TensorFlow {place.tensorflow}, Keras "
         f"{place.keras}, tfdyno {place.tfdyno}. Workload: `tests/data/scripts/slowable.py`, batch "
-        f"{proof.first.task.batch_size}, {seconds_words(proof.step_s)} a step. Each bench: "
-        f"{protocol.least_runs} to {protocol.most_runs} fresh processes, at least "
-        f"{protocol.least_samples} steady samples in each. {how}."
+        f"{proof.first.task.batch_size}, {seconds_words(proof.step_s)} a step. Each side: "
+        f"{len(proof.first.runs)} fresh processes, {protocol.least_samples} samples and "
+        f"{protocol.least_s:g} s of the steady state or more in each. The sides take turns, one "
+        "run of each in every round, every second round backwards; each side is compared with "
+        "every other, so that comparisons share sides."
     )
 
 
@@ -147,10 +141,13 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 def _slowed(proof: Proof) -> str:
     ideal = 1.0 / (1.0 + proof.slowdown_ratio)
+    changes = sorted(one.change_ratio for one in proof.slowed)
     return (
-        f"The layer sleeps {1e3 * proof.slowdown_ratio * proof.step_s:.2f} ms a step. A ratio of "
-        f"{ideal:.3f} is right from plain to slow"
-        + ("." if proof.turns else f", {1 / ideal:.3f} from slow to plain.")
+        f"A layer sleeps {100 * proof.slowdown_ratio:g} % of the time of the other layers in every "
+        f"step: a ratio of {ideal:.3f} from plain to slow, {1 / ideal:.3f} back, less what "
+        f"TensorFlow does meanwhile. Half of the {len(changes)} ratios are within "
+        f"{100 * _at(changes, 0.5):.2f} % of 1, all but one in ten at least "
+        f"{100 * _at(changes, 0.1):.2f} % away."
     )
 
 
@@ -163,5 +160,5 @@ def _table(pairs: Sequence[Pairing], *, aside: bool = False) -> str:
         f"{one.comparison.verdict.replace('_', ' ')} | {', '.join(one.doubts) or '–'} |"
         for one in ordered
     ]
-    head = ["| benches | ratio | 99 % interval | verdict | doubts |", "|---|---:|---|---|---|"]
+    head = ["| sides | ratio | 99 % interval | verdict | doubts |", "|---|---:|---|---|---|"]
     return "\n".join([*head, *rows])

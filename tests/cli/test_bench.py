@@ -49,6 +49,17 @@ model.compile("sgd", "mse")
 model.fit(rows(), steps_per_epoch=100)
 """
 
+STEP = """
+import tensorflow as tf
+weights = tf.Variable(tf.ones((16, 4)))
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights - y) ** 2)
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+    return loss
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -99,6 +110,19 @@ def test_an_unmodified_script_is_measured_exported_and_kept(folder: Path) -> Non
     run = measurement_of(document).runs[0]
     assert run.telemetry.at_s
     assert run.telemetry.cost_ratio < 0.005
+
+
+@pytest.mark.tf
+def test_a_named_step_is_measured_by_the_shapes_of_its_arguments(folder: Path) -> None:
+    (folder / "step.py").write_text(STEP)
+    done = tfdyno("bench", "step.py:train_step", "--input-spec", "float32[batch,16]",
+                  "--input-spec", "float32[batch,4]", "--batch-size", "8", "--runs", "1",
+                  "--seconds", "1", "--json", "-q")  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["task"]["batch_size"] == 8
+    assert document["task"]["title"] == "step:train_step"
+    assert document["median_s"] > 0
 
 
 @pytest.mark.tf

@@ -211,15 +211,20 @@ def test_a_slowdown_of_five_per_cent_is_found_nearly_always(alternate: bool) -> 
     assert "faster" not in verdicts
 
 
-def swinging(draw: random.Random, *, runs: int, slower: float = 1.0) -> Measurement:
-    """Runs on a machine whose own speed swings by 8 %, and the computation beside them with it."""
+def swinging(
+    draw: random.Random, *, runs: int, slower: float = 1.0, orders: Sequence[int] = ()
+) -> Measurement:
+    """Runs on a machine whose own speed swings by 8 %, and the computation beside them with it.
+
+    With ``orders`` they stand at these places of a session that both sides share.
+    """
     made = []
-    for order in range(runs):
+    for order in orders or range(runs):
         swing = draw.gauss(0.0, 0.08)
         level_s = 0.1 * slower * math.exp(1.3 * swing + draw.gauss(0.0, 0.01))
         beside_s = 0.001 * math.exp(swing + draw.gauss(0.0, 0.003))
         made.append(run([level_s] * 3, order=order, beside_s=(beside_s,), beside_places=(2,)))
-    return replace(measurement([]), runs=tuple(made))
+    return replace(measurement([]), runs=tuple(made), session="one" if orders else "")
 
 
 def test_a_machine_that_swings_hides_no_slowdown_and_makes_none_up() -> None:
@@ -231,6 +236,31 @@ def test_a_machine_that_swings_hides_no_slowdown_and_makes_none_up() -> None:
     assert sum(one.verdict != "no_difference" for one in same) <= 5
     assert sum(one.verdict == "slower" for one in slow) >= 95
     assert "timed beside the steps" in slow[0].reason
+
+
+def test_in_turns_the_swing_is_taken_out_as_well() -> None:
+    draw = random.Random(6)
+    first, second = (0, 3, 4, 7, 8, 11), (1, 2, 5, 6, 9, 10)
+
+    def verdicts(slower: float, count: int) -> list[str]:
+        found: list[str] = []
+        for _ in range(count):
+            a = swinging(draw, runs=6, orders=first)
+            b = swinging(draw, runs=6, orders=second, slower=slower)
+            one = compare(a, b)
+            assert one.paired
+            found.append(one.verdict)
+        return found
+
+    assert verdicts(1.0, 200).count("no_difference") >= 195
+    assert verdicts(1.05, 100).count("slower") >= 95
+
+
+def test_other_threads_change_the_speed_beside_the_steps_too() -> None:
+    draw = random.Random(2)
+    a, b = swinging(draw, runs=6), swinging(draw, runs=6)
+    fewer = replace(b, recipe=Recipe(threads_intra=1))
+    assert "beside" not in compare(a, fewer).reason
 
 
 def test_the_speed_beside_the_steps_is_not_asked_on_another_machine() -> None:

@@ -7,7 +7,7 @@ from tests.measurements import measurement, run
 
 from tfdyno.core.measurement import Telemetry
 from tfdyno.model.steady_part import (
-    beside_median_s,
+    beside_s,
     is_steady,
     judged_runs,
     run_medians_s,
@@ -59,5 +59,5 @@ def test_a_run_without_samples_has_no_median() -> None:
 def test_the_machine_s_speed_is_that_of_the_steady_part() -> None:
     one = run([9.0, 0.1, 0.1, 0.1], steady_from=1, beside_s=(0.009, 0.001, 0.003, 0.002),
               beside_places=(1, 2, 3, 4))  # fmt: skip
-    assert beside_median_s(one) == 0.002
-    assert beside_median_s(run([0.1])) == 0.0
+    assert beside_s(one) == 0.002
+    assert beside_s(run([0.1])) == 0.0

@@ -71,7 +71,7 @@ class _Bench(click.Command):
     help="Train until accuracy=0.9, --epochs at most; tells the time it took.",
 )  # fmt: skip
 @click.option(
-    "--runs", type=Whole("runs"), help="Fresh processes.  [default: 5, to 10 while noisy]"
+    "--runs", type=Whole("runs"), help="Fresh processes.  [default: 5, to 20 while noisy]"
 )
 @click.option("--max-runs", type=Whole("runs"), help="More, while the interval is wide.")
 @click.option(
@@ -92,6 +92,10 @@ class _Bench(click.Command):
     help="Sizes of an input without the batch, 224,224,3; one per input.",
 )  # fmt: skip
 @click.option(
+    "--input-spec", "input_spec", multiple=True, metavar="DTYPE[SIZES]",
+    help="Arguments of a step function, in order: float32[batch,224,224,3].",
+)  # fmt: skip
+@click.option(
     "--fit", "fit_number", type=Whole("call of fit"), default=1, show_default=True,
     help="Which call of fit in the script is meant.",
 )  # fmt: skip
@@ -103,8 +107,8 @@ class _Bench(click.Command):
 def bench(**given: Any) -> None:
     """Measure a training run fairly, or two recipes in turns.
 
-    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task,
-    task:resnet18-cifar10. Arguments of a script follow after --.
+    WORKLOAD is script.py, file.py:function, file.py:train_step with --input-spec, model.keras,
+    keras:ResNet50 or a standard task, task:resnet18-cifar10. Arguments of a script follow after --.
 
     Every run is a fresh process; compiling and warming up are left out; the answer is the median
     step with its 95 % interval. Every run is kept at once, in --output or your data folder.
@@ -136,7 +140,7 @@ def bench(**given: Any) -> None:
 def _question(given: dict[str, Any]) -> Question:
     from tfdyno.jobs.bench import Question, default_data
 
-    workload = workload_from({**given, "precision": "", "input_spec": ()}, mode=given["mode"])
+    workload = workload_from({**given, "precision": ""}, mode=given["mode"])
     recipe = _recipe(given)
     against = from_settings(typed(given["against"]), recipe) if given["against"] else None
     return Question(

@@ -30,7 +30,7 @@ class Protocol:
     epochs: int = 0
     """Whole epochs that every run trains; 0: as long as the steady state takes."""
     least_runs: int = 5
-    most_runs: int = 10
+    most_runs: int = 20
     least_samples: int = 30
     """Per run, in the steady state."""
     least_s: float = 5.0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core import recipe
 from tfdyno.core.measurement import Comparison, Verdict
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.model.statistics import detrended, median, paired, welch
-from tfdyno.model.steady_part import beside_median_s, is_steady, steady_part
+from tfdyno.model.steady_part import beside_s, is_steady, steady_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,8 @@ LEAST_EFFECT_RATIO = 0.01
 FEWEST_RUNS = 3
 FEWEST_ADJUSTED = 8
 """Runs of both sides together from which the machine's own speed is taken out."""
-_Speeds = tuple[list[float], list[float]]
-"""Logs of seconds, of A's runs and of B's."""
+_Pair = tuple[list[float], list[float]]
+"""A number for each of A's runs and of B's."""
 _PROTOCOL_FIELDS = ("version", "data", "epochs", "target_metric", "target_value")
 _TASK_FIELDS = ("mode", "title", "parameter_count", "inputs", "loss", "data_set")
 _TASK_LEFT_OUT = ("notes", "reference")
@@ -34,21 +35,33 @@ _SAME_PLACE = ("host", "container", "cpu", "cpu_count", "device", "tensorflow")
 _SAME_THREADS = ("threads_intra", "threads_inter")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """What is compared, run by run."""
+
+    rates: _Pair
+    """Samples per second."""
+    places: _Pair | None
+    """In the common order, where the runs of both alternated."""
+    speeds: _Pair | None
+    """Logs of the seconds beside the steps, where nothing but the machine's speed changes them."""
+
+
 def compare(a: Measurement, b: Measurement) -> Comparison:
     """Compare B with A by the throughput of their runs (samples/s over all replicas).
 
-    The interval is Student's t, at 99 %, on logarithms of the medians of the runs. Where both
-    shared a session and their runs alternated, it is the narrower of two at 99.5 % each, which
-    together err in at most 1 of 100 cases: that of the differences of pairs (the machine may have
-    changed anyhow between pairs), and that of all runs about one linear trend (more degrees of
-    freedom). Runs of different sessions met the machine at different times. On CPUs of one machine
-    its own speed is taken out by a small computation timed beside the steps (analysis of
-    covariance):
+    The interval is Student's t, at 99 %, on logarithms of the trimmed means of the runs. On CPUs of
+    one machine, with eight runs or more together, its own speed is taken out by a small computation
+    timed beside the steps (analysis of covariance):
 
         log throughput of a run = level + side * log ratio + slope * log seconds beside its steps
 
-    at 99.5 %. With fewer than eight runs together it is Welch's, widened by how much that
-    computation changed:
+    Where both shared a session and their runs alternated, it is the narrower of two at 99.5 % each,
+    which together err in at most 1 of 100 cases: that of the differences of pairs (the machine may
+    have changed anyhow between pairs), and the analysis of covariance, in which without that
+    computation the place in the session stands for it. Runs of different sessions met the machine
+    at different times: the analysis of covariance alone, at 99.5 %, and where it cannot be made
+    Welch's, widened by how much the computation changed:
 
         half width = t * standard error + |log(seconds beside B / seconds beside A)|
 
@@ -61,9 +74,8 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
             verdict="not_comparable", ratio=0.0, interval=(0.0, 0.0), paired=False,
             confidence_ratio=CONFIDENCE_RATIO, reason=obstacle, differences=differences,
         )  # fmt: skip
-    pairs = _pairs(a, b)
-    speeds = None if pairs else _machine_speeds(a, b)
-    log_ratio, half = _alternating(a, b, pairs) if pairs else _apart(a, b, speeds)
+    runs = _runs(a, b)
+    log_ratio, half = _contrast(runs)
     ratio, interval = math.exp(log_ratio), (math.exp(log_ratio - half), math.exp(log_ratio + half))
     verdict = _verdict(ratio, interval)
     return Comparison(
@@ -71,8 +83,8 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
         ratio=ratio,
         interval=interval,
         confidence_ratio=CONFIDENCE_RATIO,
-        paired=bool(pairs),
-        reason=_reason(verdict, ratio, interval, speeds, a, b),
+        paired=runs.places is not None,
+        reason=_reason(verdict, ratio, interval, runs, a, b),
         differences=differences,
         scaling_efficiency_ratio=_scaling(a, b, ratio),
     )
@@ -128,57 +140,59 @@ def _pairs(a: Measurement, b: Measurement) -> list[tuple[BenchRun, BenchRun]]:
     return found if len(found) >= FEWEST_RUNS else []
 
 
-def _alternating(
-    a: Measurement, b: Measurement, pairs: Sequence[tuple[BenchRun, BenchRun]]
-) -> tuple[float, float]:
-    """Log of the ratio and half of its interval's width, from runs that alternated."""
-    left = [_throughput_per_s(a, run) for run, _ in pairs]
-    right = [_throughput_per_s(b, run) for _, run in pairs]
-    places = [run.order for run, _ in pairs], [run.order for _, run in pairs]
-    ways = (paired(left, right), detrended(left, right, places=places))
-    return min(
-        ((one.log_ratio, one.half_width(SURER_RATIO)) for one in ways), key=lambda way: way[1]
-    )
+def _runs(a: Measurement, b: Measurement) -> _Runs:
+    pairs = _pairs(a, b)
+    left = [run for run, _ in pairs] or _steady_runs(a)
+    right = [run for _, run in pairs] or _steady_runs(b)
+    is_alike = _equal(a.environment, b.environment, _SAME_PLACE)
+    is_alike = is_alike and _equal(a.recipe, b.recipe, _SAME_THREADS)
+    places = [float(run.order) for run in left], [float(run.order) for run in right]
+    return _Runs(
+        rates=([_throughput_per_s(a, run) for run in left],
+               [_throughput_per_s(b, run) for run in right]),
+        places=places if pairs else None,
+        speeds=_machine_speeds(left, right) if is_alike else None,
+    )  # fmt: skip
 
 
-def _apart(a: Measurement, b: Measurement, speeds: _Speeds | None) -> tuple[float, float]:
-    """The same, from runs that did not alternate."""
-    rates = [[_throughput_per_s(one, run) for run in _steady_runs(one)] for one in (a, b)]
-    if speeds and _tell_a_slope(speeds):
-        contrast = detrended(*rates, places=speeds)
-        return contrast.log_ratio, contrast.half_width(SURER_RATIO)
-    contrast = welch(*rates)
-    moved = abs(_change(speeds)) if speeds else 0.0
-    return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + moved
+def _equal(one: object, other: object, names: Sequence[str]) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _contrast(runs: _Runs) -> tuple[float, float]:
+    """Log of the ratio of throughputs, and half of its interval's width."""
+    has_slope = runs.speeds is not None and _tell_a_slope(runs.speeds)
+    covariate = runs.speeds if has_slope else runs.places
+    ways = [detrended(*runs.rates, places=covariate)] if covariate else []
+    ways += [paired(*runs.rates)] if runs.places else []
+    if not ways:
+        contrast = welch(*runs.rates)
+        moved = abs(_change(runs.speeds)) if runs.speeds else 0.0
+        return contrast.log_ratio, contrast.half_width(CONFIDENCE_RATIO) + moved
+    narrowest = min(ways, key=lambda way: way.half_width(SURER_RATIO))
+    return narrowest.log_ratio, narrowest.half_width(SURER_RATIO)
 
 
 def _throughput_per_s(measurement: Measurement, run: BenchRun) -> float:
-    return measurement.task.samples_per_step / steady_part(run).median_s
+    return measurement.task.samples_per_step / steady_part(run).trimmed_mean_s
 
 
-def _machine_speeds(a: Measurement, b: Measurement) -> _Speeds | None:
-    """Logs of the computation beside the steps, by run.
-
-    None without it, or where something else than the machine's speed changes it.
-    """
-    if any(getattr(a.environment, name) != getattr(b.environment, name) for name in _SAME_PLACE):
-        return None
-    if any(getattr(a.recipe, name) != getattr(b.recipe, name) for name in _SAME_THREADS):
-        return None
-    found = [[beside_median_s(run) for run in _steady_runs(side)] for side in (a, b)]
+def _machine_speeds(left: Sequence[BenchRun], right: Sequence[BenchRun]) -> _Pair | None:
+    """Logs of the computation beside the steps, by run; None where a run has none."""
+    found = [[beside_s(run) for run in side] for side in (left, right)]
     if min(map(min, found)) <= 0:
         return None
-    left, right = ([math.log(seconds) for seconds in side] for side in found)
-    return left, right
+    one, other = ([math.log(seconds) for seconds in side] for side in found)
+    return one, other
 
 
-def _tell_a_slope(speeds: _Speeds) -> bool:
+def _tell_a_slope(speeds: _Pair) -> bool:
     """Whether there are enough runs, and differences between them, to fit one."""
     both = [*speeds[0], *speeds[1]]
     return len(both) >= FEWEST_ADJUSTED and len(set(both)) > 2
 
 
-def _change(speeds: _Speeds) -> float:
+def _change(speeds: _Pair) -> float:
     """Log of B's time beside the steps over A's."""
     return median(speeds[1]) - median(speeds[0])
 
@@ -187,7 +201,7 @@ def _reason(
     verdict: Verdict,
     ratio: float,
     interval: tuple[float, float],
-    speeds: _Speeds | None,
+    runs: _Runs,
     a: Measurement,
     b: Measurement,
 ) -> str:
@@ -198,10 +212,10 @@ def _reason(
         said = f"The interval of {low}–{high} holds 1"
     else:
         said = f"The effect of {100 * (ratio - 1):+.2f} % is not over 1 %"
-    if speeds and _tell_a_slope(speeds):
+    if runs.speeds and _tell_a_slope(runs.speeds):
         said += "; the machine's own speed, timed beside the steps, is taken out"
-    elif speeds and abs(_change(speeds)) > 0.005:
-        speed = f"{100 * math.expm1(-_change(speeds)):+.1f} %"
+    elif runs.speeds and not runs.places and abs(_change(runs.speeds)) > 0.005:
+        speed = f"{100 * math.expm1(-_change(runs.speeds)):+.1f} %"
         said += f"; it is wider because the machine's own speed changed by {speed}"
     sizes = [side.task.batch_size for side in (a, b)]
     if sizes[0] != sizes[1]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.model.statistics import median, weighted_median
+from tfdyno.model.statistics import trimmed_mean, weighted_median
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,11 @@ class SteadyPart:
         """The median step: every sample counts with its steps; ``ValueError`` without samples."""
         return weighted_median(self.samples_s, self.steps)
 
+    @property
+    def trimmed_mean_s(self) -> float:
+        """The mean step without a tenth of the samples at each end; ``ValueError`` as above."""
+        return trimmed_mean(self.samples_s, self.steps)
+
 
 def is_steady(run: BenchRun) -> bool:
     """Whether the run found its steady state."""
@@ -42,12 +47,12 @@ def steady_part(run: BenchRun) -> SteadyPart:
     )
 
 
-def beside_median_s(run: BenchRun) -> float:
-    """The median computation beside the steps of the steady part, in seconds; 0.0 without one."""
+def beside_s(run: BenchRun) -> float:
+    """The trimmed mean of the computation beside the steady steps, in seconds; 0.0 without one."""
     start = run.steady_from if is_steady(run) else len(run.samples_s) // 2
     pairs = zip(run.beside_places, run.beside_s, strict=True)
     inside = [seconds for place, seconds in pairs if place > start and seconds > 0]
-    return median(inside) if inside else 0.0
+    return trimmed_mean(inside) if inside else 0.0
 
 
 def judged_runs(measurement: Measurement) -> tuple[BenchRun, ...]:
@@ -65,7 +70,8 @@ def run_medians_s(runs: Sequence[BenchRun]) -> tuple[float, ...]:
 def steady_points(run: BenchRun) -> range:
     """Indices of the telemetry that lie in the steady part; empty where it is too short.
 
-    The steady part begins after import, build, first step and the samples before it.
+    The steady part begins after import, build, first step and the samples before it. What was
+    computed beside the steps is in no sample: on CPUs the end of the part may be missing.
     """
     lengths_s = [s * n for s, n in zip(run.samples_s, run.steps_per_sample, strict=True)]
     start = run.steady_from if is_steady(run) else len(lengths_s) // 2

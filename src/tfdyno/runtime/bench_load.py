@@ -292,7 +292,9 @@ def _step_function(plan: Plan, loop: LoopBench) -> Outcome:
         with watched(loop):
             while True:
                 function(*tensors)
-    return replace(loop.finish(), notes=("A step by itself, on random tensors.",))
+    file, _, name = reference.partition(":")
+    title = f"{Path(file).stem}:{name}"
+    return replace(loop.finish(), title=title, notes=("A step by itself, on random tensors.",))
 
 
 def _random(spec: Any) -> Any:  # noqa: ANN401

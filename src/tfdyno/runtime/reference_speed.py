@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfdyno.model.statistics import median
 
 EVERY_S = 0.1
-SHARE_RATIO = 1 / 12
+SHARE_RATIO = 0.2
 """Of the time of the steps."""
 _PICTURES, _WIDTH, _CHANNELS = 16, 32, 32
 _BUSY_RATIO = 0.03

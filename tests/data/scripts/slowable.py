@@ -1,38 +1,57 @@
-"""A small convolutional network whose step sleeps as long as the environment says.
+"""A small convolutional network whose step sleeps for a share of its own time.
 
-``TFDYNO_PROOF_SLEEP_S``: seconds, 0 without it. The layer is there either way, so that nothing but
-the sleep differs. ``TFDYNO_PROOF_SEED``: it sleeps only where Python's random numbers were seeded
-with this, so that two recipes in turns can differ. ``scripts/prove_bench`` measures it.
+``TFDYNO_PROOF_SLEEP_RATIO``: that share, 0 without it. The layer is there either way, so that
+nothing but the sleep differs. ``scripts/prove_bench`` measures it.
 """
 
 import os
-import random
 import time
+from collections import deque
+from statistics import median
 
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers
 
-SEED = os.environ.get("TFDYNO_PROOF_SEED", "")
-MEANT = not SEED or random.getstate() == random.Random(int(SEED)).getstate()
-SLEEP_S = float(os.environ.get("TFDYNO_PROOF_SLEEP_S", "0")) if MEANT else 0.0
+SLEEP_RATIO = float(os.environ.get("TFDYNO_PROOF_SLEEP_RATIO", "0"))
+COARSE_S = 0.0002
+"""A sleep ends later than it was asked to by less than this; the rest is spent waiting."""
 BATCH = 64
 
 
-def slept(pictures: np.ndarray) -> np.ndarray:
+class Slept:
     """The same pictures, later."""
-    if SLEEP_S:
-        time.sleep(SLEEP_S)
-    return pictures
+
+    def __init__(self) -> None:
+        """No step has been seen yet."""
+        self.seconds: deque[float] = deque(maxlen=15)
+        self.ended_s = 0.0
+
+    def __call__(self, pictures: np.ndarray) -> np.ndarray:
+        """Sleep for a share of the median time from the end of a sleep to the next."""
+        began_s = now_s = time.perf_counter()
+        if self.ended_s:
+            self.seconds.append(began_s - self.ended_s)
+            until_s = began_s + SLEEP_RATIO * median(self.seconds)
+            time.sleep(max(0.0, until_s - began_s - COARSE_S))
+            while now_s < until_s:
+                now_s = time.perf_counter()
+        self.ended_s = now_s
+        return pictures
 
 
 class Sleep(layers.Layer):  # type: ignore[misc]
-    """Hands its input on after ``SLEEP_S``; what follows has to wait for it."""
+    """Hands its input on after its sleep; what follows has to wait for it."""
+
+    def __init__(self) -> None:
+        """Count from here on."""
+        super().__init__()
+        self.slept = Slept()
 
     def call(self, pictures: tf.Tensor) -> tf.Tensor:
         """The input itself."""
-        passed = tf.numpy_function(slept, [pictures], tf.float32, stateful=True)
+        passed = tf.numpy_function(self.slept, [pictures], tf.float32, stateful=True)
         return tf.ensure_shape(passed, pictures.shape)
 
 
