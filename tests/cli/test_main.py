@@ -170,7 +170,7 @@ def test_an_ended_job_leaves_no_child_and_no_folder(
     child = _told_number(tmp_path / "pid")
     assert list((tmp_path / "temporary").iterdir())
     job.send_signal(number)
-    _, err = job.communicate(timeout=20)
+    _, err = job.communicate(timeout=60)
     assert (job.returncode, err) == (code, said)
     assert list((tmp_path / "temporary").iterdir()) == []
     assert not _lives(child)

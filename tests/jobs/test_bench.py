@@ -204,7 +204,7 @@ def test_progress_says_which_run_it_is(folder: Path) -> None:
     ("protocol", "message"),
     [
         (Protocol(least_runs=5, most_runs=3), "5 to 3 runs are not possible"),
-        (Protocol(least_runs=0), "0 to 10 runs are not possible"),
+        (Protocol(least_runs=0), "0 to 20 runs are not possible"),
         (Protocol(target_metric="loss", epochs=2, data="synthetic"), "--target needs real data"),
         (Protocol(data="real"), "--data real goes with a standard task"),
     ],
