@@ -54,7 +54,7 @@ class Proof:
     """All that was measured."""
 
     slowdown_ratio: float
-    """Injected sleep over the step of the first bench."""
+    """Injected sleep over the time of the other layers."""
     step_s: float
     first: Measurement
     same: tuple[Pairing, ...]

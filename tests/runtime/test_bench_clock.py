@@ -174,6 +174,7 @@ def test_the_machine_is_asked_between_samples_and_that_is_not_timed() -> None:
     assert timed.beside_places == (10, 20)
     assert timed.beside_s == (0.004, 0.004)
     assert budgets_s == pytest.approx([0.1, 0.1])
+    assert it.running_s == pytest.approx(2.1), "the time to a target is that of the steps"
 
 
 def test_the_steady_state_lasts_as_long_as_the_protocol_says() -> None:

@@ -6,16 +6,15 @@ import functools
 import re
 import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from tfdyno.core.errors import ToolError
 from tfdyno.core.finding import Severity, Verdict
+from tfdyno.rules.tables import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DATA = Path(__file__).parent / "data"
 _HEAD = re.compile(r"^\[\w", re.MULTILINE)
 """Where the table of a cause begins; its rules and steps have two brackets."""
 

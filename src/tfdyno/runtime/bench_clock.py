@@ -91,7 +91,7 @@ class StepClock:
 
     @property
     def running_s(self) -> float:
-        """Seconds since the first step began, without ``between``; 0.0 before it."""
+        """Seconds since the first step began, without ``between`` and ``beside``; 0.0 before it."""
         return self._now() - self._first_began - self._aside_s if self.started else 0.0
 
     @property
@@ -168,10 +168,12 @@ class StepClock:
         return self.done
 
     def _look_beside(self) -> None:
-        since_s = self._now() - max(self._beside_at, self._first_end)
+        began = self._now()
+        since_s = began - max(self._beside_at, self._first_end)
         if since_s >= self.beside_every_s:
             self._beside.append((len(self._samples), self.beside(self.beside_ratio * since_s)))
             self._beside_at = self._now()
+            self._aside_s += self._beside_at - began
 
     def _set_aside(self) -> None:
         ended = self._now()

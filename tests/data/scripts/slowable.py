@@ -16,7 +16,7 @@ from keras import layers
 
 SLEEP_RATIO = float(os.environ.get("TFDYNO_PROOF_SLEEP_RATIO", "0"))
 COARSE_S = 0.0002
-"""A sleep ends later than it was asked to by less than this; the rest is spent waiting."""
+"""A sleep ends later than it was asked to: it is asked for this much less, the rest is waited."""
 BATCH = 64
 
 
