@@ -36,6 +36,10 @@ def test_a_trace_serves_estimate_and_advise(traced: tfdyno.Traced) -> None:
     assert isinstance(result[0], Estimate)
     advice = tfdyno.advise(traced, batch_size=64, steps=1000, gpu="t4,l4", route="quick")
     assert isinstance(advice, Advice)
+    why = tfdyno.estimate(traced, gpu="t4", batch_size=64, route="quick", explain=True)[0]
+    assert why.explanation
+    assert why.explanation.step_s == why.step_s.best
+    assert result[0].explanation is None
     assert advice.ranking[0].estimate.step_s in [one.step_s for one in result] or (
         advice.ranking[0].count > 1
     )

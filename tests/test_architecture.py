@@ -57,8 +57,8 @@ UNTESTED_MODULES = {
     "runtime/loop_step", "runtime/recurrent", "runtime/standins", "runtime/step_function",
     "runtime/step_jax", "runtime/trace", "runtime/weightless",
     "runtime/workloads",
-    # Read by runtime/test_hlo_plan.py, test_hlo_buffers.py and test_fusion.py.
-    "runtime/hlo_bridge", "runtime/hlo_fusions", "runtime/kernels",
+    # Read by runtime/test_hlo_plan.py and test_hlo_buffers.py.
+    "runtime/hlo_bridge",
     # Words and drawings of the terminal and of the page: with the files that use them.
     "view/advice_text", "view/bars", "view/basis", "view/cards",
     "view/figure_cost",
@@ -69,6 +69,7 @@ UNIT_FREE_FIELDS = {
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Offer.gpu_fraction",  # a share of one card
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
+    "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values", "TimeModel.interval_log_half_width",  # each parameter has its own unit
     "BenchRun.metrics", "Protocol.target_value",  # in the unit of the user's own metric

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tfdyno.catalog.time_model import time_model
 from tfdyno.cli.main import COMMANDS, tfdyno
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +55,11 @@ def test_generated_pages_are_current() -> None:
     command = [sys.executable, "scripts/reference.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_cost_model_names_every_constant() -> None:
+    page = (ROOT / "docs" / "explanation" / "cost-model.md").read_text()
+    assert [name for name in time_model().parameters if name not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,6 +13,23 @@ import math
 import keras
 from keras import layers, ops
 
+# ---------------------------------------------------------------------------------------------- batch normalisation
+
+
+def one_pass_moments(layer, inputs, mask):
+    """Mean and variance from the sums of x and of its square, which one pass over the data gives.
+
+    All measured frameworks have batch normalisation as one operation whose statistics take one pass (cuDNN;
+    XLA's BatchNormTraining, which it expands to these two sums). Keras 3 takes a second pass for the variance.
+    """
+    values = ops.cast(inputs, "float32")
+    axes = layer._reduction_axes
+    mean, mean_square = ops.mean(values, axes), ops.mean(ops.square(values), axes)
+    return mean, mean_square - ops.square(mean)
+
+
+layers.BatchNormalization._moments = one_pass_moments  # of this file's models: it is loaded for them only
+
 # ------------------------------------------------------------------------------------------------ optimizers, losses
 
 

@@ -119,8 +119,11 @@ def estimate(
     link: str = "",
     mode: Mode = "train",
     route: Route = "auto",
+    explain: bool = False,
 ) -> EstimateResult:
     """Predict time and memory of one step; see ``tfdyno estimate --help`` for the settings.
+
+    ``explain`` fills ``Estimate.explanation``: the kernels behind the time with their formulas.
 
     Raises:
         UsageError: A setting is wrong or contradicts another.
@@ -141,6 +144,7 @@ def estimate(
             replicas=tuple(settings.whole(one, "replicas") for one in counts),
             link=link,
             route=route,
+            explain=explain,
         )
     )
     return EstimateResult(

@@ -48,6 +48,12 @@ def test_a_constant_is_found_by_name(tmp_path: Path) -> None:
     assert read_time_model(tmp_path / "time_model.toml")["e_loop"] == 0.5
 
 
+def test_every_clock_that_is_not_held_has_a_source() -> None:
+    model = time_model()
+    assert set(model.sustained_clock_source) == set(model.sustained_clock)
+    assert all(model.sustained_clock_source.values())
+
+
 @pytest.mark.parametrize(
     ("wrong", "right", "message"),
     [

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tfdyno.core.settings import EXECUTIONS
+
 MODEL = f"{Path(__file__).parent.parent / 'data' / 'models' / 'small.py'}:convnet"
 KEYS = {
     *("gpu replicas batch_size step_s peak_memory_bytes memory_parts_bytes fits").split(),
@@ -46,7 +48,7 @@ def test_json_has_the_documented_keys_in_the_order_asked() -> None:
 
 
 def test_every_setting_of_the_scorer_is_answered() -> None:
-    for execution in ("xla", "graph", "eager-torch"):
+    for execution in EXECUTIONS:
         for mode, precision in (
             ("train", "mixed_float16"),
             ("infer", "tf32"),
@@ -75,6 +77,33 @@ def test_a_table_of_cards_begins_with_the_quickest() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_explain_takes_every_card_apart_down_to_the_step() -> None:
+    for one in estimates("--batch-size", "64", "--gpu", "t4,l4", "--replicas", "1,2", "--explain"):
+        why = one["explanation"]
+        kernels = [*why["kernels"], *why["others"]]
+        rest_s = (
+            why["waiting_s"] + why["fixed_s"] + (why["exchange"] or {"exposed_s": 0})["exposed_s"]
+        )
+        assert sum(each["time_s"] for each in kernels) + rest_s == pytest.approx(
+            one["step_s"]["best"]
+        )
+        assert sum(each["share_ratio"] for each in why["kernels"]) + rest_s / why["step_s"] >= 0.9
+        assert {each["name"] for each in why["constants"]} >= {"e_loop", "t_launch"}
+
+
+def test_nothing_is_explained_unasked() -> None:
+    assert estimates("--batch-size", "8", "--gpu", "t4")[0]["explanation"] is None
+
+
+def test_the_explanation_follows_the_answer_and_fits_80_columns() -> None:
+    words = ("--route", "quick", "--gpu", "t4,l4", "--batch-size", "64", "--explain")
+    done = tfdyno("estimate", MODEL, *words)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("small at batch 64: ")
+    assert [line.split(" on ")[1] for line in lines if line.startswith("Why ")] == ["T4", "L4"]
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -93,6 +122,8 @@ def test_a_table_of_cards_begins_with_the_quickest() -> None:
         (("--gpu", "t4", "--precision", "float8"), "float8"),
         (("--gpu", "t4", "--python", "/no/python"), "--python /no/python cannot be run"),
         (("--gpu", "a100-sxm4-80gb:3g.40gb", "--replicas", "2"), "cannot train with other slices"),
+        (("--gpu", "all", "--explain"), "--explain answers for 8 rows at most, not for "),
+        (("--gpu", "t4,l4,p4", "--replicas", "1,2,4", "--explain"), "at most, not for 9"),
         (("--gpu", "t4", "--", "--lr", "3"), "takes no arguments"),
         ((), "--gpu"),
     ],

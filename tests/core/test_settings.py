@@ -42,3 +42,8 @@ def test_a_wrong_name_is_told_with_the_nearest() -> None:
         settings.one_of("qick", settings.ROUTES, "route")
     with pytest.raises(UsageError, match=r"route 'zzz' is not one of auto, quick, exact\."):
         settings.one_of("zzz", settings.ROUTES, "route")
+
+
+def test_what_runs_by_operation_is_an_execution_without_a_compiler() -> None:
+    assert set(settings.BY_OPERATION) < set(settings.EXECUTIONS)
+    assert {"xla", "compiled-torch"}.isdisjoint(settings.BY_OPERATION)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tfdyno.core.time_model import MemoryModel, Parameter, TimeModel
@@ -22,6 +24,24 @@ def test_a_value_outside_its_range_is_refused(value: float) -> None:
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_the_ends_belong_to_the_range(value: float) -> None:
     assert parameter("e_loop", value).value == value
+
+
+@pytest.mark.parametrize(
+    ("value", "fitted", "source", "identified"),
+    [
+        (0.5, True, "x", True),
+        (0.0, True, "x", False),  # the fit ended at the low end
+        (0.9995, True, "x", False),  # and at the high one, as near as the file is rounded
+        (1.0, False, "judgement", True),  # not fitted: a decision, whatever the value
+        (1.0, False, "scripts/fit: runs on 2-8 GPUs", False),  # fitted on its own
+    ],
+)
+def test_a_fit_that_ends_at_a_bound_does_not_identify_the_constant(
+    value: float, fitted: bool, source: str, identified: bool
+) -> None:
+    found = replace(parameter("e_loop", value), fitted=fitted, source=source)
+    assert found.identified == identified
+    assert found.learned == (fitted or source.startswith("scripts/fit"))
 
 
 def test_constants_are_asked_for_by_name() -> None:

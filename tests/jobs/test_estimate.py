@@ -44,6 +44,18 @@ def test_execution_is_what_keras_does_unless_it_is_named() -> None:
     assert [each.execution for each in named] == ["xla", "xla"]
 
 
+@pytest.mark.parametrize("verify", [None, True])
+def test_a_step_without_xla_is_answered_without_a_compile_and_says_so(verify: bool | None) -> None:
+    told: list[str] = []
+    asked = question(route="exact", execution="graph", verify=verify)
+    answer = estimate(asked, progress=told.append)
+    assert answer.notes == ("Nothing was compiled: the step runs without XLA.",)
+    (one,) = answer.estimates
+    assert one.made_by == {"time": "quick", "memory": "quick"}
+    assert not one.max_batch_verified
+    assert not [line for line in told if line.startswith("compiling")]
+
+
 def test_a_global_batch_is_shared_by_the_replicas() -> None:
     found = estimate(question(batch_size=0, global_batch_size=128, replicas=(1, 2, 4))).estimates
     assert [one.batch_size for one in found] == [128, 64, 32]

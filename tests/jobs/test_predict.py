@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,11 @@ from tfdyno.jobs._exact import add_compiled, verified_limit
 from tfdyno.jobs._predict import Predictor, predictor_for
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.reference import parse_reference
+from tfdyno.model.estimate import estimate_step
+
+if TYPE_CHECKING:
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu
 
 DATA = Path(__file__).parent.parent / "data"
 T4, A100 = find("t4"), find("a100-sxm4-40gb")
@@ -107,3 +113,84 @@ def test_replicas_that_serve_run_as_one_card_does() -> None:
     assert four.step_s == one.step_s
     assert four.samples_per_s.best == pytest.approx(4 * one.samples_per_s.best)
     assert (four.link, four.terms_s["communication"]) == ("", 0.0)
+
+
+def used(made: Predictor, gpu: Gpu, monkeypatch: pytest.MonkeyPatch, **named: Any) -> set[int]:
+    """Identities of the programs that an estimate is made of."""
+    seen: set[int] = set()
+
+    def spy(**given: Any) -> Estimate:
+        names = ("time_program", "memory_program", "limit_program")
+        seen.update(id(given[name]) for name in names)
+        return estimate_step(**given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tfdyno.model.estimate.estimate_step", spy)
+        made.estimate(gpu, **named)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("execution", "replicas", "name"),
+    [
+        ("", 1, "program"),
+        ("xla", 1, "program"),
+        ("xla", 4, "program"),
+        ("compiled-torch", 1, "program"),
+        ("graph", 1, "per_op"),
+        ("", 4, "per_op"),  # a tf.distribute strategy runs without XLA
+        ("eager-torch", 1, "per_op"),
+    ],
+)
+def test_a_step_is_priced_by_the_program_that_its_execution_runs(
+    execution: str, replicas: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = replace(predictor(), execution=execution)
+    seen = used(made, A100, monkeypatch, replicas=replicas)
+    assert seen == {id(getattr(made.traced, name))}
+    assert made.program_for(A100, replicas) is getattr(made.traced, name)
+
+
+def test_without_bfloat16_what_runs_by_operation_is_widened_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = replace(predictor(precision="mixed_bfloat16"), execution="graph")
+    assert used(made, T4, monkeypatch) == {id(made.traced.per_op_widened)}
+    assert used(made, A100, monkeypatch) == {id(made.traced.per_op)}
+    assert made.traced.per_op_widened
+    assert {kernel.dtype for kernel in made.traced.per_op_widened.kernels}.isdisjoint({"bf16"})
+
+
+@pytest.mark.parametrize(("execution", "replicas"), [("graph", 1), ("", 4), ("eager-torch", 1)])
+def test_what_runs_by_operation_never_takes_a_compiled_program(
+    execution: str, replicas: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = replace(predictor().traced.program, route="exact", family="7.x")
+    compiled = replace(
+        predictor(),
+        execution=execution,
+        exact={"7.x": exact},
+        proven={("7.x", 512): replace(exact, marker=0, batch_size=512)},
+        exact_time=True,
+    )
+    assert used(compiled, T4, monkeypatch, replicas=replicas) == {id(compiled.traced.per_op)}
+    assert compiled.program_for(T4, replicas) is compiled.traced.per_op
+    one = compiled.estimate(T4, replicas=replicas)
+    assert one.made_by == {"time": "quick", "memory": "quick"}
+    assert not one.fits_verified
+    told: list[str] = []
+    assert verified_limit(compiled, one, told.append) is one
+    assert told == []
+
+
+def test_a_step_by_operation_has_more_kernels_and_the_same_arithmetic() -> None:
+    traced = predictor().traced
+    counts = [
+        sum(kernel.count for kernel in one.kernels) for one in (traced.program, traced.per_op)
+    ]
+    assert counts[0] < counts[1]
+    flops = [
+        sum(k.flops.at(512) for k in one.kernels if k.kind in ("convolution", "gemm"))
+        for one in (traced.program, traced.per_op)
+    ]
+    assert flops[0] == pytest.approx(flops[1])

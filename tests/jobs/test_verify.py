@@ -108,3 +108,23 @@ def test_a_compile_that_fails_leaves_the_answer_and_a_sentence(
         "Memory of T4 was not verified by a compile at batch 64 itself: "
         "the compiler ran out of memory."
     )
+
+
+def test_a_step_without_xla_is_not_compiled_and_says_so(predictor: Predictor) -> None:
+    told: list[str] = []
+    compiled = replace(predictor, exact={"7.x": predictor.traced.program})
+    one = candidate("T4", estimate=estimate(batch_size=64, execution="graph"))
+    same, doubt = _verify.prove(compiled, one, T4, progress=told.append)
+    assert (same, told) == (compiled, [])
+    assert doubt.endswith("at batch 64 itself: the step runs without XLA there.")
+
+
+def test_advice_on_a_step_without_xla_compiles_nothing() -> None:
+    told: list[str] = []
+    advice = answer("t4", told, execution="graph").advice
+    pick = advice.pick("balanced")
+    assert pick
+    assert pick.candidate.estimate.execution == "graph"
+    assert pick.candidate.estimate.made_by["memory"] == "quick"
+    assert not [line for line in told if line.startswith(("compiling", "verifying"))]
+    assert any(note.endswith("the step runs without XLA there.") for note in advice.notes)

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.model.steps import convolution, kernel, program
 
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Kernel
-from tfdyno.model.kernel_table import KernelTable, class_of, tile_padding, window_overlap
+from tfdyno.model.kernel_table import (
+    CostClass,
+    KernelTable,
+    class_of,
+    tile_padding,
+    window_overlap,
+)
 
 
 @pytest.mark.parametrize(
     ("channels", "groups", "window", "shape"),
     [
-        ((64, 64), 1, (1, 1), ""),
+        ((64, 64), 1, (1, 1), "pointwise"),
+        ((64, 64), 1, (2, 2), ""),
         ((64, 64), 1, (3, 3), "winograd3"),
         ((64, 64), 1, (5, 5), "winograd5"),
         ((3, 64), 1, (7, 7), "narrow"),
@@ -25,6 +34,37 @@ def test_a_convolution_is_classed_by_its_channels_groups_and_window(
 ) -> None:
     found = class_of(convolution(flops=1.0, channels=channels, groups=groups, window=window))
     assert found.shape == shape
+
+
+def test_a_pointwise_convolution_with_a_stride_is_no_matrix_product() -> None:
+    plain = convolution(flops=1.0, window=(1, 1))
+    strided = replace(plain, dims={**plain.dims, "stride": (2, 2)})
+    assert (class_of(plain).shape, class_of(strided).shape) == ("pointwise", "")
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (
+            Kernel(kind="reduce", dtype="f32", dims={"inner": (1,)}),
+            CostClass("reduce", shape="rows"),
+        ),
+        (Kernel(kind="reduce", dtype="f32", dims={"inner": (64,)}), CostClass("reduce")),
+        (Kernel(kind="reduce", dtype="f32"), CostClass("reduce")),
+        (Kernel(kind="loop", dtype="f32", dims={"inner": (1,)}), CostClass("loop")),
+        (Kernel(kind="loop", dtype="f32", phase="update"), CostClass("loop", shape="update")),
+        (
+            Kernel(kind="reduce", dtype="f32", dims={"inner": (1,)}, phase="update"),
+            CostClass("reduce", shape="update"),
+        ),
+        (Kernel(kind="gemm", dtype="f16", phase="update"), CostClass("gemm", "f16")),
+    ],
+    ids=["softmax", "statistics", "unknown", "loop", "optimizer", "norm of a gradient", "product"],
+)
+def test_what_no_library_provides_is_classed_by_what_it_adds_and_for_whom(
+    made: Kernel, found: CostClass
+) -> None:
+    assert class_of(made) == found
 
 
 def test_four_channels_a_group_fill_an_eighth_of_a_tile() -> None:
@@ -56,3 +96,12 @@ def test_one_program_is_arranged_once() -> None:
     once = program(kernel("loop"))
     assert KernelTable.of(once) is KernelTable.of(once)
     assert KernelTable.of(once) is not KernelTable.of(program(kernel("loop")))
+
+
+def test_the_work_of_a_class_is_the_sum_over_its_kernels() -> None:
+    made = program(convolution(flops=1e9), kernel("loop"), convolution(flops=3e9))
+    table = KernelTable.of(made)
+    each, summed = table.by_kernel(2), table.work(2)
+    assert each.executed_flops.tolist() == [2e9, 0.0, 6e9]
+    assert sorted(summed.executed_flops.tolist()) == [0.0, 8e9]
+    assert each.launches.sum() == summed.launches.sum() == 3.0

@@ -28,7 +28,9 @@ def price(cost_class: CostClass, gpu: str = "a100-sxm4-40gb", *, tf32: bool = Tr
         ("a100-sxm4-40gb", "f32", False, "cuda"),
         ("v100-sxm2-16gb", "f32", True, "cuda"),
         ("v100-sxm2-16gb", "bf16", True, "cuda"),
-        ("gtx-1080-ti", "f16", True, "cuda"),
+        ("gtx-1080-ti", "f16", True, "shared"),
+        ("gtx-1080-ti", "f32", False, "shared"),  # 6.1: no integer units beside
+        ("t4", "f32", True, "cuda"),
     ],
 )
 def test_the_unit_is_what_the_card_has(gpu: str, dtype: str, tf32: bool, unit: str) -> None:
@@ -47,9 +49,11 @@ def test_an_ideal_product_runs_at_the_dense_peak() -> None:
 
 
 def test_a_faster_tensor_core_attains_a_smaller_share() -> None:
-    constants = Neutral(tensor_feed=0.5)
-    found = rates([GEMM], targets([(A100, True)], {}), constants)
-    assert 1.0 / found.s_per_flop[0, 0] == pytest.approx(A100_HALF / (2048 / 512) ** 0.5)
+    classes = [GEMM, CostClass("convolution", "f16", "forward")]
+    constants = Neutral(gemm_feed=0.25, tensor_feed=0.5)
+    found = rates(classes, targets([(A100, True)], {}), constants)
+    assert 1.0 / found.s_per_flop[0, 0] == pytest.approx(A100_HALF / (2048 / 512) ** 0.25)
+    assert 1.0 / found.s_per_flop[0, 1] == pytest.approx(A100_HALF / (2048 / 512) ** 0.5)
 
 
 def test_winograd_helps_float32_and_not_tensor_cores() -> None:
@@ -58,6 +62,15 @@ def test_winograd_helps_float32_and_not_tensor_cores() -> None:
     found = rates(classes, targets([(A100, False)], {}), constants)
     assert 1.0 / found.s_per_flop[0, 0] == pytest.approx(A100_HALF)
     assert 1.0 / found.s_per_flop[0, 1] == pytest.approx(2.0 * A100_CUDA)
+
+
+def test_where_tf32_is_allowed_part_of_the_convolutions_still_take_winograd() -> None:
+    kind, card = CostClass("convolution", "f32", "forward", "winograd3"), find("rtx-3090")
+    constants = Neutral(winograd3=2.0, winograd_tf32=0.5, tensor_feed=0.0)
+    strict, allowed = (
+        rates([kind], targets([(card, tf32)], {}), constants) for tf32 in (False, True)
+    )
+    assert allowed.s_per_flop[0, 0] / strict.s_per_flop[0, 0] == pytest.approx(2.0 / 1.5)
 
 
 def test_depthwise_computes_on_cuda_cores() -> None:
@@ -76,6 +89,8 @@ def test_a_card_that_does_not_hold_its_clock_computes_slower_but_moves_bytes_as_
 
 
 def test_bytes_of_a_fusion_cost_their_share_of_the_bandwidth() -> None:
-    found = rates([CostClass("reduce")], targets([(A100, True)], {}), Neutral(e_reduce=0.5))
+    classes = [CostClass("reduce"), CostClass("reduce", shape="rows")]
+    found = rates(classes, targets([(A100, True)], {}), Neutral(e_reduce=0.5, e_rows=0.8))
+    assert found.s_per_byte[0, 1] == pytest.approx(1.0 / (0.8 * 1555e9))
     assert found.s_per_byte[0, 0] == pytest.approx(1.0 / (0.5 * 1555e9))
     assert found.s_per_flop[0, 0] == 0.0

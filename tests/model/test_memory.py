@@ -51,10 +51,10 @@ def test_parts_add_up_to_the_device_memory() -> None:
 
 
 def test_without_fusion_more_is_alive() -> None:
-    made, model = program(kernel("gemm"), peak=PEAK), flat(peak_graph=1.5)
+    made, model = program(kernel("gemm"), peak=PEAK), flat(peak_torch=1.5)
     fused, unfused = (
         predict_memory(made, gpu=V100, batch_size=10, execution=how, model=model).peak_bytes.best
-        for how in ("xla", "graph")
+        for how in ("xla", "eager-torch")
     )
     assert unfused == pytest.approx(1.5 * fused)
 

@@ -40,6 +40,7 @@ def test_peak_is_sms_times_operations_times_clock(gpu: str, unit: peaks.Unit, te
         ("v100-sxm2-16gb", "f16", True, "fp16_tensor"),
         ("v100-sxm2-16gb", "bf16", True, "fp32"),
         ("p100-sxm2-16gb", "f16", True, "fp16_vector"),
+        ("k80", "f16", True, "fp32"),
         ("h100-sxm5-80gb", "f8e4m3fn", True, "fp8_tensor"),
         ("a100-sxm4-80gb", "f8e4m3fn", True, "fp16_tensor"),
         ("a100-sxm4-80gb", "f64", True, "fp64"),
@@ -55,6 +56,7 @@ def test_a_dtype_runs_on_the_fastest_unit_the_card_has(
     ("gpu", "precision", "runs", "words"),
     [
         ("gtx-1080-ti", "mixed_float16", True, "1/64"),
+        ("k80", "mixed_float16", True, "no float16 arithmetic of its own"),
         ("gtx-1660-ti", "mixed_float16", True, "no tensor cores"),
         ("p100-sxm2-16gb", "mixed_float16", True, "no tensor cores"),
         ("rtx-2080-ti", "mixed_float16", True, "half rate"),

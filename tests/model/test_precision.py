@@ -34,6 +34,11 @@ def test_only_float32_by_name_forbids_tf32() -> None:
     assert [name for name in ("", *PRECISIONS) if not precision.tf32_allowed(name)] == ["float32"]
 
 
+def test_only_float32_keeps_weights_and_activations_alike_in_32_bits() -> None:
+    single = [name for name in ("", *PRECISIONS) if precision.is_single(name)]
+    assert single == ["", "float32", "tf32"]
+
+
 def test_every_precision_that_can_be_asked_for_has_an_element_type() -> None:
     assert set(PRECISIONS) <= set(precision.DTYPE)
 

@@ -5,6 +5,7 @@ from math import sqrt
 
 import pytest
 from tests.anchors import SUBJECT, anchor
+from tests.model.test_estimate import estimate as estimated
 from tests.view.answers import estimate
 
 from tfdyno.core.recalibration import Recalibration, Subject
@@ -87,3 +88,12 @@ def test_memory_and_compile_time_stay() -> None:
 
 def test_without_an_anchor_nothing_moves() -> None:
     assert recalibrated(estimate(A100), Recalibration()) == estimate(A100)
+
+
+def test_an_explanation_keeps_the_model_and_names_the_factor() -> None:
+    asked = estimated(explained=True)
+    moved = recalibrated(asked, Recalibration(factor_ratio=1.25, anchors=(anchor(1.25),)))
+    assert asked.explanation
+    assert moved.explanation == replace(asked.explanation, measured_ratio=1.25)
+    assert moved.step_s.best == pytest.approx(moved.explanation.step_s * 1.25)
+    assert recalibrated(estimated(), Recalibration(factor_ratio=1.25)).explanation is None

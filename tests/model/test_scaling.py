@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.hardware import Gpu, Link
+from tfdyno.model import scaling
 from tfdyno.model.scaling import communication_s, has_peer_copies, ring_all_reduce_s
 
 if TYPE_CHECKING:
@@ -69,6 +71,33 @@ def test_geforce_cards_since_ampere_copy_through_the_host() -> None:
     assert not has_peer_copies(find("rtx-3090"), pcie)
     assert has_peer_copies(find("rtx-a6000"), pcie)
     assert has_peer_copies(find("gtx-1080-ti"), pcie)
+
+
+@given(st.integers(2, 64), st.floats(1, 1e10))
+def test_the_numbers_of_an_exchange_work_out_to_its_seconds(
+    replicas: int, gradients: float
+) -> None:
+    card, link = find("rtx-3090"), find_link("pcie4-x16")
+    found = scaling.exchange(
+        gradient_bytes=gradients,
+        replicas=replicas,
+        gpu=card,
+        link=link,
+        device_s=0.09,
+        execution="xla",
+        constants=time_model(),
+    )
+    rate = found.bus_bytes_per_s * prod(share.factor_ratio for share in found.shares)
+    hops = 2 * (replicas - 1)
+    assert found.sent_s == pytest.approx(hops / replicas * gradients / rate)
+    assert found.hops_s == pytest.approx(hops * found.latency_s * gradients / found.bucket_bytes)
+    assert found.whole_s == pytest.approx(found.sent_s + found.hops_s + found.waiting_s)
+    assert {share.constant for share in found.shares} | set(found.constants) <= set(
+        time_model().parameters
+    )
+    assert {"allreduce_pcie", "allreduce_no_peer", "allreduce_crowding"} == {
+        share.constant for share in found.shares
+    }
 
 
 @given(st.integers(1, 512), st.floats(1, 1e11))

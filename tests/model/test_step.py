@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +11,19 @@ from tests.model.steps import Neutral, convolution, kernel, program
 
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.catalog.time_model import time_model
-from tfdyno.model.kernel_table import KernelTable
-from tfdyno.model.kernel_time import rates, targets
-from tfdyno.model.step import Setting, StepTime, factors, step_time
+from tfdyno.core.settings import EXECUTIONS
+from tfdyno.model.kernel_table import CostClass, KernelTable
+from tfdyno.model.kernel_time import Rates, rates, targets
+from tfdyno.model.step import (
+    Factors,
+    Setting,
+    StepTime,
+    executed,
+    factor_names,
+    factors,
+    step_time,
+    traffic_field,
+)
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Program
@@ -20,6 +32,7 @@ if TYPE_CHECKING:
 A100 = find("a100-sxm4-40gb")
 HALF = 108 * 2048 * 1.41e9
 XLA = Setting(execution="xla", mode="train")
+FIELDS = ("fusion", "library", "launches", "host_s", "layout", "overlap", "depthwise", "update")
 
 
 def timed(
@@ -77,3 +90,146 @@ def test_all_cards_at_once_answer_as_each_alone() -> None:
         alone = rates(table.classes, targets([(card, True)], {}), model)
         one = step_time(table.work(32), table.classes, alone, how, model).step_s
         assert one[0] == pytest.approx(every[index])
+
+
+@pytest.mark.parametrize("execution", EXECUTIONS)
+@pytest.mark.parametrize("mode", ["train", "infer"])
+@pytest.mark.parametrize("fused_optimizer", [True, False])
+def test_every_framework_factor_is_the_constant_that_is_named(
+    execution: str, mode: str, fused_optimizer: bool
+) -> None:
+    setting = Setting(execution=execution, mode=mode, fused_optimizer=fused_optimizer)
+    model = time_model()
+    how, names = factors(setting, model), factor_names(setting)
+    assert set(names) <= set(FIELDS) == set(Factors.__slots__)
+    for field in FIELDS:
+        assert getattr(how, field) == (model[names[field]] if field in names else 1.0)
+    assert "host_s" in names  # every execution waits for its host
+
+
+@pytest.mark.parametrize(
+    ("setting", "names"),
+    [
+        (
+            XLA,
+            {"depthwise": "xla_depthwise", "overlap": "xla_overlap", "host_s": "host_xla"},
+        ),
+        (
+            Setting(execution="xla", mode="infer"),
+            {
+                "fusion": "xla_fusion_infer",
+                "library": "xla_library_infer",
+                "depthwise": "xla_depthwise",
+                "overlap": "xla_overlap",
+                "host_s": "host_xla",
+            },
+        ),
+        (
+            Setting(execution="graph", mode="train"),
+            {
+                "fusion": "graph_fusion_train",
+                "library": "graph_library_train",
+                "launches": "graph_launches",
+                "host_s": "host_graph",
+            },
+        ),
+        (
+            Setting(execution="eager-torch", mode="infer", transformer=True),
+            {
+                "fusion": "torch_fusion_transformer_infer",
+                "library": "torch_library_infer",
+                "launches": "torch_launches",
+                "host_s": "host_torch",
+                "layout": "torch_layout",
+            },
+        ),
+        (
+            Setting(execution="eager-torch", mode="train", fused_optimizer=False),
+            {
+                "fusion": "torch_fusion_cnn_train",
+                "library": "torch_library_train",
+                "launches": "torch_launches",
+                "host_s": "host_torch",
+                "layout": "torch_layout",
+                "update": "torch_update",
+            },
+        ),
+        (
+            Setting(execution="compiled-torch", mode="train", fused_optimizer=False),
+            {"fusion": "compiled_fusion", "library": "compiled_library", "host_s": "host_xla"},
+        ),
+    ],
+    ids=["xla", "xla-infer", "graph", "torch-fused", "torch-single", "torch-compiled"],
+)
+def test_an_execution_has_these_factors(setting: Setting, names: dict[str, str]) -> None:
+    assert factor_names(setting) == names
+
+
+@pytest.mark.parametrize(
+    ("cost_class", "field"),
+    [
+        (CostClass("loop"), "fusion"),
+        (CostClass("reduce", shape="rows"), "fusion"),
+        (CostClass("loop", shape="update"), "update"),
+        (CostClass("gemm", "f16"), ""),
+        (CostClass("convolution", "f32", "forward"), ""),
+        (CostClass("convolution", "f16", "forward"), "layout"),
+        (CostClass("convolution", "f16", "forward", "pointwise"), ""),  # a product like any other
+        (CostClass("convolution", "bf16", "input_gradient", "winograd3"), "layout"),
+        (CostClass("convolution", "f16", "forward", "depthwise"), "depthwise"),
+    ],
+)
+def test_what_an_execution_moves_more_of_depends_on_the_kernel(
+    cost_class: CostClass, field: str
+) -> None:
+    assert traffic_field(cost_class) == field
+
+
+def test_an_execution_makes_each_kernel_as_much_slower_as_its_factor_says() -> None:
+    classes = (
+        CostClass("loop"),
+        CostClass("loop", shape="update"),
+        CostClass("gemm", "f16"),
+        CostClass("convolution", "f16", "forward"),
+        CostClass("convolution", "f16", "forward", "depthwise"),
+    )
+    one = np.ones((1, len(classes)))
+    how = Factors(
+        fusion=2.0, library=0.5, launches=1.0, host_s=0.0,
+        layout=3.0, overlap=11.0, depthwise=5.0, update=7.0,
+    )  # fmt: skip
+    paid = executed(Rates(s_per_flop=one, s_per_byte=one, s_per_extra_byte=one), classes, how)
+    # a library at half its rate takes twice as long over bytes and FLOPs alike
+    assert paid.s_per_byte.tolist() == [[2.0, 7.0, 2.0, 6.0, 10.0]]
+    assert (paid.s_per_extra_byte / paid.s_per_byte).tolist() == [[11.0] * len(classes)]
+    assert paid.s_per_flop.tolist() == [[2.0, 2.0, 2.0, 2.0, 10.0]]
+
+
+def test_factors_of_many_rows_are_those_of_each() -> None:
+    classes = (CostClass("loop"), CostClass("convolution", "f16", "forward", "depthwise"))
+    one = np.ones((2, len(classes)))
+    values = np.array([1.0, 4.0])
+    how = Factors(
+        fusion=values, library=1.0 / values, launches=values, host_s=values,
+        layout=values, overlap=values, depthwise=values, update=values,
+    )  # fmt: skip
+    paid = executed(Rates(s_per_flop=one, s_per_byte=one, s_per_extra_byte=one), classes, how)
+    assert paid.s_per_byte.tolist() == [[1.0, 1.0], [4.0, 16.0]]
+
+
+def test_an_unfused_optimizer_costs_eager_pytorch_its_traffic_alone() -> None:
+    update = replace(kernel("loop", traffic_bytes=1555e9 * 1e-3), phase="update")
+    made, constants = program(update, update), Neutral(torch_update=2.5)
+    fused = Setting(execution="eager-torch", mode="train")
+    single = replace(fused, fused_optimizer=False)
+    assert timed(made, 1, constants, fused).step_s[0] == pytest.approx(2e-3)
+    assert timed(made, 1, constants, single).step_s[0] == pytest.approx(5e-3)
+
+
+def test_a_step_says_what_device_and_host_take_alone() -> None:
+    made = program(kernel("loop", traffic_bytes=1555e9 * 1e-6))
+    found = timed(made, 1, Neutral(host_xla=1e-2, t_launch=1e-4, t_step=5e-4))
+    assert found.host_s[0] == pytest.approx(1e-2)
+    assert found.device_s[0] == pytest.approx(1e-6 + 1e-4)
+    both = (found.device_s[0] ** 4 + found.host_s[0] ** 4) ** 0.25
+    assert found.step_s[0] == pytest.approx(both + 5e-4)

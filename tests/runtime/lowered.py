@@ -11,10 +11,12 @@ import jax
 from tfdyno.core.interval import Scaled
 from tfdyno.core.workload import TensorSpec
 from tfdyno.runtime.quick import program_of
+from tfdyno.runtime.stablehlo import read_graph
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Kernel, Program
     from tfdyno.core.workload import TensorRole
+    from tfdyno.runtime.graph import Graph
 
 Shape = tuple[int, ...]
 Argument = tuple[str, Shape] | tuple[str, Shape, str]
@@ -28,12 +30,10 @@ def program(
     batch_size: int = 37,
     marker: int = 37,
     mode: str = "train",
+    by_operation: bool = False,
 ) -> Program:
     """The quick program of a function whose arguments have these roles, shapes (and dtypes)."""
     full = [item if len(item) == 3 else (*item, "float32") for item in arguments]
-    structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in full]
-    traced = jax.jit(step, keep_unused=True).trace(*structs)
-    module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
     tensors = tuple(
         TensorSpec(
             name=f"layer_{number}/kernel",
@@ -45,13 +45,22 @@ def program(
         for number, (role, shape, dtype) in enumerate(full)
     )
     return program_of(
-        module,
+        graph(step, *arguments),
         batch_size=batch_size,
         marker=marker,
         trace_sha256="",
         tensors=tensors,
         mode=mode,
+        by_operation=by_operation,
     )
+
+
+def graph(step: Step, *arguments: Argument) -> Graph:
+    """The operations of such a function as the quick route reads them."""
+    full = [item if len(item) == 3 else (*item, "float32") for item in arguments]
+    structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in full]
+    traced = jax.jit(step, keep_unused=True).trace(*structs)
+    return read_graph(traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo"))
 
 
 def library_flops(made: Program, batch_size: int | None = None) -> float:

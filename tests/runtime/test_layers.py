@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.runtime.layers import layer_of, phase_of
+from tfdyno.runtime.layers import layer_of, operation_of, phase_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,21 @@ from tfdyno.runtime.layers import layer_of, phase_of
 def test_a_location_names_its_layer_and_phase(location: str, layer: str, phase: str) -> None:
     assert layer_of(location) == layer
     assert phase_of(location) == phase
+
+
+@pytest.mark.parametrize(
+    ("location", "operation"),
+    [
+        ("jit(step)/jvp(dense)/dot_general", "dense"),
+        ("jit(step)/jvp(dense)/jit(relu)/max", "dense/relu"),
+        ("jit(step)/transpose(jvp(dense))/dot_general", "dense"),
+        ("jit(step)/transpose(jvp(dense))/transpose(jvp(jit(relu)))/select_n", "dense/relu"),
+        ("jit(step)/jvp(mha)/softmax/jit(softmax)/exp", "mha/softmax/softmax"),
+        ("jit(step)/jvp(act)/jit(silu)/jit(sigmoid)/logistic", "act/sigmoid"),
+        ("jit(step)/jvp(norm)/jit(_where)/select_n", "norm"),  # no operation that a model names
+        ("jit(step)/mul", ""),
+        ("", ""),
+    ],
+)
+def test_an_operation_is_a_layer_or_an_activation_inside_one(location: str, operation: str) -> None:
+    assert operation_of(location) == operation

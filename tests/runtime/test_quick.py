@@ -4,20 +4,26 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import pytest
+from tests.model.steps import trace
 from tests.runtime.lowered import library_flops, of_kind
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import TensorSpec
-from tfdyno.runtime.quick import program_of
+from tfdyno.runtime.quick import program_of, programs_of
 from tfdyno.runtime.stablehlo import read_module
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Program
+    from tfdyno.core.workload import TensorRole
 
 BATCH = 37
 
@@ -32,7 +38,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def quick(folder: Path, name: str, mode: str) -> Program:
+def quick(folder: Path, name: str, mode: str, by_operation: bool = False) -> Program:
     found = json.loads((folder / f"{name}_{mode}.json").read_text())
     tensors = tuple(
         TensorSpec(
@@ -51,6 +57,7 @@ def quick(folder: Path, name: str, mode: str) -> Program:
         trace_sha256="",
         tensors=tensors,
         mode=mode,
+        by_operation=by_operation,
     )
 
 
@@ -140,3 +147,79 @@ def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
     path.write_text("this is no program")
     with pytest.raises(UsageError, match=r"broken\.mlir is not StableHLO"):
         read_module(path)
+
+
+@pytest.mark.parametrize("name", ["resnet50", "bert_base", "lstm", "separable"])
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_operation_by_operation_the_arithmetic_is_the_same_and_the_traffic_is_not_less(
+    steps: Path, name: str, mode: str
+) -> None:
+    fused, apart = quick(steps, name, mode), quick(steps, name, mode, by_operation=True)
+    assert gflops(apart) == pytest.approx(gflops(fused), rel=1e-9)
+    moved = [
+        sum((kernel.read_bytes + kernel.write_bytes).at(BATCH) for kernel in made.kernels)
+        for made in (fused, apart)
+    ]
+    launches = [sum(kernel.count for kernel in made.kernels) for made in (fused, apart)]
+    if name == "lstm":  # one layer: in a loop over the sequence there is nothing to keep apart
+        assert moved[0] <= moved[1]
+        assert launches[0] <= launches[1]
+    else:
+        assert moved[0] < moved[1]
+        assert launches[0] < launches[1]
+
+
+def test_resnet50_by_operation_runs_every_layer_of_keras(steps: Path) -> None:
+    # Keras' ResNet50: 53 convolutions with bias, 53 normalisations, 49 rectifiers, 16 additions of
+    # a shortcut, 2 paddings
+    made = quick(steps, "resnet50", "infer", by_operation=True)
+    kinds = Counter(kernel.kind for kernel in made.kernels)
+    assert kinds["convolution"] == 53
+    names = Counter(layer_kind(kernel.layer) for kernel in of_kind(made, "loop"))
+    assert {name: names[name] for name in ("conv", "bn", "relu", "add", "out", "pad")} == {
+        "conv": 53,
+        "bn": 53,
+        "relu": 33,  # the 16 others are those of a block's output
+        "out": 16,
+        "add": 16,
+        "pad": 2,
+    }
+
+
+def layer_kind(layer: str) -> str:
+    """``conv2_block1_1_bn`` -> ``bn``."""
+    return layer.rpartition("/")[2].rpartition("_")[2]
+
+
+def bfloat16_step(wide: bool) -> dict[str, Any]:
+    dtype = jnp.float32 if wide else jnp.bfloat16
+    shapes = [jax.ShapeDtypeStruct((BATCH, 64), dtype), jax.ShapeDtypeStruct((64, 64), dtype)]
+    module = jax.jit(lambda x, w: jnp.tanh(x @ w)).lower(*shapes).compiler_ir("stablehlo")
+    roles: tuple[TensorRole, ...] = ("input", "weight")
+    tensors = tuple(
+        TensorSpec(name=role, role=role, shape=one.shape, dtype=str(one.dtype), bytes=0)
+        for role, one in zip(roles, shapes, strict=True)
+    )
+    made = replace(trace(mode="infer"), batch_size=BATCH, marker=37, tensors=tensors)
+    return programs_of(module, made)
+
+
+def test_a_step_has_a_program_for_each_way_to_run_it() -> None:
+    made = bfloat16_step(wide=False)
+    assert set(made) == {"program", "widened", "per_op", "per_op_widened"}
+    dtypes = {
+        name: {kernel["dtype"] for kernel in one["kernels"] if kernel["kind"] == "gemm"}
+        for name, one in made.items()
+    }
+    assert dtypes == {
+        "program": {"bf16"},
+        "per_op": {"bf16"},
+        "widened": {"f32"},
+        "per_op_widened": {"f32"},
+    }
+
+
+def test_without_bfloat16_nothing_is_widened() -> None:
+    made = bfloat16_step(wide=True)
+    assert made["widened"] is made["per_op_widened"] is None
+    assert [kernel["kind"] for kernel in made["per_op"]["kernels"]] == ["gemm", "loop"]

@@ -4,6 +4,7 @@ import pytest
 from tests.advice import GIB, estimate, exactly
 
 from tfdyno.core.interval import Interval
+from tfdyno.core.settings import EXECUTIONS
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.view.estimate_text import estimate_text, headline
 
@@ -107,6 +108,27 @@ def test_more_cards_with_longer_steps_are_told_by_their_rate() -> None:
 def test_rows_that_run_in_another_way_are_told_apart() -> None:
     shown = text(estimate(), estimate(replicas=8, execution="graph"))
     assert "XLA on one GPU, graph without XLA on several" in shown
+
+
+@pytest.mark.parametrize("execution", EXECUTIONS)
+def test_every_execution_is_told_in_words(execution: str) -> None:
+    words = {
+        "xla": "XLA",
+        "graph": "graph without XLA",
+        "eager-torch": "eager PyTorch",
+        "compiled-torch": "compiled PyTorch",
+    }
+    assert f"mixed_float16, {words[execution]}, batch" in text(estimate(execution=execution))
+
+
+def test_only_rows_under_xla_are_told_how_to_compile_them() -> None:
+    quick = {"time": "quick", "memory": "quick"}
+    single = estimate(made_by=quick)
+    assert "memory not compiled, --route exact does" in text(single)
+    joined = estimate(replicas=8, execution="graph", made_by=quick)
+    assert "memory not compiled, traced by jax" in text(joined)
+    assert "memory compiled for 1 of 2 rows, traced" in text(estimate(), joined)
+    assert "memory compiled for 1 of 3 rows, --route" in text(estimate(), single, joined)
 
 
 def test_a_warning_about_some_rows_names_them() -> None:

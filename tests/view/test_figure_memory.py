@@ -53,10 +53,19 @@ def test_without_a_curve_there_is_no_figure() -> None:
     assert live_figure(estimate()) is None
 
 
-def test_where_xla_does_not_run_the_plan_is_called_a_conditional() -> None:
-    figure = live_figure(held(execution="graph"))
+@pytest.mark.parametrize(
+    ("execution", "planner"),
+    [
+        ("xla", "XLA plans"),
+        ("compiled-torch", "XLA would plan"),
+        ("graph", "TensorFlow’s executor holds"),
+        ("eager-torch", "TensorFlow’s executor holds"),
+    ],
+)
+def test_the_caption_says_whose_plan_the_curve_is(execution: str, planner: str) -> None:
+    figure = live_figure(held(execution=execution))
     assert figure is not None
-    assert figure.caption.endswith("as XLA would plan them")
+    assert figure.caption == f"Tensors alive over the step, as {planner} them"
 
 
 def test_the_line_of_text_keeps_the_peak() -> None:

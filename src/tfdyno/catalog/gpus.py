@@ -275,14 +275,15 @@ def _gpu(row: Row, rates: dict[tuple[str, str], SmRates]) -> Gpu:
 def _usable_memory(row: Row) -> tuple[int, str]:
     """Total memory as the CUDA driver reports it: measured, else 94 or 98 % of the label.
 
-    Source: device properties of 18 GPUs; T4 92 %, A10G 92 %, L40S 93 % with ECC on in GDDR6;
-    H100 99 %, V100 99 %, RTX 3090 99 %.
+    Source: device properties of 18 GPUs; T4 92 %, A10G 92 %, L40S 93 % with ECC on in GDDR6, and
+    K80 93 %, P40 93 % in GDDR5, as nvidia-smi says; H100 99 %, V100 99 %, RTX 3090 99 %.
     """
     measured = row.whole("cuda_total_mem_mib", default=0)
     if measured:
         return measured * MIB, "total memory that CUDA reports on this card"
-    ecc_gddr6 = row.yes("ecc") and row.text("memory_type").startswith("GDDR6")
-    percent = 94 if ecc_gddr6 else 98
-    kind = "GDDR6 with ECC" if ecc_gddr6 else row.text("memory_type")
+    memory_type = row.text("memory_type")
+    inline_ecc = row.yes("ecc") and memory_type.startswith(("GDDR5", "GDDR6"))  # GDDR7 has its own
+    percent = 94 if inline_ecc else 98
+    kind = f"{memory_type} with ECC" if inline_ecc else memory_type
     label_bytes = row.whole("memory_gb") * GIB
     return label_bytes * percent // 100, f"rule: {percent} % of the label ({kind})"

@@ -18,6 +18,9 @@ NEWEST = "2.21"
 OLDEST = "2.9"
 """Older releases cannot be traced, so nothing is said of them."""
 _CARD_COLUMNS = {
+    "3.7": "K80_3.7",
+    "5.0": "GTX9_5.2",
+    "5.2": "GTX9_5.2",
     "6.0": "P100_6.0",
     "6.1": "GTX10_6.1",
     "7.0": "V100_7.0",
@@ -31,7 +34,10 @@ _CARD_COLUMNS = {
     "12.0": "RTX50_12.0",
     "12.1": "RTX50_12.0",
 }
-"""Compute capability to the column of ``wheel_kernels.csv``; 10.3 and 12.1 find the same code."""
+"""Compute capability to the column of ``wheel_kernels.csv``.
+
+5.0 and 5.2 find the same code, as do 10.0 and 10.3, and 12.0 and 12.1.
+"""
 _WHEEL_COLUMNS = (
     "wheel",
     "sass",

@@ -38,6 +38,9 @@ def read_time_model(path: Path) -> TimeModel:
         version=str(table["version"]),
         parameters=_parameters(table["parameters"], path),
         sustained_clock=_clocks(table["sustained_clock"], path),
+        sustained_clock_source={
+            slug: str(entry["source"]) for slug, entry in table["sustained_clock"].items()
+        },
         interval_log_half_width={bucket: float(width) for bucket, width in widths.items()},
     )
 
@@ -64,8 +67,10 @@ def _clocks(raw: dict[str, dict[str, object]], path: Path) -> dict[str, float]:
     found = {}
     for slug, entry in raw.items():
         ratio = entry.get("ratio")
-        if set(entry) != {"ratio", "source"} or not isinstance(ratio, float) or not 0 < ratio <= 1:
-            raise UsageError(f"{path}: sustained_clock.{slug} needs a ratio above 0 and a source")
+        if set(entry) != {"ratio", "source"} or not isinstance(ratio, float) or not 0 < ratio < 2:
+            raise UsageError(
+                f"{path}: sustained_clock.{slug} needs a ratio between 0 and 2 and a source"
+            )
         found[slug] = ratio
     return found
 

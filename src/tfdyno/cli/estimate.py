@@ -29,8 +29,17 @@ from tfdyno.core import settings
     "--verify/--no-verify", default=None,
     help="Prove the largest batch by a compile of it.  [default: with --route exact on one card]",
 )  # fmt: skip
+@click.option(
+    "--explain", is_flag=True,
+    help="List the kernels behind the time: formula, numbers, constants, sources.",
+)  # fmt: skip
 def estimate(
-    gpu: str, mode: str, replicas: tuple[int, ...], verify: bool | None, **given: Any
+    gpu: str,
+    mode: str,
+    replicas: tuple[int, ...],
+    verify: bool | None,
+    explain: bool,
+    **given: Any,
 ) -> None:
     """Predict time and memory of a step on one GPU or many.
 
@@ -53,6 +62,7 @@ def estimate(
         route=given["route"],
         verify=verify,
         fresh=given["fresh"],
+        explain=explain,
     )
     check(question)
     with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
@@ -80,3 +90,10 @@ def estimate(
             colour=colour_wanted(),
         )
     )
+    if explain:
+        from tfdyno.view.explanation_text import explanations_text
+
+        told = explanations_text(
+            answer.estimates, names, width=terminal_width(), colour=colour_wanted()
+        )
+        click.echo(f"\n\n{told}")

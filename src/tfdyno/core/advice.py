@@ -123,7 +123,7 @@ class Advice:
     catalogue_date: str
     made_on: str
     exact: bool
-    """Whether memory came from the compiler for every ranked card."""
+    """Whether memory came from the compiler for every ranked row that runs under XLA."""
     notes: tuple[str, ...] = ()
     """What was left out or went another way, one sentence each."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tfdyno.core.explanation import Explanation
 from tfdyno.core.interval import Interval
 
 Route = Literal["quick", "exact"]
@@ -108,3 +109,5 @@ class Estimate:
     """(share of the step 0-1, bytes of the program's buffers alive), in order of the schedule."""
     class_s: dict[str, float] = field(default_factory=dict)
     """Seconds by class of kernel (convolution, gemm, loop, reduce, ...)."""
+    explanation: Explanation | None = None
+    """The kernels behind ``step_s`` with their formulas; None where it was not asked for."""

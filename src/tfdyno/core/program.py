@@ -46,7 +46,8 @@ class Kernel:
     """Tile-relevant sizes at the program's batch.
 
     convolution: ``n cin cout groups`` (1-tuples), ``window stride input output`` (spatial; forward
-    geometry whatever the direction). gemm: ``m n k batch``. window: ``window stride``.
+    geometry whatever the direction). gemm: ``m n k batch``. window: ``window stride``. reduce:
+    ``inner``, the elements between two that are added up (1: along rows).
     """
     dims_scaled: tuple[str, ...] = ()
     """Names in ``dims`` that grow with the batch."""

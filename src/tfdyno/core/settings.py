@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
-EXECUTIONS = ("xla", "graph", "eager-torch")
+EXECUTIONS = ("xla", "graph", "eager-torch", "compiled-torch")
+"""The last two are PyTorch's, for scoring and comparison only."""
+BY_OPERATION = ("graph", "eager-torch")
+"""Executions that run one operation after another instead of a compiled program."""
 ROUTES = ("auto", "quick", "exact")
 MODES = ("train", "infer")
 MOST_IN_A_RUN = 10**12

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+FIT = "scripts/fit"
+"""How the source of a constant begins that was fitted to measurements."""
+BOUND_SHARE = 1e-3
+"""A fitted constant counts as at its bound within this share of its range."""
+
 
 class Constants(Protocol):
     """Anything that gives a global constant by name: a ``TimeModel``, or a dictionary in a fit."""
@@ -33,6 +38,17 @@ class Parameter:
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.name}: need {self.low} <= {self.value} <= {self.high}")
 
+    @property
+    def learned(self) -> bool:
+        """Whether measurements gave the value: in the fit of all constants or in one of its own."""
+        return self.fitted or self.source.startswith(FIT)
+
+    @property
+    def identified(self) -> bool:
+        """False where a fit ended at an end of the range: then rows do not say how large it is."""
+        near = BOUND_SHARE * (self.high - self.low)
+        return not self.learned or self.low + near < self.value < self.high - near
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeModel:
@@ -44,6 +60,8 @@ class TimeModel:
     """Bucket (``cnn/train/xla``, ``default``) -> half-width of the 90 % interval in log(time)."""
     sustained_clock: dict[str, float]
     """Slug -> share of the boost clock that a card holds under load; 1 for all others."""
+    sustained_clock_source: dict[str, str] = field(default_factory=dict)
+    """Slug -> where its share of the boost clock comes from."""
     values: dict[str, float] = field(init=False, repr=False)
     """Name -> value: what the arithmetic asks for."""
 

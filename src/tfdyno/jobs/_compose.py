@@ -50,18 +50,24 @@ def compose(
         sources=_sources(detailed),
         catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
         made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        exact=all(
-            one.estimate.made_by["memory"] == "exact"
-            for one in ranking
-            if one.verdict not in ("no offer", "cannot run")
-        ),
+        exact=_all_compiled(ranking),
     )
+
+
+def _all_compiled(ranking: Sequence[Candidate]) -> bool:
+    """Whether the compiler's memory stands behind every row that it can answer for: XLA's."""
+    compiled = [
+        one.estimate.made_by["memory"] == "exact"
+        for one in ranking
+        if one.verdict not in ("no offer", "cannot run") and one.estimate.execution == "xla"
+    ]
+    return bool(compiled) and all(compiled)
 
 
 def _with_details(
     ranking: Sequence[Candidate], predictor: Predictor, market: Sequence[Supply]
 ) -> tuple[Candidate, ...]:
-    """The picks and, where there is none, the first row with layers and roofline for the page."""
+    """The picks and, where there is none, the first row with all that the page tells of them."""
     named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
     cards = {(one.gpu.slug, one.count, one.offer and one.offer.slug): one.gpu for one in market}
     found = []
@@ -69,7 +75,11 @@ def _with_details(
         if one.slug in named:
             gpu = cards[one.gpu, one.count, one.offer and one.offer.slug]
             full = predictor.estimate(
-                gpu, replicas=one.count, batch_size=one.estimate.batch_size, details=True
+                gpu,
+                replicas=one.count,
+                batch_size=one.estimate.batch_size,
+                details=True,
+                explained=True,
             )
             one = replace(one, estimate=full)  # noqa: PLW2901  (the same candidate, told in full)
         found.append(one)

@@ -96,11 +96,12 @@ def verified_limit(
     """Check the largest batch by a compile at that very batch, lowering it until one fits.
 
     Returns:
-        The estimate with ``max_batch_verified``; unchanged where nothing can be compiled, and where
-        the largest batch is not known or at the end of what is estimated.
+        The estimate with ``max_batch_verified``; unchanged where nothing can be compiled or the
+        step runs without XLA, and where the largest batch is not known or at the end of what is
+        estimated.
     """
     gpu, limit = find(estimate.gpu), estimate.max_batch_size
-    if limit in (None, MOST_SAMPLES):
+    if limit in (None, MOST_SAMPLES) or estimate.execution != "xla":
         return estimate
     family = family_name(gpu)
     while limit and family in predictor.exact:

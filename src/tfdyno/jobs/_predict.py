@@ -48,19 +48,29 @@ class Predictor:
     """What the user measured of this model: it moves the estimates."""
 
     def estimate(
-        self, gpu: Gpu, *, replicas: int = 1, batch_size: int = 0, details: bool = False
+        self,
+        gpu: Gpu,
+        *,
+        replicas: int = 1,
+        batch_size: int = 0,
+        details: bool = False,
+        explained: bool = False,
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
         from tfdyno.model.estimate import estimate_step
         from tfdyno.model.recalibration import recalibrated
 
-        quick = self._quick(gpu)
+        execution = self.execution_for(replicas)
+        quick = self._quick(gpu, execution)
+        held = self._quick(gpu) if execution == "eager-torch" else quick
         size = batch_size or self.batch_size
-        compiled = self._compiled(gpu, size)
-        settled = self.proven.get((family_name(gpu), size), compiled)
+        # what XLA's compiler says holds for XLA only
+        compiled = self._compiled(gpu, size) if execution == "xla" else None
+        proven = self.proven if execution == "xla" else {}
+        settled = proven.get((family_name(gpu), size), compiled)
         found = estimate_step(
             time_program=compiled if compiled and self.exact_time else quick,
-            memory_program=settled or quick,
+            memory_program=settled or held,
             trace=self.traced.trace,
             gpu=gpu,
             batch_size=size,
@@ -68,12 +78,13 @@ class Predictor:
             link=self._link(gpu, replicas),
             precision=self.precision,
             mode=self.traced.trace.workload.mode,
-            execution=self.execution_for(replicas),
+            execution=execution,
             time_model=time_model(),
             memory_model=memory_model(),
             verified=settled is not None and settled.batch_size == size,
             details=details,
-            limit_program=compiled if compiled and compiled.marker else quick,
+            limit_program=compiled if compiled and compiled.marker else held,
+            explained=explained,
         )
         return recalibrated(found, self.recalibration(gpu, replicas=replicas))
 
@@ -88,20 +99,24 @@ class Predictor:
             return Recalibration()
         return recalibration(self.anchors, subject, gpu.slug)
 
-    def program_for(self, gpu: Gpu) -> Program:
-        """The compiled program that serves the card, else the quick one."""
-        compiled = self.exact.get(family_name(gpu)) if self.exact else None
-        return compiled or self._quick(gpu)
+    def program_for(self, gpu: Gpu, replicas: int = 1) -> Program:
+        """The compiled program that serves the card, else the quick one of how the step runs."""
+        execution = self.execution_for(replicas)
+        compiled = self.exact.get(family_name(gpu)) if self.exact and execution == "xla" else None
+        return compiled or self._quick(gpu, execution)
 
     def _compiled(self, gpu: Gpu, batch_size: int) -> Program | None:
         """The program of the card's family, where it holds at the batch."""
         program = self.exact.get(family_name(gpu)) if self.exact else None
         return program if program and (program.marker or program.batch_size == batch_size) else None
 
-    def _quick(self, gpu: Gpu) -> Program:
+    def _quick(self, gpu: Gpu, execution: str = "xla") -> Program:
         from tfdyno.model.peaks import has_bfloat16
 
-        narrow, wide = self.traced.program, self.traced.widened
+        traced = self.traced
+        narrow, wide = traced.program, traced.widened
+        if execution in settings.BY_OPERATION:
+            narrow, wide = traced.per_op, traced.per_op_widened
         return narrow if wide is None or has_bfloat16(gpu) else wide
 
     def execution_for(self, replicas: int) -> str:
@@ -136,7 +151,7 @@ def predictor_for(
         workload: What to trace, or its trace; ``precision`` decides the Keras policy.
         batch_size: Per replica; 0: the script's own, else Keras' default.
         precision: As asked, ``tf32`` and strict ``float32`` apart; empty: the script's own.
-        execution: xla, graph or eager-torch; empty: what Keras would do.
+        execution: One of ``settings.EXECUTIONS``; empty: what Keras would do.
         link: Slug of the interconnect; empty: the one that the card has by itself.
         fresh: Trace again even if the cache has it.
         progress: Called with a line at every stage.

@@ -28,6 +28,8 @@ def prove(
         or the predictor as it was, and a sentence that says why there is no proof.
     """
     family, batch_size = family_name(gpu), candidate.estimate.batch_size
+    if candidate.estimate.execution != "xla":
+        return predictor, unproven(candidate, "the step runs without XLA there")
     if family not in predictor.exact:
         return predictor, unproven(candidate, "nothing could be compiled for it")
     progress(f"verifying that {card(candidate)} holds batch {batch_size:,}")

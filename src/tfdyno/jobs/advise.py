@@ -177,10 +177,14 @@ def _left_out(offers_file: Path | None) -> tuple[str, ...]:
 
 
 def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
-    """The cards whose memory the compiler should settle: picks, then the ranking's order."""
+    """The cards whose memory the compiler should settle: picks, then the ranking's order.
+
+    Only XLA's steps are compiled: a card whose every row runs without it needs none.
+    """
     ordered = [pick.candidate for pick in outcome.advice.picks]
     ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
-    return tuple(outcome.gpus[slug] for slug in dict.fromkeys(one.gpu for one in ordered))
+    compiled = (one.gpu for one in ordered if one.estimate.execution == "xla")
+    return tuple(outcome.gpus[slug] for slug in dict.fromkeys(compiled))
 
 
 def _verified(
@@ -232,7 +236,9 @@ def _outcome(
     )
     advice = compose(drafts, predictor, run, market=market, gpus=gpus, tensorflow=release)
     best = advice.pick("balanced")
-    program = predictor.program_for(gpus[best.candidate.gpu]) if best else predictor.traced.program
+    program = predictor.traced.program
+    if best:
+        program = predictor.program_for(gpus[best.candidate.gpu], best.candidate.count)
     measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
     notes = (*_left_out(request.conditions.offers_file), *notes, *notes_on(measured.items()))
     return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)

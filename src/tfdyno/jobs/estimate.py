@@ -31,6 +31,7 @@ Route = Literal["quick", "exact", "auto"]
 MOST_REPLICAS = 1024
 DETAILED_CARDS = 8
 """Up to so many cards the answer carries layers and roofline; more would be megabytes."""
+NOT_COMPILED = "Nothing was compiled: the step runs without XLA."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class Question:
     verify: bool | None = None
     """Compile at the largest batch itself; None: where one card is compiled for anyway."""
     fresh: bool = False
+    explain: bool = False
+    """Whether to list the kernels behind every time with their formulas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ def check(question: Question) -> None:
             why="one is the batch of a replica, the other the sum over all of them",
         )
     _check_link(question)
+    _check_explained(question)
     if question.verify and question.route == "quick":
         raise UsageError("--verify needs the compiler", remedy="leave --route quick out")
     for count in question.replicas:
@@ -120,6 +124,16 @@ def check(question: Question) -> None:
             )
         if question.global_batch_size:
             check_batch(shared_batch(question.global_batch_size, count))
+
+
+def _check_explained(question: Question) -> None:
+    rows = len(question.gpus) * len(question.replicas)
+    if question.explain and rows > DETAILED_CARDS:
+        raise UsageError(
+            f"--explain answers for {DETAILED_CARDS} rows at most, not for {rows}",
+            why="every card has a list of its own",
+            remedy="name fewer cards, or fewer counts of replicas",
+        )
 
 
 def _check_link(question: Question) -> None:
@@ -160,6 +174,8 @@ def _by_route(
         return predictor, ()
     if question.route == "auto" and not question.verify:
         return add_cached(predictor, question.gpus), ()
+    if all(predictor.execution_for(count) != "xla" for count in question.replicas):
+        return predictor, (NOT_COMPILED,)
     compiled, notes = add_compiled(predictor, question.gpus, progress=progress)
     return replace(compiled, exact_time=True), notes
 
@@ -168,7 +184,9 @@ def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details
     total = question.global_batch_size
     size = shared_batch(total, count) if total else predictor.batch_size
     try:
-        return predictor.estimate(gpu, replicas=count, batch_size=size, details=details)
+        return predictor.estimate(
+            gpu, replicas=count, batch_size=size, details=details, explained=question.explain
+        )
     except ValueError as error:  # the arithmetic refuses: say for which card and why
         raise TfdynoError(f"no estimate for {count} x {gpu.name}", why=str(error)) from error
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
 PACKAGE = Path(tfdyno.__file__).parent
+PROGRAMS = ("program", "widened", "per_op", "per_op_widened")
 CODE = (
     "runtime/*.py",
     "runtime/tasks/*.py",
@@ -43,9 +44,13 @@ class Traced:
 
     trace: Trace
     program: Program
+    """As XLA runs it."""
+    per_op: Program
+    """As a framework does that runs one operation after another."""
     stablehlo_path: Path
     widened: Program | None = None
     """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
+    per_op_widened: Program | None = None
 
 
 def trace(
@@ -83,9 +88,11 @@ def trace(
     )
     return Traced(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
-        program=msgspec.json.decode((folder / "program.json").read_bytes(), type=Program),
         stablehlo_path=folder / "step.mlirbc",
-        widened=msgspec.json.decode((folder / "widened.json").read_bytes(), type=Program | None),
+        **{
+            name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
+            for name in PROGRAMS
+        },
     )
 
 
@@ -120,7 +127,7 @@ def _make(
 
     result = _traced(run, workload, progress)
     (place / "step.hlo").unlink(missing_ok=True)
-    for name in ("trace", "program", "widened", "files"):
+    for name in ("trace", *PROGRAMS, "files"):
         (place / f"{name}.json").write_bytes(to_json(result[name]))
 
 

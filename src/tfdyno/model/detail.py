@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.estimate import HeldBuffer, LayerTime, RooflinePoint
-from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.kernel_time import Rates
+from tfdyno.model.step import device_seconds, executed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,26 +19,31 @@ if TYPE_CHECKING:
     from tfdyno.core.program import BufferPlan, Kernel
     from tfdyno.core.time_model import Constants
     from tfdyno.model.kernel_table import KernelTable
-    from tfdyno.model.kernel_time import Rates
-    from tfdyno.model.step import Factors
+    from tfdyno.model.step import Causes, Factors
 
     Floats = NDArray[np.float64]
 
 MOST_ROOFLINE_POINTS = 40
 
 
+def kernel_causes(
+    table: KernelTable, batch_size: float, rates: Rates, how: Factors, constants: Constants
+) -> Causes:
+    """Device seconds of every kernel by cause on the first target of ``rates``."""
+    paid, index = executed(rates, table.classes, how), table.class_index
+    each = Rates(
+        s_per_flop=paid.s_per_flop[0, index],
+        s_per_byte=paid.s_per_byte[0, index],
+        s_per_extra_byte=paid.s_per_extra_byte[0, index],
+    )
+    return device_seconds(table.by_kernel(batch_size), each, how, constants)
+
+
 def kernel_seconds(
     table: KernelTable, batch_size: float, rates: Rates, how: Factors, constants: Constants
 ) -> Floats:
     """Device seconds of every kernel on the first target of ``rates``, as in ``step_time``."""
-    at = np.array([1.0, batch_size])
-    library = np.array([c.kind in LIBRARY_KINDS for c in table.classes])
-    traffic = np.where(library, 1.0 / np.asarray(how.library), np.asarray(how.fusion))
-    index = table.class_index
-    compute = (table.executed_flops @ at) * (rates.s_per_flop[0] / how.library)[index]
-    memory = (table.traffic_bytes @ at) * (rates.s_per_byte[0] * traffic)[index]
-    memory += (table.extra_bytes @ at) * (rates.s_per_extra_byte[0] * traffic)[index]
-    launch = table.launches * how.launches * constants["t_launch"]
+    compute, memory, launch = kernel_causes(table, batch_size, rates, how, constants)
     return np.asarray(compute + memory + launch)
 
 

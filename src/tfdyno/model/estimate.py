@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.estimate import Estimate
+from tfdyno.core.explanation import Exchange, Width
 from tfdyno.core.hardware import Gpu, Link
 from tfdyno.core.interval import Interval
 from tfdyno.core.time_model import MemoryModel, TimeModel
 from tfdyno.core.workload import Trace
 from tfdyno.model import detail, energy, intervals, kernel_time, memory, scaling, step
+from tfdyno.model.explanation import Basis, explain
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import (
     gradient_bytes,
+    is_single,
     peak_flops_per_s,
     precision_warnings,
     tf32_allowed,
 )
+from tfdyno.model.terms import Pricing
 
 if TYPE_CHECKING:
+    from tfdyno.core.explanation import Explanation
     from tfdyno.core.program import Program
     from tfdyno.core.workload import Mode
 
@@ -45,8 +50,12 @@ class _Timed:
 
     terms_s: dict[str, float]
     step_s: Interval
+    cards: kernel_time.Targets
     rates: kernel_time.Rates
     how: step.Factors
+    alone: step.StepTime
+    exchange: Exchange | None
+    width: Width
 
 
 def estimate_step(
@@ -66,6 +75,7 @@ def estimate_step(
     verified: bool = False,
     details: bool = True,
     limit_program: Program | None = None,
+    explained: bool = False,
 ) -> Estimate:
     """Estimate one step on one kind of card.
 
@@ -80,7 +90,7 @@ def estimate_step(
         precision: Policy that was asked for; empty: the trace's own, with TF32 where the card
             has it. ``float32`` is strict.
         mode: train or infer.
-        execution: xla, graph, or eager-torch (for scoring).
+        execution: xla or graph; eager-torch and compiled-torch are for scoring.
         time_model: Constants of the time model.
         memory_model: Constants of the memory model.
         verified: Whether ``memory_program`` was compiled at this very batch. Where XLA runs, its
@@ -88,6 +98,7 @@ def estimate_step(
         details: Whether to fill ``layers`` and ``roofline`` (slower, much longer output).
         limit_program: Program that knows how memory grows with the batch, where
             ``memory_program`` holds at one batch only.
+        explained: Whether to fill ``explanation``.
 
     Returns:
         The estimate of one step; ``flops_per_step`` and ``energy_j_per_step`` are of all replicas.
@@ -108,7 +119,12 @@ def estimate_step(
         replicas=replicas,
         link=link if joined else None,
         precision=precision,
-        setting=step.Setting(execution=execution, mode=mode, transformer=family == "transformer"),
+        setting=step.Setting(
+            execution=execution,
+            mode=mode,
+            transformer=family == "transformer",
+            fused_optimizer=not is_single(precision or trace.policy),
+        ),
         time_model=time_model,
         memory_model=memory_model,
     )
@@ -124,6 +140,7 @@ def estimate_step(
         execution=execution,
         made_by={"time": time_program.route, "memory": memory_program.route},
         sources=_sources(case),
+        explanation=_explained(time_program, timed, case) if explained else None,
         **_time_fields(time_program, timed, case),
         **_memory_fields(
             memory_program, timed, case, verified=verified, growing=limit_program or memory_program
@@ -136,15 +153,14 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
     table, model = KernelTable.of(program), case.time_model
     how = step.factors(case.setting, model)
     card = [(case.gpu, tf32_allowed(case.precision))]
-    rates = kernel_time.rates(
-        table.classes, kernel_time.targets(card, model.sustained_clock), model
-    )
+    cards = kernel_time.targets(card, model.sustained_clock)
+    rates = kernel_time.rates(table.classes, cards, model)
     alone = step.step_time(table.work(case.batch_size), table.classes, rates, how, model)
     compute_s, memory_s = float(alone.compute_s[0]), float(alone.memory_s[0])
-    exchange_s, exposed_s = _exchange(case, compute_s + memory_s)
+    exchange = _exchange(case, compute_s + memory_s)
     launch_s = float(alone.launch_s[0])
-    best = float(alone.step_s[0]) + exposed_s
-    width = intervals.log_half_width(
+    best = float(alone.step_s[0]) + (exchange.exposed_s if exchange else 0.0)
+    width = intervals.width(
         model,
         family=family,
         mode=case.setting.mode,
@@ -157,20 +173,45 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
             "compute": compute_s,
             "memory": memory_s,
             "launch": launch_s,
-            "communication": exchange_s,
+            "communication": exchange.whole_s if exchange else 0.0,
             "input": 0.0,
         },
-        step_s=intervals.around(best, width),
+        step_s=intervals.around(best, width.log_half_width_ratio),
+        cards=cards,
         rates=rates,
         how=how,
+        alone=alone,
+        exchange=exchange,
+        width=width,
     )
 
 
-def _exchange(case: _Case, device_s: float) -> tuple[float, float]:
-    """Seconds of the gradient exchange: all of it, and what delays the step."""
+def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
+    pricing = Pricing(
+        gpu=case.gpu,
+        tf32_allowed=tf32_allowed(case.precision),
+        cards=timed.cards,
+        setting=case.setting,
+        time_model=case.time_model,
+    )
+    basis = Basis(
+        program=program,
+        batch_size=case.batch_size,
+        pricing=pricing,
+        rates=timed.rates,
+        how=timed.how,
+        alone=timed.alone,
+        exchange=timed.exchange,
+        width=timed.width,
+    )
+    return explain(basis)
+
+
+def _exchange(case: _Case, device_s: float) -> Exchange | None:
+    """The gradient exchange; none where a card trains alone."""
     if case.link is None:
-        return 0.0, 0.0
-    return scaling.communication_s(
+        return None
+    return scaling.exchange(
         gradient_bytes=gradient_bytes(case.trace.trainable_parameter_count, case.trace.policy),
         replicas=case.replicas,
         gpu=case.gpu,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfdyno.core.explanation import Width
 from tfdyno.core.interval import Interval
 
 if TYPE_CHECKING:
@@ -52,20 +53,40 @@ def _by_class(table: KernelTable, values: np.ndarray) -> np.ndarray:
 def log_half_width(
     model: TimeModel, *, family: str, mode: str, execution: str, gpu: Gpu, launch_share: float
 ) -> float:
-    """Half-width of the 90 % interval in log(time).
+    """Half-width of the 90 % interval in log(time); see ``width``."""
+    found = width(
+        model, family=family, mode=mode, execution=execution, gpu=gpu, launch_share=launch_share
+    )
+    return found.log_half_width_ratio
+
+
+def width(
+    model: TimeModel, *, family: str, mode: str, execution: str, gpu: Gpu, launch_share: float
+) -> Width:
+    """How wide the 90 % interval is and why.
 
     The bucket is (family, mode, execution); one without measurements takes the widest of its
     family and ``default``. A step that mostly waits for launches (``launch_share``) takes at least
     the width of the launch-bound measurements, and a card of an unmeasured family at least ±40 %.
     """
     widths = model.interval_log_half_width
-    alike = [width for bucket, width in widths.items() if bucket.startswith(f"{family}/")]
-    fallback = max([widths["default"], *alike])
-    width = widths.get(f"{family}/{mode}/{execution}", fallback)
-    if launch_share > LAUNCH_BOUND_SHARE:
-        width = max(width, widths.get(LAUNCH_BOUND, width))
+    bucket, reasons = f"{family}/{mode}/{execution}", []
+    if bucket not in widths:
+        reasons.append(f"nothing was measured of {bucket}: the widest of its family and default")
+        alike = [one for one in widths if one.startswith(f"{family}/")]
+        bucket = max(["default", *alike], key=widths.__getitem__)
+    log_width = widths[bucket]
+    if launch_share > LAUNCH_BOUND_SHARE and widths.get(LAUNCH_BOUND, 0.0) > log_width:
+        reasons.append("launches and the host hold the step: measured steps of this kind vary more")
+        bucket, log_width = LAUNCH_BOUND, widths[LAUNCH_BOUND]
     unseen = int(gpu.compute_capability.split(".")[0]) >= FIRST_UNSEEN_CAPABILITY
-    return max(width, UNSEEN_FAMILY_LOG_WIDTH) if unseen else width
+    if unseen and log_width < UNSEEN_FAMILY_LOG_WIDTH:
+        reasons.append(
+            f"at least ±40 %: hardly any card of compute capability {gpu.compute_capability} was "
+            "measured"
+        )
+        log_width = UNSEEN_FAMILY_LOG_WIDTH
+    return Width(bucket=bucket, log_half_width_ratio=log_width, groups=None, reasons=tuple(reasons))
 
 
 def around(best: float, log_width: float) -> Interval:

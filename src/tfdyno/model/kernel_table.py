@@ -34,7 +34,9 @@ class CostClass(NamedTuple):
     dtype: str = ""
     direction: str = ""
     shape: str = ""
-    """convolution: ``narrow grouped depthwise volume winograd3 winograd5`` or nothing."""
+    """convolution: ``narrow grouped depthwise volume winograd3 winograd5 pointwise`` or nothing;
+    reduce: ``rows`` (softmax, layer normalisation) or nothing (sums over a batch); all else:
+    ``update`` where optimizers run, or nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,23 +61,33 @@ class KernelTable:
 
     def work(self, batch_size: float) -> ClassWork:
         """The work at a batch, summed by class: all that the time of a whole step depends on."""
-        at = np.array([1.0, batch_size])
+        each = self.by_kernel(batch_size)
 
         def by_class(values: Floats) -> Floats:
             sums = np.bincount(self.class_index, values, minlength=len(self.classes))
             return sums.astype(np.float64)
 
         return ClassWork(
-            launches=by_class(self.launches),
-            executed_flops=by_class(self.executed_flops @ at),
-            traffic_bytes=by_class(self.traffic_bytes @ at),
-            extra_bytes=by_class(self.extra_bytes @ at),
+            launches=by_class(each.launches),
+            executed_flops=by_class(each.executed_flops),
+            traffic_bytes=by_class(each.traffic_bytes),
+            extra_bytes=by_class(each.extra_bytes),
+        )
+
+    def by_kernel(self, batch_size: float) -> ClassWork:
+        """The work at a batch, kernel by kernel."""
+        at = np.array([1.0, batch_size])
+        return ClassWork(
+            launches=self.launches,
+            executed_flops=self.executed_flops @ at,
+            traffic_bytes=self.traffic_bytes @ at,
+            extra_bytes=self.extra_bytes @ at,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassWork:
-    """Work of a step by class; arrays end in the axis of classes."""
+    """Work of a step; arrays end in the axis of classes, or of kernels."""
 
     launches: Floats
     executed_flops: Floats
@@ -125,12 +137,20 @@ def table_of_kernels(kernels: tuple[Kernel, ...]) -> KernelTable:
 
 
 def class_of(kernel: Kernel) -> CostClass:
-    """The cost class of a kernel; only library kernels differ by dtype, direction and shape."""
+    """The cost class of a kernel; only library kernels differ by dtype and direction."""
     if kernel.kind == "gemm":
         return CostClass(kind="gemm", dtype=kernel.dtype)
     if kernel.kind != "convolution":
-        return CostClass(kind=kernel.kind)
+        return CostClass(kind=kernel.kind, shape=fusion_shape(kernel))
     return CostClass("convolution", kernel.dtype, kernel.direction, convolution_shape(kernel))
+
+
+def fusion_shape(kernel: Kernel) -> str:
+    """Name the shape class of a kernel that no library provides; see ``CostClass.shape``."""
+    if kernel.phase == "update":
+        return "update"
+    rows = kernel.kind == "reduce" and kernel.dims.get("inner") == (1,)
+    return "rows" if rows else ""
 
 
 def convolution_shape(kernel: Kernel) -> str:
@@ -145,6 +165,8 @@ def convolution_shape(kernel: Kernel) -> str:
     window, stride = kernel.dims.get("window", ()), kernel.dims.get("stride", ())
     if len(window) == 3:
         return "volume"
+    if window and set(window) | set(stride) <= {1}:
+        return "pointwise"
     if len(window) == 2 and set(stride) <= {1} and channels_in >= WINOGRAD_MIN_CHANNELS:
         return {(3, 3): "winograd3", (5, 5): "winograd5"}.get((window[0], window[1]), "")
     return ""

@@ -14,6 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.parts import (
+    TENSOR_FLOPS_PER_CLOCK,
+    Route,
+    compute_routes,
+    memory_parts,
+    overlap_parts,
+    product,
+)
 from tfdyno.model.peaks import peak_flops_per_s, unit_for
 
 if TYPE_CHECKING:
@@ -24,28 +32,18 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.time_model import Constants
     from tfdyno.model.kernel_table import CostClass
+    from tfdyno.model.peaks import Unit
 
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
 DTYPES = ("f32", "f16", "bf16", "f64", "s8")
 """Element types with a rate of their own; any other counts as f32."""
-UNITS = ("cuda", "tf32", "half")
-"""What multiplies: CUDA cores, or tensor cores in TF32 or in 16 bits and below."""
-TENSOR_FLOPS_PER_CLOCK = 512.0
-"""FLOPs per clock and SM at which ``tensor_feed`` leaves the attained share as it is."""
-EFFICIENCY = {
-    "loop": "e_loop",
-    "reduce": "e_reduce",
-    "transpose": "e_transpose",
-    "copy": "e_transpose",
-    "window": "e_window",
-    "gather": "e_gather",
-    "scatter": "e_scatter",
-    "sort": "e_sort",
-    "scan": "e_scan",
-}
-"""Constant that says which share of the memory bandwidth a kind of fusion reaches."""
+UNITS = ("cuda", "shared", "tf32", "half")
+"""What multiplies: CUDA cores (``shared``: those before compute capability 7.0, with which integer
+arithmetic takes turns), or tensor cores in TF32 or in 16 bits and below."""
+FIRST_WITH_INTEGER_UNITS = 7.0
+"""NVIDIA's Volta white paper, "Independent integer and floating-point datapaths"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,7 +92,7 @@ def targets(cards: Sequence[tuple[Gpu, bool]], sustained: Mapping[str, float]) -
             [
                 [
                     TENSOR_FLOPS_PER_CLOCK
-                    if name == "cuda"
+                    if name in ("cuda", "shared")
                     else peak / (gpu.sm_count * gpu.tensor_clock_hz)
                     for name, peak in row
                 ]
@@ -111,77 +109,65 @@ def unit_of(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> tuple[str, float]:
     A 16-bit type without tensor cores is computed in float32 on CUDA cores, as cuDNN and cuBLAS do
     on cards before 7.0: half is then only a storage format.
     """
+    unit = peak_unit(gpu, dtype, tf32_allowed=tf32_allowed)
+    name = {"fp32": "cuda", "fp64": "cuda", "tf32_tensor": "tf32"}.get(unit, "half")
+    if name == "cuda" and float(gpu.compute_capability) < FIRST_WITH_INTEGER_UNITS:
+        name = "shared"
+    return name, peak_flops_per_s(gpu, unit)
+
+
+def peak_unit(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> Unit:
+    """The unit of ``unit_of`` as the data sheet names it."""
     unit = unit_for(gpu, dtype, tf32_allowed=tf32_allowed)
-    peak = peak_flops_per_s(gpu, unit)
-    if unit in ("fp16_tensor", "bf16_tensor", "fp8_tensor", "int8_tensor") and peak:
-        return "half", peak
-    if unit == "tf32_tensor":
-        return "tf32", peak
-    if unit == "fp64" and peak:
-        return "cuda", peak
-    return "cuda", peak_flops_per_s(gpu, "fp32")
+    if unit == "tf32_tensor" or (unit != "fp16_vector" and peak_flops_per_s(gpu, unit)):
+        return unit
+    return "fp32"
 
 
 def rates(classes: Sequence[CostClass], cards: Targets, constants: Constants) -> Rates:
     """Price every class on every card (see the module's first lines)."""
-    library = np.array([c.kind in LIBRARY_KINDS for c in classes])
-    efficiency = np.array([_memory_efficiency(c, constants) for c in classes])
-    s_per_byte = 1.0 / (cards.bandwidth_bytes_per_s[:, None] * efficiency)
-    return Rates(
-        s_per_flop=np.where(library, 1.0 / _flops_per_s(classes, cards, constants), 0.0),
-        s_per_byte=s_per_byte,
-        s_per_extra_byte=np.where(library, 0.0, s_per_byte * constants["window_overlap"]),
-    )
+    attained = np.array([product(memory_parts(c, constants)) for c in classes])
+    again = np.array([product(overlap_parts(c, constants)) for c in classes])
+    s_per_byte = 1.0 / (cards.bandwidth_bytes_per_s[:, None] * attained)
+    s_per_flop = np.zeros((len(cards), len(classes)))
+    for index, cost_class in enumerate(classes):
+        if cost_class.kind in LIBRARY_KINDS:
+            s_per_flop[:, index] = 1.0 / _flops_per_s(cost_class, cards, constants)
+    return Rates(s_per_flop=s_per_flop, s_per_byte=s_per_byte, s_per_extra_byte=s_per_byte * again)
 
 
-def _memory_efficiency(cost_class: CostClass, constants: Constants) -> float:
-    if cost_class.shape == "depthwise":
-        return constants["e_depthwise"]
-    if cost_class.kind in LIBRARY_KINDS:
-        return constants["e_library"]
-    return constants[EFFICIENCY.get(cost_class.kind, "e_loop")]
+def route_of(
+    cost_class: CostClass, cards: Targets, constants: Constants
+) -> tuple[Route, float] | None:
+    """How the first target does the arithmetic of a class, and the peak that the route starts from.
+
+    None where the kernel is priced by its bytes alone.
+    """
+    column = _column(cost_class)
+    unit = UNITS[int(cards.unit[0, column])]
+    routes = compute_routes(cost_class, unit, float(cards.tensor_per_clock[0, column]), constants)
+    peaks = {
+        "unit": float(cards.peak_flops_per_s[0, column]),
+        "cuda": float(cards.cuda_flops_per_s[0]),
+    }
+    found = [(route, peaks[route.peak]) for route in routes]
+    return max(found, key=lambda one: one[1] * float(product(one[0].parts)), default=None)
 
 
-def _flops_per_s(classes: Sequence[CostClass], cards: Targets, constants: Constants) -> Floats:
-    """Attained FLOP/s, shape (targets, classes)."""
-    column = [DTYPES.index(c.dtype) if c.dtype in DTYPES else 0 for c in classes]
-    unit = cards.unit[:, column]
-    factor = np.array([[_unit_factor(name, c, constants) for c in classes] for name in UNITS])
-    feed = (cards.tensor_per_clock / TENSOR_FLOPS_PER_CLOCK) ** -constants["tensor_feed"]
-    peak = (cards.peak_flops_per_s * feed)[:, column]
-    attained = peak * factor[unit, np.arange(len(classes))]
-    cuda = cards.cuda_flops_per_s[:, None]
-    winograd = np.array([_winograd_factor(c, constants) for c in classes])
-    attained = np.where(
-        unit <= UNITS.index("tf32"), np.maximum(attained, cuda * winograd), attained
-    )
-    depthwise = np.array([c.shape == "depthwise" for c in classes])
-    return np.where(depthwise, cuda * constants["u_depthwise"], attained)
+def _flops_per_s(cost_class: CostClass, cards: Targets, constants: Constants) -> Floats:
+    """FLOP/s that a class attains on every target by its fastest route."""
+    column = _column(cost_class)
+    peaks = {"unit": cards.peak_flops_per_s[:, column], "cuda": cards.cuda_flops_per_s}
+    found = np.zeros(len(cards))
+    for number, unit in enumerate(UNITS):
+        here = cards.unit[:, column] == number
+        if not here.any():
+            continue
+        routes = compute_routes(cost_class, unit, cards.tensor_per_clock[:, column], constants)
+        attained = [peaks[route.peak] * product(route.parts) for route in routes]
+        found = np.where(here, np.maximum.reduce(attained), found)
+    return found
 
 
-def _unit_factor(unit: str, cost_class: CostClass, constants: Constants) -> float:
-    """Share of a unit's peak that a class of library kernel attains."""
-    factor = constants[f"u_{unit}"]
-    if cost_class.kind == "gemm":
-        return factor * constants["d_gemm_cuda" if unit == "cuda" else "d_gemm_tensor"]
-    factor *= _direction_factor(cost_class, constants)
-    if cost_class.shape == "grouped":
-        factor *= constants["u_grouped"]
-    if cost_class.shape == "volume":
-        factor *= constants["u_volume"]
-    if cost_class.shape == "narrow" and unit != "cuda":
-        factor *= constants["u_narrow"]
-    return factor
-
-
-def _winograd_factor(cost_class: CostClass, constants: Constants) -> float:
-    """Effective share of the CUDA cores' peak where cuDNN can save multiplications; else 0."""
-    if not cost_class.shape.startswith("winograd"):
-        return 0.0
-    gain = constants[cost_class.shape]
-    return constants["u_cuda"] * gain * _direction_factor(cost_class, constants)
-
-
-def _direction_factor(cost_class: CostClass, constants: Constants) -> float:
-    name = {"input_gradient": "d_input_gradient", "weight_gradient": "d_weight_gradient"}
-    return constants[name[cost_class.direction]] if cost_class.direction in name else 1.0
+def _column(cost_class: CostClass) -> int:
+    return DTYPES.index(cost_class.dtype) if cost_class.dtype in DTYPES else 0

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tfdyno.core.time_model import MemoryModel
 
 Verdict = Literal["yes", "no", "unverified", "may not"]
-EXECUTION_FACTOR = {"graph": "peak_graph", "eager-torch": "peak_torch"}
+UNFUSED = {"eager-torch": "peak_torch"}
+"""Executions whose memory is that of the XLA program times a constant."""
 NOTHING = Interval(low=0.0, best=0.0, high=0.0)
 
 
@@ -40,13 +41,14 @@ def predict_memory(
         peak   = plan(batch) * route * execution + workspaces
         device = peak + peak * slack + context
 
-    Bytes throughout. The ends of the range add the constants' uncertainties as independent ones,
+    ``graph`` is a route of its own: its program carries the plan of TensorFlow's executor. Bytes
+    throughout. The ends of the range add the constants' uncertainties as independent ones,
     by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
     No step needs less than the low end of its plan, however uncertain the workspaces are.
     """
     plan = program.buffers.peak_at(batch_size)
-    route = _range(model, f"peak_{program.route}")
-    name = EXECUTION_FACTOR.get(execution)
+    route = _range(model, f"peak_{'graph' if execution == 'graph' else program.route}")
+    name = UNFUSED.get(execution)
     unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
     cublas, cudnn = workspaces(program, model)
     peak = _sum(

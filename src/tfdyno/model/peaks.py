@@ -33,6 +33,7 @@ _HALF_RATE_VARIANTS = frozenset({"geforce", "a10g", "l40"})
 _FALLBACK: dict[Unit, Unit] = {
     "tf32_tensor": "fp32",
     "fp16_tensor": "fp16_vector",
+    "fp16_vector": "fp32",
     "bf16_tensor": "fp32",
     "fp8_tensor": "fp16_tensor",
     "int8_tensor": "fp32",
@@ -133,7 +134,9 @@ def _float16_warning(gpu: Gpu) -> str:
     if rates.tensor_cores:
         return f"{gpu.name}: the rate of its float16 tensor cores is unknown, vector rate assumed"
     slow = ""
-    if rates.fp16_vector_per_clock < rates.fp32_per_clock:
+    if not rates.fp16_vector_per_clock:
+        slow = " (it has no float16 arithmetic of its own)"
+    elif rates.fp16_vector_per_clock < rates.fp32_per_clock:
         share = round(rates.fp32_per_clock / rates.fp16_vector_per_clock)
         slow = f" (its own float16 arithmetic runs at 1/{share} of that)"
     return (

@@ -24,6 +24,11 @@ WEIGHT_BYTES = {"float16": 2.0, "bfloat16": 2.0, "float64": 8.0}
 """Bytes per weight of the policies that do not keep weights in float32."""
 
 
+def is_single(precision: str) -> bool:
+    """Whether weights and activations are float32 alike; an empty name is float32's."""
+    return precision in ("", "float32", "tf32")
+
+
 def tf32_allowed(precision: str) -> bool:
     """Whether float32 products may use TF32: unless strict float32 was asked for by name."""
     return precision != "float32"

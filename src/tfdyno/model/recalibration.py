@@ -77,6 +77,9 @@ def recalibrated(estimate: Estimate, found: Recalibration) -> Estimate:
                     rate_flops_per_s=point.rate_flops_per_s / factor)
             for point in estimate.roofline
         ),
+        explanation=(
+            replace(estimate.explanation, measured_ratio=factor) if estimate.explanation else None
+        ),
         sources=(*estimate.sources, *(_source(anchor) for anchor in found.anchors)),
     )  # fmt: skip
 

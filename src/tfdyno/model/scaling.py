@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.explanation import Exchange, Factor
+from tfdyno.model.parts import Part, product
+
 if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu, Link
     from tfdyno.core.time_model import Constants
@@ -40,6 +43,19 @@ def has_peer_copies(gpu: Gpu, link: Link) -> bool:
     return (int(major), int(minor or 0)) < PEERLESS_FROM_CAPABILITY
 
 
+def link_shares(*, replicas: int, gpu: Gpu, link: Link, constants: Constants) -> tuple[Part, ...]:
+    """What gradients attain of a link's bus bandwidth, factor by factor."""
+    parts = []
+    if link.kind == "PCIe":
+        parts.append(Part("bandwidth share, PCIe", constants["allreduce_pcie"], "allreduce_pcie"))
+    if not has_peer_copies(gpu, link):
+        slower, crowding = constants["allreduce_no_peer"], constants["allreduce_crowding"]
+        parts.append(Part("bandwidth share, by the host", slower, "allreduce_no_peer"))
+        crowd = (2.0 / replicas) ** crowding
+        parts.append(Part("(2 / cards)^value, one host", crowd, "allreduce_crowding"))
+    return tuple(parts)
+
+
 def communication_s(
     *,
     gradient_bytes: float,
@@ -50,10 +66,37 @@ def communication_s(
     execution: str,
     constants: Constants,
 ) -> tuple[float, float]:
+    """Seconds of the whole exchange, and of the part that delays the step; see ``exchange``."""
+    found = exchange(
+        gradient_bytes=gradient_bytes,
+        replicas=replicas,
+        gpu=gpu,
+        link=link,
+        device_s=device_s,
+        execution=execution,
+        constants=constants,
+    )
+    return found.whole_s, found.exposed_s
+
+
+def exchange(
+    *,
+    gradient_bytes: float,
+    replicas: int,
+    gpu: Gpu,
+    link: Link,
+    device_s: float,
+    execution: str,
+    constants: Constants,
+) -> Exchange:
     """Predict the gradient exchange of one step.
 
     Buckets are sent while the backward pass still runs, so only what exceeds the hidden part, and
-    at least the last bucket, delays the step; so does waiting for the slowest replica.
+    at least the last bucket, delays the step; so does waiting for the slowest replica. ::
+
+        sent    = 2 (n - 1) / n * gradients / (bus bandwidth * shares)
+        hops    = 2 (n - 1) * latency * gradients / bucket
+        exposed = max(last bucket, sent + hops - hidden) + waiting
 
     Args:
         gradient_bytes: Gradients of one replica.
@@ -63,21 +106,37 @@ def communication_s(
         device_s: Device time of the step on one card.
         execution: How the step runs: PyTorch overlaps better than TensorFlow.
         constants: Global constants of the time model.
-
-    Returns:
-        Seconds of the whole exchange, and of the part that delays the step.
     """
-    if replicas == 1 or gradient_bytes == 0:
-        return 0.0, 0.0
-    share = constants["allreduce_pcie"] if link.kind == "PCIe" else 1.0
-    if not has_peer_copies(gpu, link):
-        crowd = (2.0 / replicas) ** constants["allreduce_crowding"]
-        share *= constants["allreduce_no_peer"] * crowd
-    rate = link.bus_bytes_per_s * share
-    bucket = min(gradient_bytes, constants["allreduce_bucket_bytes"])
-    last = ring_all_reduce_s(bucket, replicas, bus_bytes_per_s=rate, latency_s=link.latency_s)
-    total = last * gradient_bytes / bucket
+    shares = link_shares(replicas=replicas, gpu=gpu, link=link, constants=constants)
+    rate = link.bus_bytes_per_s * float(product(shares))
     overlap = "allreduce_overlap" + ("_torch" if execution == "eager-torch" else "")
-    hidden = constants[overlap] * BACKWARD_SHARE * device_s
-    waiting = constants["allreduce_fixed"] * device_s
-    return total + waiting, max(last, total - hidden) + waiting
+    bucket = min(gradient_bytes, constants["allreduce_bucket_bytes"])
+    buckets = gradient_bytes / bucket if bucket else 0.0
+    sent_s = ring_all_reduce_s(gradient_bytes, replicas, bus_bytes_per_s=rate, latency_s=0.0)
+    hops_s = buckets * ring_all_reduce_s(
+        0.0, replicas, bus_bytes_per_s=rate, latency_s=link.latency_s
+    )
+    alone = replicas == 1 or not gradient_bytes
+    hidden_s = 0.0 if alone else constants[overlap] * BACKWARD_SHARE * device_s
+    waiting_s = 0.0 if alone else constants["allreduce_fixed"] * device_s
+    last_s = (sent_s + hops_s) / buckets if buckets else 0.0
+    return Exchange(
+        link=link.slug,
+        replicas=replicas,
+        payload_bytes=gradient_bytes,
+        bus_bytes_per_s=link.bus_bytes_per_s,
+        shares=tuple(
+            Factor(name=part.name, constant=part.constant, factor_ratio=float(part.factor))
+            for part in shares
+        ),
+        sent_s=sent_s,
+        bucket_bytes=bucket,
+        latency_s=link.latency_s,
+        hops_s=hops_s,
+        hidden_s=hidden_s,
+        waiting_s=waiting_s,
+        whole_s=sent_s + hops_s + waiting_s,
+        exposed_s=max(last_s, sent_s + hops_s - hidden_s) + waiting_s,
+        constants=(overlap, "allreduce_bucket_bytes", "allreduce_fixed"),
+        source=link.source,
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.kernel_time import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.time_model import Constants
     from tfdyno.model.kernel_table import ClassWork, CostClass
-    from tfdyno.model.kernel_time import Rates
 
     Floats = NDArray[np.float64]
     Number = float | Floats
@@ -30,27 +30,45 @@ class Setting:
     """How the step is executed: decides fusion, library algorithms and cost per launch."""
 
     execution: str
-    """xla, graph, or eager-torch (for scoring only)."""
+    """xla, graph, or for scoring only eager-torch and compiled-torch (``torch.compile``)."""
     mode: str
     transformer: bool = False
-    """Whether matrix products outweigh convolutions (eager PyTorch fuses attention then)."""
+    """Whether matrix products outweigh convolutions: eager PyTorch then moves more."""
+    fused_optimizer: bool = True
+    """Whether the optimizer is one kernel: eager PyTorch's is where the precision is mixed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
-    """What an execution does to the kernels of the XLA program; 1.0 for training under XLA.
+    """What an execution does to the kernels of its program; 1.0 for training under XLA.
 
     A field may be an array with one value per target.
     """
 
     fusion: Number
-    """Traffic of fusions: what is not fused is read and written again."""
+    """Traffic of what no library computes."""
     library: Number
     """Rate of library kernels (layout, autotuning)."""
     launches: Number
-    """Launches for each of the XLA program."""
+    """Launches for each of the program."""
     host_s: Number
-    """Host time per kernel of the XLA program."""
+    """Host time per kernel of the program."""
+    layout: Number
+    """Traffic of 16-bit convolutions: tensor cores want the dimensions in another order."""
+    overlap: Number
+    """Bytes that overlapping windows read again."""
+    depthwise: Number
+    """Traffic and arithmetic of depthwise convolutions: cuDNN's kernels are not the fastest."""
+    update: Number
+    """Traffic of the optimizer, which eager frameworks run operation by operation."""
+
+
+class Causes(NamedTuple):
+    """Seconds on the device by cause."""
+
+    compute_s: Floats
+    memory_s: Floats
+    launch_s: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,34 +78,91 @@ class StepTime:
     compute_s: Floats
     memory_s: Floats
     launch_s: Floats
+    """With the wait for the host and the fixed time of a step."""
     step_s: Floats
+    device_s: Floats
+    """The kernels alone."""
+    host_s: Floats
+    """What the host needs for their launches, beside the device."""
 
 
 def factors(setting: Setting, constants: Constants) -> Factors:
     """Look up the framework factors of a setting."""
+    names = factor_names(setting)
+    return Factors(
+        **{field: constants[names[field]] if field in names else 1.0 for field in Factors.__slots__}
+    )
+
+
+def factor_names(setting: Setting) -> dict[str, str]:
+    """Constant behind each field of ``Factors``; a field without one is 1.0."""
     mode = setting.mode
     if setting.execution == "xla":
+        found = {"depthwise": "xla_depthwise", "overlap": "xla_overlap", "host_s": "host_xla"}
         if mode == "train":
-            return Factors(fusion=1.0, library=1.0, launches=1.0, host_s=constants["host_xla"])
-        return Factors(
-            fusion=constants["xla_fusion_infer"],
-            library=constants["xla_library_infer"],
-            launches=1.0,
-            host_s=constants["host_xla"],
-        )
+            return found
+        return {"fusion": "xla_fusion_infer", "library": "xla_library_infer", **found}
     if setting.execution == "graph":
-        return Factors(
-            fusion=constants[f"graph_fusion_{mode}"],
-            library=constants[f"graph_library_{mode}"],
-            launches=constants["graph_launches"],
-            host_s=constants["host_graph"],
-        )
+        return {
+            "fusion": f"graph_fusion_{mode}",
+            "library": f"graph_library_{mode}",
+            "launches": "graph_launches",
+            "host_s": "host_graph",
+        }
+    if setting.execution == "compiled-torch":
+        return {"fusion": "compiled_fusion", "library": "compiled_library", "host_s": "host_xla"}
     model = "transformer" if setting.transformer else "cnn"
-    return Factors(
-        fusion=constants[f"torch_fusion_{model}_{mode}"],
-        library=constants[f"torch_library_{mode}"],
-        launches=constants["torch_launches"],
-        host_s=constants["host_torch"],
+    return {
+        "fusion": f"torch_fusion_{model}_{mode}",
+        "library": f"torch_library_{mode}",
+        "launches": "torch_launches",
+        "host_s": "host_torch",
+        "layout": "torch_layout",
+        **({} if setting.fused_optimizer else {"update": "torch_update"}),
+    }
+
+
+def traffic_field(cost_class: CostClass) -> str:
+    """The field of ``Factors`` that multiplies the bytes of a class; empty where none does."""
+    if cost_class.shape == "update":
+        return "update"
+    if cost_class.kind not in LIBRARY_KINDS:
+        return "fusion"
+    if cost_class.shape == "depthwise":
+        return "depthwise"
+    ordered = cost_class.kind == "gemm" or cost_class.shape == "pointwise"
+    half = cost_class.dtype in ("f16", "bf16") and not ordered
+    return "layout" if half else ""
+
+
+def executed(rates: Rates, classes: Sequence[CostClass], how: Factors) -> Rates:
+    """Rates in an execution: its operations move more, its libraries keep another rate."""
+    library = np.array([c.kind in LIBRARY_KINDS for c in classes])
+    fields = np.array([traffic_field(c) for c in classes])
+    rate = np.asarray(how.library)[..., None]
+    traffic = np.where(library, 1.0 / rate, 1.0)
+    for field in ("fusion", "layout", "depthwise", "update"):
+        factor = np.asarray(getattr(how, field))[..., None]
+        traffic = traffic * np.where(fields == field, factor, 1.0)
+    slower = np.where(fields == "depthwise", np.asarray(how.depthwise)[..., None], 1.0)
+    return Rates(
+        s_per_flop=rates.s_per_flop / rate * slower,
+        s_per_byte=rates.s_per_byte * traffic,
+        s_per_extra_byte=rates.s_per_extra_byte * traffic * np.asarray(how.overlap)[..., None],
+    )
+
+
+def device_seconds(work: ClassWork, paid: Rates, how: Factors, constants: Constants) -> Causes:
+    """Seconds on the device by cause for every entry of the last axis: a class, or one kernel.
+
+    compute = FLOPs * s_per_flop
+    memory  = bytes * s_per_byte + bytes read again * s_per_extra_byte
+    launch  = launches * factor * t_launch
+    """
+    return Causes(
+        work.executed_flops * paid.s_per_flop,
+        work.traffic_bytes * paid.s_per_byte + work.extra_bytes * paid.s_per_extra_byte,
+        work.launches * np.asarray(how.launches)[..., None] * constants["t_launch"],
     )
 
 
@@ -96,7 +171,7 @@ def step_time(
 ) -> StepTime:
     """Sum the kernels of a step.
 
-        device = sum(launches * factor * t_launch + FLOPs * s_per_flop + bytes * s_per_byte)
+        device = sum over classes of compute + memory + launch (see ``device_seconds``)
         step   = (device^4 + (launches * host)^4)^(1/4) + t_step
 
     Args:
@@ -109,18 +184,18 @@ def step_time(
     Returns:
         Seconds; the three causes add up to ``step_s``.
     """
-    library = np.array([c.kind in LIBRARY_KINDS for c in classes])
-    rate, fusion = np.asarray(how.library)[..., None], np.asarray(how.fusion)[..., None]
-    traffic = np.where(library, 1.0 / rate, fusion)
-    compute = 1.0 / how.library * np.sum(work.executed_flops * rates.s_per_flop, axis=-1)
-    memory_by_class = work.traffic_bytes * rates.s_per_byte
-    memory_by_class = memory_by_class + work.extra_bytes * rates.s_per_extra_byte
-    memory = np.sum(memory_by_class * traffic, axis=-1)
-    launches = np.sum(work.launches, axis=-1)
-    device = compute + memory + launches * how.launches * constants["t_launch"]
-    host = launches * how.host_s
+    paid = executed(rates, classes, how)
+    causes = device_seconds(work, paid, how, constants)
+    compute, memory, launch = (np.sum(seconds, axis=-1) for seconds in causes)
+    device = compute + memory + launch
+    host = np.sum(work.launches, axis=-1) * how.host_s
     both = (device**HOST_FLOOR_POWER + host**HOST_FLOOR_POWER) ** (1.0 / HOST_FLOOR_POWER)
     step = both + constants["t_step"]
     return StepTime(
-        compute_s=compute, memory_s=memory, launch_s=step - compute - memory, step_s=step
+        compute_s=compute,
+        memory_s=memory,
+        launch_s=step - compute - memory,
+        step_s=step,
+        device_s=device,
+        host_s=np.broadcast_to(host, np.shape(step)),
     )

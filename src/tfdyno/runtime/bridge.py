@@ -1,7 +1,7 @@
 """Child process: HLO that TensorFlow wrote -> StableHLO and its quick programs.
 
 Request: ``hlo`` and ``stablehlo`` (paths) and ``trace`` (the fields of ``Trace`` but for the
-digest). Result: ``trace``, ``program`` and ``widened`` as the trace child returns them.
+digest). Result: ``trace`` and the programs as the trace child returns them.
 """
 
 from __future__ import annotations

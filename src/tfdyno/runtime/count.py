@@ -1,7 +1,7 @@
 """Child process: the quick programs of a step that another interpreter traced.
 
-Request: ``trace`` (fields of ``Trace``) and ``stablehlo`` (its file). Result: ``program`` and
-``widened``.
+Request: ``trace`` (fields of ``Trace``) and ``stablehlo`` (its file). Result: the programs of
+``quick.programs_of``.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from tfdyno.runtime.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.runtime.launch import (
     CHEAP,
     KERNEL_VIEWS,
+    LAZY,
     LONG,
     LONG_CHAIN,
     MANY_READS,
@@ -146,7 +147,7 @@ class _Rule:
             elif node.op == "loop_state":
                 values += [node.operands[0], node.attributes["feedback"]]
             values += [
-                graph.strip(value, VIEWS)
+                graph.strip(value, LAZY)
                 for value in node.operands
                 if graph.producer(value).scope != node.scope
             ]

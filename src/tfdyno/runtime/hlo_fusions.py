@@ -112,6 +112,20 @@ def windows(fused: Computation) -> dict[str, tuple[int, ...]]:
     return max(found, key=lambda pair: pair[0])[1] if found else {}
 
 
+def inner_elements(fused: Computation) -> int:
+    """Elements between two that a fusion's reductions add: 1 along rows, channels over a batch.
+
+    XLA's GPU compiler has made the logical order of dimensions the one in memory by then.
+    """
+    found = [1]
+    for each in fused.instructions.values():
+        if each.opcode == "reduce":
+            axes = [int(axis) for axis in each.group("dimensions").split(",") if axis]
+            shape = leaves(fused.instructions[each.operands[0]].type)[0].dims
+            found.append(prod(shape[max(axes) + 1 :]) if axes else 1)
+    return max(found)
+
+
 def _is_scan(fused: Computation) -> bool:
     """Whether a window reaches from each element to the start of its row: a cumulative sum."""
     for each in fused.instructions.values():

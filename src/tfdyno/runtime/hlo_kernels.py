@@ -16,6 +16,7 @@ from tfdyno.core.program import Kernel, KernelKind, Phase
 from tfdyno.runtime.hlo_fusions import (
     UPDATES,
     fusion_kind,
+    inner_elements,
     shapes_computed,
     shapes_read,
     shapes_written,
@@ -108,8 +109,7 @@ class KernelReader:
         )
         if work:
             return self._with_work(base, work)
-        window = windows(fused) if fused and kind in ("window", "scan") else {}
-        return replace(base, dims=window, flops=self._computed(fused))
+        return replace(base, dims=_dims(kind, fused), flops=self._computed(fused))
 
     def _with_work(self, kernel: Kernel, work: LibraryCall) -> Kernel:
         grow = ("m", "n", "k", "batch") if work.kind == "gemm" else ("n",)
@@ -145,6 +145,12 @@ class KernelReader:
     def _total(self, shapes: list[Shape]) -> Scaled:
         amounts = (self.sizes.scaled(shape.bytes, shape.elements) for shape in shapes)
         return sum(amounts, start=Scaled())
+
+
+def _dims(kind: KernelKind, fused: Computation | None) -> dict[str, tuple[int, ...]]:
+    if fused and kind in ("window", "scan"):
+        return windows(fused)
+    return {"inner": (inner_elements(fused),)} if fused and kind == "reduce" else {}
 
 
 def branch_names(instruction: Instruction) -> list[str]:

@@ -168,7 +168,19 @@ class KernelMaker:
         dims = {}
         if kind == "window":
             dims = {name: node.attributes[name] for name in ("window", "stride")}
+        if kind == "reduce":
+            dims = {"inner": (self.inner(launch),)}
         return self.elementwise_flops(launch), "", dims, ()
+
+    def inner(self, launch: Launch) -> int:
+        """Elements between two that a reduction adds: 1 along rows, channels over a batch."""
+        nodes = [self.graph.nodes[index] for index in launch.roots]
+        shapes = (
+            self.graph.values[node.operands[0]].type.shape[max(node.attributes["dimensions"]) + 1 :]
+            for node in nodes
+            if node.op == "reduce" and node.attributes["dimensions"]
+        )
+        return max(map(prod, shapes), default=1)
 
     def elementwise_flops(self, launch: Launch) -> Scaled:
         """One FLOP per element of every fused operation that computes."""

@@ -24,6 +24,8 @@ VIEWS = frozenset({"reshape", "transpose"})
 KERNEL_VIEWS = VIEWS | {"reverse"}
 NEVER = frozenset({"convert", "broadcast_in_dim", "broadcast", "constant", "iota", "loop_result"})
 CHEAP = NEVER | VIEWS
+LAZY = VIEWS | {"broadcast_in_dim", "broadcast"}
+"""What a reader in another region looks through: only what is behind it must be in memory."""
 LIBRARY = frozenset({"convolution", "dot_general"})
 COLLECTIVES = frozenset(
     {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"}

@@ -18,6 +18,7 @@ _PLUMBING = re.compile(
     r"|branch_\d+_fun|core_call|pjit|jit|StatefulPartitionedCall(_\d+)?|gradient_tape|"
     r"cluster_\w+|PartitionedCall(_\d+)?|XlaModule|main)$|->|,|:$"
 )
+_FUNCTION = re.compile(r"jit\((\w+)\)")
 _BACKWARD = ("transpose(", "gradient_tape", "gradients/")
 
 
@@ -48,3 +49,18 @@ def _unwrapped(part: str) -> str:
         part = "" if match[1] in {"jit", "pjit"} else match[2]
         match = _WRAPPER.match(part)
     return part
+
+
+ACTIVATIONS = frozenset({
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_swish", "leaky_relu", "log_sigmoid",
+    "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus",
+    "softsign", "swish", "tanh",
+})  # fmt: skip
+"""Functions that a framework runs as an operation of their own wherever they are called."""
+
+
+@lru_cache(maxsize=65536)
+def operation_of(location: str) -> str:
+    """The operation of the framework that a location belongs to: layer path and activation."""
+    inner = [part for part in _FUNCTION.findall(location) if part in ACTIVATIONS]
+    return "/".join([layer_of(location), *inner[-1:]])

@@ -7,11 +7,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins
+from tfdyno.core.errors import ToolError
 from tfdyno.core.program import Program
 from tfdyno.runtime.fusion import fuse
 from tfdyno.runtime.graph import Graph
+from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import KernelMaker, Sizes
 from tfdyno.runtime.liveness import buffer_plan
+from tfdyno.runtime.per_op import per_op
 from tfdyno.runtime.stablehlo import read_graph
 from tfdyno.runtime.widening import has_bfloat16, widened
 
@@ -24,18 +27,20 @@ if TYPE_CHECKING:
 def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
     """The quick programs of a traced step as a child hands them over.
 
-    ``program`` serves every card but those without bfloat16: where the step has any, they get
-    ``widened``, the same step in float32; else that is None.
+    ``program`` is the step as XLA runs it, ``per_op`` as a framework does that runs one operation
+    after another. They serve every card but those without bfloat16: where the step has any, these
+    get ``widened`` and ``per_op_widened``, the same step in float32; else those are None.
 
     Raises:
         ToolError: As ``program_of``.
     """
     graph = read_graph(module)
-    graphs = {"program": graph, "widened": widened(graph) if has_bfloat16(graph) else None}
+    wide = widened(graph) if has_bfloat16(graph) else None
     return {
         name: to_builtins(
             program_of(
                 one,
+                by_operation=by_operation,
                 batch_size=trace.batch_size,
                 marker=trace.marker,
                 trace_sha256=trace.stablehlo_sha256,
@@ -45,7 +50,12 @@ def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
         )
         if one
         else None
-        for name, one in graphs.items()
+        for name, one, by_operation in (
+            ("program", graph, False),
+            ("widened", wide, False),
+            ("per_op", graph, True),
+            ("per_op_widened", wide, True),
+        )
     }
 
 
@@ -57,8 +67,11 @@ def program_of(
     trace_sha256: str,
     tensors: tuple[TensorSpec, ...],
     mode: str,
+    by_operation: bool = False,
 ) -> Program:
     """Price a step, as StableHLO or read already, whose ``main`` takes ``tensors`` in order.
+
+    ``by_operation``: as a framework without a compiler runs it, with TensorFlow's memory.
 
     ``marker`` is the prime that divides the batch and no other dimension, or 0: then all numbers
     hold at ``batch_size`` only. ``mode`` is ``train`` or ``infer``.
@@ -68,10 +81,17 @@ def program_of(
     """
     start = time.perf_counter()
     graph = step if isinstance(step, Graph) else read_graph(step)
-    fusion = fuse(graph)
+    regions = per_op(graph) if by_operation else graph
+    fusion = fuse(regions)
     sizes = Sizes(batch_size, marker)
-    maker = KernelMaker(graph, fusion, sizes, tensors, mode)
+    maker = KernelMaker(regions, fusion, sizes, tensors, mode)
     kernels = tuple(maker.kernel(launch) for launch in fusion.launches)
+    buffers, notes = None, graph.notes
+    if by_operation:
+        try:
+            buffers = GraphMemory(graph, sizes, tensors, mode).plan()
+        except ToolError as error:
+            notes = [*notes, f"Memory is that of XLA's order: {error}"]
     return Program(
         trace_sha256=trace_sha256,
         route="quick",
@@ -79,8 +99,8 @@ def program_of(
         batch_size=batch_size,
         marker=marker,
         kernels=kernels,
-        buffers=buffer_plan(graph, fusion, sizes, tensors, mode),
+        buffers=buffers or buffer_plan(regions, fusion, sizes, tensors, mode),
         seconds_s=time.perf_counter() - start,
         versions={"jaxlib": version("jaxlib")},
-        notes=tuple(dict.fromkeys(graph.notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )

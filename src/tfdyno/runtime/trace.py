@@ -2,9 +2,9 @@
 
 Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
 ``path_reason``, ``stablehlo`` or ``hlo`` (the file to write) and ``count`` (whether to make the
-programs here, which the user's own interpreter need not be able to). Result: ``trace``, ``program``
-and ``widened`` (nouns; see ``quick``), ``files`` (what the result depends on); or ``declined`` with
-the reason why this path cannot trace the workload.
+programs here, which the user's own interpreter need not be able to). Result: ``trace`` and the
+programs of ``quick.programs_of``, ``files`` (what the result depends on); or ``declined`` with the
+reason why this path cannot trace the workload.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.core.interval import Interval
     from tfdyno.core.workload import Trace
 
-_ESTIMATE_LEFT_OUT = ("layers", "roofline", "largest_buffers", "live_curve_bytes")
+_ESTIMATE_LEFT_OUT = ("layers", "roofline", "largest_buffers", "live_curve_bytes", "explanation")
 
 
 def estimate_document(

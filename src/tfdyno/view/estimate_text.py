@@ -35,7 +35,12 @@ CAUSES = {
     "input": "waiting for input",
 }
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace", "context")
-_EXECUTIONS = {"xla": "XLA", "graph": "graph without XLA", "eager-torch": "eager PyTorch"}
+_EXECUTIONS = {
+    "xla": "XLA",
+    "graph": "graph without XLA",
+    "eager-torch": "eager PyTorch",
+    "compiled-torch": "compiled PyTorch",
+}
 _MOST_NAMED = 3
 """More cards than this are counted instead of named."""
 _MOST_WARNINGS = 6
@@ -143,7 +148,8 @@ def _made(estimates: Sequence[Estimate]) -> str:
     if compiled == len(estimates):
         return "compiled"
     some = f"compiled for {compiled} of {len(estimates)} rows" if compiled else "not compiled"
-    return f"{some}, --route exact does"
+    could = sum(1 for one in estimates if one.execution == "xla")  # no other step is compiled
+    return f"{some}, --route exact does" if compiled < could else some
 
 
 def _cards(one: Estimate, names: Mapping[str, str]) -> str:

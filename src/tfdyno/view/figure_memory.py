@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from tfdyno.core.settings import BY_OPERATION
 from tfdyno.core.units import format_bytes
 from tfdyno.view import amounts
 from tfdyno.view.bars import texts
@@ -42,9 +43,14 @@ def live_figure(estimate: Estimate) -> Figure | None:
             rows=tuple(_row(one, peak_bytes) for one in estimate.largest_buffers),
             text_columns=frozenset((0, 1)),
         ),
-        caption="Tensors alive over the step, as "
-        f"{'XLA plans' if estimate.execution == 'xla' else 'XLA would plan'} them",
+        caption=f"Tensors alive over the step, as {_planner(estimate.execution)} them",
     )
+
+
+def _planner(execution: str) -> str:
+    if execution in BY_OPERATION:
+        return "TensorFlow’s executor holds"
+    return "XLA plans" if execution == "xla" else "XLA would plan"
 
 
 def peak_of(estimate: Estimate) -> tuple[float, float]:

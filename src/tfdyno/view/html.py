@@ -108,7 +108,8 @@ def _json(advice: Advice) -> str:
     """The whole answer as JSON that is safe inside ``<script>``.
 
     An estimate that serves many offers stands once in ``estimates``, and candidates name it by
-    its place there; layers and roofline are kept for the picks. Floats have six digits.
+    its place there; layers and roofline are kept for the picks. Floats have six digits. The
+    explanations stand on the page as tables; ``estimate --explain --json`` has their numbers.
     """
     best = cards.recommended(advice)
     detailed = [pick.candidate for pick in advice.picks] + ([best] if best else [])
@@ -118,6 +119,7 @@ def _json(advice: Advice) -> str:
 
     def place(candidate: Candidate) -> dict[str, Any]:
         raw: dict[str, Any] = to_builtins(candidate)
+        raw["estimate"].pop("explanation")
         if (candidate.gpu, candidate.count) not in picked:
             raw["estimate"] |= {"layers": [], "roofline": []}
         key = to_json(raw["estimate"])

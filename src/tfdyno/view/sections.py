@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.view import cards, figures, sentences
+from tfdyno.view.explanation_table import explanation_table, explanation_title
 from tfdyno.view.figure_cost import cost_figure, frontier
 from tfdyno.view.figure_memory import live_figure
 from tfdyno.view.figure_roofline import roofline_figure
@@ -33,6 +34,8 @@ class Panel:
     """Name of the card that the reader may choose; empty where there is no choice."""
     figures: tuple[Figure, ...] = ()
     table: Table | None = None
+    folded: tuple[str, Table] | None = None
+    """A title, and the table that opens under it."""
     note: str = ""
 
 
@@ -114,11 +117,13 @@ def _roofline(card: Candidate, gpus: Mapping[str, Gpu]) -> Panel:
 
 def _layers(card: Candidate, order: Sequence[str]) -> Panel:
     groups = group_layers(card.estimate.layers, order=order)
+    why = explanation_table(card.estimate)
     return Panel(
         topic=f"Where the time goes, {cards.card_in_words(card)}",
         choice=cards.card_name(card),
         finding=sentences.layers(groups),
         figures=_drawn(figures.layers_figure(groups, card.estimate)),
+        folded=(explanation_title(card.estimate), why) if why else None,
     )
 
 

@@ -1,0 +1,66 @@
+"""Predicts one measured case as the tool would; started by score.py.
+
+    python -m graph_memory.predict MODEL MODE POLICY BATCH
+
+Traces the model on the JAX backend, with no weights, and prints the byte counts as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+ZOO = Path(__file__).parents[2] / "truth" / "own" / "graph_memory_zoo.py"
+
+
+def main(model: str, mode: str, policy: str, batch: str) -> None:
+    """Print what graph mode is predicted to hold."""
+    os.environ.update(ENVIRONMENT)
+    from tfdyno.core.workload import TensorSpec
+    from tfdyno.runtime.graph_memory import GraphMemory
+    from tfdyno.runtime.kernels import Sizes
+    from tfdyno.runtime.stablehlo import read_graph, read_module
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "step.mlir"
+        trace = _trace(model, mode, policy, int(batch), path)
+        graph = read_graph(read_module(path))
+    tensors = tuple(
+        TensorSpec(**{**spec, "shape": tuple(spec["shape"])}) for spec in trace["tensors"]
+    )
+    memory = GraphMemory(graph, Sizes(int(batch), 0), tensors, mode)
+    replayed = memory.allocations(growth=True)
+    print(
+        json.dumps(
+            {
+                "tensor_peak_bytes": memory.plan().peak_at(int(batch)),
+                "in_use_peak_bytes": replayed.in_use_peak_bytes,
+                "footprint_bytes": replayed.footprint_bytes,
+                "one_region_bytes": memory.allocations().footprint_bytes,
+            }
+        )
+    )
+
+
+def _trace(model: str, mode: str, policy: str, batch: int, path: Path) -> dict[str, Any]:
+    from tfdyno.core.workload import Workload
+    from tfdyno.runtime.trace import trace_jax
+
+    workload = Workload(
+        kind="function",
+        reference=f"{ZOO}:{model}",
+        mode="train" if mode == "train" else "infer",
+        precision=policy,
+    )
+    request = {"batch_size": batch, "path_reason": "", "stablehlo": str(path), "count": False}
+    found: dict[str, Any] = trace_jax(workload, request, lambda _: None)["trace"]
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

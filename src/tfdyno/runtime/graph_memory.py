@@ -1,0 +1,151 @@
+"""What a step holds in memory when TensorFlow runs its graph operation by operation.
+
+The kernels are those of ``tensorflow_ops`` and ``tensorflow_rules``, the order and the lives of
+their results those of ``executor``; no number is fitted. ``scripts/graph_memory_truth`` holds it
+against TensorFlow's own allocator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Buffer, BufferPlan
+from tfdyno.model.bfc import Replay, Request, replay
+from tfdyno.runtime.executor import Stay, run
+from tfdyno.runtime.graph import INPUT_ROLES, TensorType, depends_on_roles
+from tfdyno.runtime.layers import layer_of, phase_of
+from tfdyno.runtime.live_bytes import curve, envelope, live_bytes
+from tfdyno.runtime.tensorflow_dilation import rearrange_dilated
+from tfdyno.runtime.tensorflow_ops import operations_of
+from tfdyno.runtime.tensorflow_rules import with_gradients_of_tensorflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tfdyno.core.workload import TensorSpec
+    from tfdyno.runtime.graph import Graph
+    from tfdyno.runtime.kernels import Sizes
+
+LARGEST = 10
+PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
+DONATED = frozenset({"weight", "state", "optimizer"})
+NOTHING = TensorType((0,), "token", 0)
+_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
+
+
+@dataclass(slots=True)
+class _Span:
+    """A stay with its size."""
+
+    start: int
+    end: int
+    size: Scaled
+
+
+class GraphMemory:
+    """The schedule of a step in TensorFlow's graph mode, and what it holds.
+
+    Raises:
+        ToolError: Some operations wait for each other.
+    """
+
+    def __init__(
+        self, graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+    ) -> None:
+        self.graph, self.sizes = graph, sizes
+        self.specs = dict(zip(graph.arguments, tensors, strict=False))
+        self.operations = operations_of(graph)
+        with_gradients_of_tensorflow(self.operations)
+        rearrange_dilated(self.operations)
+        donated = (v for v, spec in self.specs.items() if mode == "train" and spec.role in DONATED)
+        self.schedule, self.stays = run(self.operations, frozenset(donated))
+        self.from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
+        self.from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
+        self.makers = {b: each.node for each in self.operations.items for b in each.writes}
+        self.weights = {spec.shape for spec in tensors if spec.role == "weight"}
+
+    def plan(self) -> BufferPlan:
+        """Arguments, outputs and temporaries of the step, with the peak and what is alive at it.
+
+        New values of variables count as temporaries: they have memory of their own until they
+        replace the old ones.
+        """
+        batch = self.sizes.batch_size
+        spans = [_Span(stay.start, stay.end, self._size(stay.buffer)) for stay in self.stays]
+        live = live_bytes(spans, max(1, len(self.schedule)))
+        at = max(range(len(live)), key=lambda step: live[step].at(batch))
+        argument = _sum(self._size(value) for value in self.graph.arguments)
+        output = _sum(self._size(buffer) for buffer in self.operations.outputs)
+        held = [self._buffer(stay) for stay in self.stays if stay.start <= at <= stay.end]
+        return BufferPlan(
+            argument_bytes=argument,
+            output_bytes=output,
+            aliased_bytes=output,
+            temporary_bytes=live[at] + _times(argument, -1),
+            peak_bytes=live[at],
+            parts_bytes={
+                part: _sum(each.bytes for each in held if each.part == part) for part in PARTS
+            },
+            largest=tuple(sorted(held, key=lambda each: -each.bytes.at(batch))[:LARGEST]),
+            live_curve=curve(live, Scaled(), batch),
+            envelope=tuple(envelope(live)),
+        )
+
+    def allocations(self, *, growth: bool = False) -> Replay:
+        """What TensorFlow's allocator makes of the step at the traced batch (see ``bfc``)."""
+        return replay(self._requests(), growth=growth)
+
+    def _requests(self) -> Iterator[Request]:
+        starts: dict[int, list[int]] = {}
+        ends: dict[int, list[int]] = {}
+        for number, stay in enumerate(self.stays):
+            starts.setdefault(stay.start, []).append(number)
+            ends.setdefault(stay.end, []).append(number)
+        for step in range(max(1, len(self.schedule))):
+            for number in starts.get(step, ()):
+                size = self.operations.bytes(self.stays[number].buffer)
+                yield Request(buffer=number, bytes=size)
+            for number in ends.get(step, ()):
+                yield Request(buffer=number, bytes=None)
+
+    def _size(self, buffer: int) -> Scaled:
+        kind = self.operations.type_of(buffer)
+        return Scaled() if kind is None else self.sizes.scaled(kind.bytes, kind.elements)
+
+    def _buffer(self, stay: Stay) -> Buffer:
+        spec = self.specs.get(stay.buffer)
+        kind = self.operations.type_of(stay.buffer) or NOTHING
+        if spec is not None:
+            name, layer = spec.name, spec.name.rpartition("/")[0]
+            part = _PART_OF_ROLE.get(spec.role, "inputs")
+        else:
+            index = self.makers[stay.buffer]
+            node = self.graph.nodes[index]
+            name, layer, part = node.op, layer_of(node.location), self._part(index, kind)
+        return Buffer(
+            name=name,
+            layer=layer,
+            part=part,
+            dtype=kind.dtype,
+            shape=kind.shape,
+            bytes=self._size(stay.buffer),
+        )
+
+    def _part(self, index: int, kind: TensorType) -> str:
+        """What a temporary is for: by its size and by what it is made of."""
+        like_weight = kind.shape in self.weights or self.sizes.marker > 0
+        late = phase_of(self.graph.nodes[index].location) != "forward"
+        if late and like_weight and not self.sizes.grows(kind.elements):
+            return "gradients"
+        cast = self.from_weight[index] and not self.from_input[index]
+        return "weights" if cast else "activations"
+
+
+def _sum(amounts: Iterable[Scaled]) -> Scaled:
+    return sum(amounts, start=Scaled())
+
+
+def _times(amount: Scaled, factor: int) -> Scaled:
+    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

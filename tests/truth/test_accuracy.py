@@ -1,0 +1,108 @@
+"""The shipped constants against the stored kernels of all measured models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from tfdyno.catalog.time_model import time_model
+from tfdyno_truth import judge
+from tfdyno_truth.design import Design, design_of
+from tfdyno_truth.fit import fit, neutral
+from tfdyno_truth.make_records import FOLDER
+from tfdyno_truth.rows import contradicted, read_rows, single_gpu
+from tfdyno_truth.run import fit_all
+
+
+@lru_cache(maxsize=1)
+def design() -> Design:
+    return design_of(single_gpu(read_rows()), FOLDER, time_model().sustained_clock)
+
+
+@dataclass(frozen=True)
+class Judged:
+    score: judge.Score
+    in_order: float
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Judged:
+    rows = design().rows
+    main = np.array([not row.apart for row in rows])
+    predicted = design().predict(time_model())
+    width = judge.row_widths(design(), time_model().interval_log_half_width)
+    score = judge.score(design(), main, predicted, width)
+    assert score
+    return Judged(score, judge.pairs_in_order(design(), main, predicted)[1])
+
+
+def test_every_row_on_one_card_has_a_kernel_record() -> None:
+    assert len(design().rows) == len(single_gpu(read_rows()))
+
+
+def test_the_mean_error_of_the_shipped_constants_is_below_sixteen_per_cent() -> None:
+    assert shipped().score.groups > 700
+    assert shipped().score.mean < 0.16
+
+
+def test_nine_of_ten_intervals_hold() -> None:
+    assert 0.88 < shipped().score.coverage < 0.97
+
+
+def test_cards_more_than_fifteen_per_cent_apart_are_ordered_right() -> None:
+    assert shipped().in_order > 0.95
+
+
+def test_the_shipped_constants_are_those_of_the_fit() -> None:
+    rows = design().rows
+    bad = contradicted(list(rows))
+    learnable = [index for index, row in enumerate(rows) if not (row.apart or row.number in bad)]
+    fitted = fit(design().take(np.array(learnable)), time_model().parameters)
+    shipped_step = design().predict(time_model())
+    assert np.abs(np.log(design().predict(fitted) / shipped_step)).max() < 0.05
+
+
+def test_a_fit_finds_the_constants_that_made_the_times() -> None:
+    made = design()
+    truth = dict(time_model().values) | {"e_reduce": 0.75, "u_half": 0.7, "host_graph": 2e-5}
+    times = type(made)(
+        **{n: getattr(made, n) for n in made.__slots__} | {"log_step": np.log(made.predict(truth))}
+    )
+    found = fit(times, time_model().parameters, prior_weight=0.1)
+    error = np.abs(np.log(times.predict(found)) - times.log_step)
+    assert float(np.median(error)) < 0.01
+    assert found["e_reduce"] == pytest.approx(0.75, rel=0.1)
+
+
+def test_a_term_that_is_left_out_has_no_effect() -> None:
+    parameters = time_model().parameters
+    assert neutral(parameters["winograd3"]) == 1.0
+    held = fit(
+        design().take(np.arange(50)),
+        parameters,
+        without=frozenset({"winograd3", "t_launch"}),
+        evaluations=2,
+    )
+    assert held["winograd3"] == 1.0
+    assert held["t_launch"] == parameters["t_launch"].low
+
+
+def test_unseen_cards_and_models_stay_within_the_floor() -> None:
+    fitted = fit_all(FOLDER)
+    found = {
+        name: judge.score(fitted.design, fitted.main, predicted, fitted.row_widths[name])
+        for name, predicted in fitted.by_name.items()
+    }
+    card, model = found["card left out"], found["model left out"]
+    assert card
+    assert model
+    assert card.mean < 0.18
+    assert model.mean < 0.20
+    assert 0.90 < card.coverage < 0.97
+    assert 0.87 < model.coverage < 0.97
+    assert (
+        judge.pairs_in_order(fitted.design, fitted.main, fitted.by_name["card left out"])[1] > 0.95
+    )

@@ -1,0 +1,153 @@
+"""Everything that the accuracy pages say, from one fit."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.catalog.time_model import time_model
+from tfdyno_truth import ablation, baselines, cases, recalibrate, scaling
+from tfdyno_truth.ablation import Ablated
+from tfdyno_truth.cases import Case
+from tfdyno_truth.recalibrate import Gain
+from tfdyno_truth.rows import TRUTH, read_rows
+from tfdyno_truth.run import Fitted
+from tfdyno_truth.score import judged
+from tfdyno_truth.sheet import Judged, Line, Sheet, sheet
+from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+SHIPPED = "shipped"
+"""Name of the scores with all rows seen, beside the names of the ways of leaving out."""
+WORST = 10
+PREDICTORS = TRUTH / "published" / "predictors.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """Another way to predict the same rows."""
+
+    title: str
+    whole: tuple[Line, ...]
+    """TensorFlow, PyTorch, all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictor:
+    """Errors that others published of their own predictions."""
+
+    name: str
+    mode: str
+    cases: int
+    mean: str
+    median: str
+    judged_on: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Accuracy:
+    """What the pages are written from."""
+
+    fitted: Fitted
+    sheets: dict[str, Sheet]
+    """``shipped``, ``gpu``, ``model`` and what else was left out -> scores."""
+    rivals: dict[str, tuple[Rival, ...]]
+    """Way -> baselines on the same rows with the same rows left out."""
+    predictors: tuple[Predictor, ...]
+    neusight: dict[str, tuple[Line, ...]]
+    """Mode -> our scores with the card and with the model left out on NeuSight's labels."""
+    worst: tuple[Case, ...]
+    ablated: tuple[Ablated, ...]
+    gains: tuple[Gain, ...]
+    """What one own measurement is worth, for models that no fit has seen."""
+    scaling_errors: np.ndarray
+    exchange: dict[str, float]
+    """Constants of the gradient exchange."""
+
+
+def accuracy(
+    fitted: Fitted, folder: Path, tell: Callable[[str], None], *, rivals: bool = True
+) -> Accuracy:
+    """Judge a fit in every respect; ``rivals`` says whether also beside simpler predictions."""
+    ways = [name for name, way in WAYS.items() if way.title in fitted.by_name]
+    tell("scores")
+    sheets = {SHIPPED: sheet(judged(fitted, SEEN))}
+    sheets |= {name: sheet(judged(fitted, WAYS[name].title)) for name in ways}
+    tell("runs on several GPUs")
+    runs = scaling.runs_of(read_rows(), folder, time_model(), fitted.constants)
+    exchange = scaling.fit_scaling(runs, time_model())
+    return Accuracy(
+        fitted=fitted,
+        sheets=sheets,
+        rivals=_rivals(fitted, folder, tell) if rivals else {},
+        predictors=read_predictors(),
+        neusight=_neusight(fitted),
+        worst=cases.worst(judged(fitted, WAYS["gpu"].title), cases.read_reasons(), WORST),
+        ablated=ablation.read_results(),
+        gains=recalibrate.gains(judged(fitted, WAYS["model"].title)),
+        scaling_errors=scaling.efficiency_errors(runs, time_model().values | exchange),
+        exchange=exchange,
+    )
+
+
+def _rivals(
+    fitted: Fitted, folder: Path, tell: Callable[[str], None]
+) -> dict[str, tuple[Rival, ...]]:
+    design = fitted.design
+    raw = baselines.raw_times(design, folder)
+    found = {}
+    for name in LEARNED_FROM:
+        rivals = []
+        for key, title in baselines.TITLES.items():
+            tell(f"{WAYS[name].title}: {title}")
+            by = WAYS[name].label
+            predicted = baselines.unseen_times(design, raw[key], key, fitted.learnable, by)
+            against = Judged(
+                design=design,
+                main=fitted.main,
+                predicted=predicted,
+                width=fitted.row_widths[WAYS[name].title],
+            )
+            rivals.append(Rival(title=title, whole=sheet(against).whole))
+        found[name] = tuple(rivals)
+    return found
+
+
+def _neusight(fitted: Fitted) -> dict[str, tuple[Line, ...]]:
+    rows = fitted.design.rows
+    found = {}
+    for mode in ("train", "infer"):
+        mine = [row.source.startswith("NeuSight") and row.mode == mode for row in rows]
+        lines = []
+        for name in LEARNED_FROM:
+            scored = sheet(judged(fitted, WAYS[name].title).within(np.array(mine))).whole
+            lines += [
+                Line(label=WAYS[name].title, score=line.score, order=line.order) for line in scored
+            ]
+        found[mode] = tuple(lines)
+    return found
+
+
+def read_predictors(path: Path = PREDICTORS) -> tuple[Predictor, ...]:
+    """Published errors of other predictors."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return tuple(
+            Predictor(
+                name=raw["predictor"],
+                mode=raw["mode"],
+                cases=int(raw["cases"]),
+                mean=raw["mean"],
+                median=raw["median"],
+                judged_on=raw["judged_on"],
+                source=raw["source"],
+            )
+            for raw in csv.DictReader(file)
+        )

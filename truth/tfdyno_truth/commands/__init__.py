@@ -1,0 +1,1 @@
+"""The commands of ``tfdyno-truth``, one file each."""

@@ -1,0 +1,92 @@
+"""Trace every measured model through the product's own quick route and store its kernels."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import TfdynoError
+from tfdyno.core.program import Program
+from tfdyno.core.workload import Workload
+from tfdyno_truth.records import Key, Record, path_of, write_record
+from tfdyno_truth.rows import TRUTH, Row, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FOLDER = TRUTH / "kernels"
+MODELS_PER_PROCESS = 20
+"""JAX keeps what it traced; a fresh process now and then bounds the memory."""
+
+
+def make_missing(folder: Path, *, again: bool, only: str, tell: Callable[[str], None]) -> int:
+    """Make the records that are missing, most useful first; returns how many failed.
+
+    Args:
+        folder: Where the records are.
+        again: Make existing records anew.
+        only: Only builders whose name contains this.
+        tell: Is given a line about every record.
+    """
+    folder.mkdir(exist_ok=True)
+    keys = [key for key in keys_of(read_rows()) if only in key[0]]
+    missing = [key for key in keys if again or not path_of(folder, key).exists()]
+    os.environ |= {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "-1"}
+    failures = 0
+    with get_context("spawn").Pool(1, maxtasksperchild=MODELS_PER_PROCESS) as pool:
+        lines = pool.imap(_store, [(folder, key) for key in missing])
+        for number, line in enumerate(lines, 1):
+            tell(f"{number}/{len(missing)} {line}")
+            failures += line.startswith("FAILED")
+    return failures
+
+
+def keys_of(rows: list[Row]) -> list[Key]:
+    """Keys of all records that the rows need, those of most rows first."""
+    return [key for key, _ in Counter(row.record for row in rows).most_common()]
+
+
+def make_record(key: Key) -> Record:
+    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does."""
+    from tfdyno.runtime.trace import handle
+
+    function, mode, policy = key
+    workload = Workload(
+        reference=f"{TRUTH / 'zoo.py'}:{function}",
+        kind="function",
+        mode="train" if mode == "train" else "infer",
+        precision=policy,
+    )
+    request = {
+        "workload": to_builtins(workload),
+        "batch_size": None,
+        "path": "jax",
+        "path_reason": "records",
+        "stablehlo": os.devnull,
+        "count": True,
+    }
+    result = to_builtins(handle(request, lambda _: None))
+    if "declined" in result:
+        raise TfdynoError(**result["declined"])
+    return Record(
+        program=from_builtins(result["program"], Program),
+        per_op=from_builtins(result["per_op"], Program),
+        policy=policy,
+        trainable_parameter_count=result["trace"]["trainable_parameter_count"],
+    )
+
+
+def _store(task: tuple[Path, Key]) -> str:
+    """Make one record in a worker process; returns a line about it."""
+    folder, key = task
+    start = time.monotonic()
+    try:
+        write_record(folder, key, make_record(key))
+    except TfdynoError as error:
+        return f"FAILED {' '.join(key)}: {error}"
+    return f"{' '.join(key)}: {time.monotonic() - start:.1f} s"

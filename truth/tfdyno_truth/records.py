@@ -1,0 +1,106 @@
+"""Stored kernel records: the kernels of every measured model, so that a fit needs no tracing."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tfdyno.core.codec import write_atomic
+from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Kernel, Program
+from tfdyno.core.settings import BY_OPERATION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Key = tuple[str, str, str]
+"""Builder in ``truth/zoo.py``, mode, Keras policy as traced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What a traced model asks of a GPU."""
+
+    program: Program
+    """As XLA runs it."""
+    per_op: Program
+    """As a framework does that runs one operation after another, with TensorFlow's memory."""
+    policy: str
+    trainable_parameter_count: int
+
+
+def path_of(folder: Path, key: Key) -> Path:
+    """File of a record."""
+    return folder / f"{'.'.join(key)}.json.gz"
+
+
+def write_record(folder: Path, key: Key, record: Record) -> None:
+    """Store a record without names, layers and live curve: sizes only, a few kilobytes."""
+    bare = replace(record, program=_bare(record.program), per_op=_bare(record.per_op))
+    data = msgspec.json.encode(bare)
+    write_atomic(path_of(folder, key), gzip.compress(data, 9, mtime=0))
+
+
+def _bare(program: Program) -> Program:
+    kernels = tuple(replace(kernel, name="", layer="") for kernel in program.kernels)
+    buffers = replace(program.buffers, live_curve=(), largest=())
+    return replace(
+        program, kernels=kernels, buffers=buffers, trace_sha256="", versions={}, seconds_s=0.0
+    )
+
+
+def read_record(folder: Path, key: Key, precision: str = "") -> Record | None:
+    """Read a record; ``precision`` turns 16-bit kernels into the type that was measured."""
+    path = path_of(folder, key)
+    if not path.exists():
+        return None
+    record = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=Record)
+    half = {"mixed_bfloat16": "bf16", "bfloat16": "bf16", "float16": "f16", "mixed_float16": "f16"}
+    dtype = half.get(precision, "")
+    if not dtype:
+        return record
+    return replace(
+        record, program=_halved(record.program, dtype), per_op=_halved(record.per_op, dtype)
+    )
+
+
+def program_of(record: Record, execution: str, accumulation: int = 1) -> Program:
+    """The program that an execution runs; of several accumulated steps, one of them.
+
+    With ``accumulation`` the optimizer runs once for so many steps; what a step then adds to its
+    gradients is less than a hundredth of it and left out.
+    """
+    program = record.per_op if execution in BY_OPERATION else record.program
+    if accumulation <= 1:
+        return program
+    kernels = tuple(_share(kernel, accumulation) for kernel in program.kernels)
+    return replace(program, kernels=tuple(kernel for kernel in kernels if kernel.count))
+
+
+def _share(kernel: Kernel, steps: int) -> Kernel:
+    if kernel.phase != "update":
+        return kernel
+    return replace(
+        kernel,
+        read_bytes=_shared(kernel.read_bytes, steps),
+        write_bytes=_shared(kernel.write_bytes, steps),
+        flops=_shared(kernel.flops, steps),
+        count=round(kernel.count / steps),
+    )
+
+
+def _shared(amount: Scaled, steps: int) -> Scaled:
+    return Scaled(fixed=amount.fixed / steps, per_sample=amount.per_sample / steps)
+
+
+def _halved(program: Program, dtype: str) -> Program:
+    kernels = tuple(_with_half(kernel, dtype) for kernel in program.kernels)
+    return replace(program, kernels=kernels)
+
+
+def _with_half(kernel: Kernel, dtype: str) -> Kernel:
+    changes = kernel.dtype in ("f16", "bf16") and kernel.dtype != dtype
+    return replace(kernel, dtype=dtype) if changes else kernel

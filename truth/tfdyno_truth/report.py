@@ -1,0 +1,126 @@
+"""The page ``docs/accuracy.md`` and its summary: TensorFlow first, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.time_model import time_model
+from tfdyno_truth import cells, report_parts, routes, score_text
+from tfdyno_truth.accuracy import SHIPPED
+from tfdyno_truth.both import Prices
+from tfdyno_truth.sections import Section, Table, markdown
+from tfdyno_truth.sheet import ALL, FRAMEWORKS
+from tfdyno_truth.ways import SEEN, WAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno_truth.accuracy import Accuracy
+
+FIGURES = "accuracy-plots.html"
+HEAD = """# Accuracy
+
+Written by `tfdyno-truth fit`; do not edit. The same with figures: [{figures}]({figures}).
+
+{answer}
+
+{method}
+"""
+METHOD = """\
+Predicted step time against {rows:,} published measurements ({groups} groups of model, card,
+precision and mode) from `truth/published/measurements.csv`. Error is |predicted − measured| /
+measured, averaged inside a group first, then over groups. *Bias* is the median of predicted over
+measured. *± half* is half of the 90 % interval's width over the estimate. Widths were learned
+without the rows that they are judged on. Rows that contradict others, listed by rule in
+`truth/README.md`, are judged but not learned from. Steps bound by launches (CNN batch below 16)
+and fused attention have lines of their own and are not part of the whole. Predictions are those
+of the quick route. The choice of terms was made on these rows too: expect errors up to 1.3 times
+as large on new models and cards."""
+
+
+def summary(found: Accuracy) -> str:
+    """What the terminal shows: the answer, the wholes and the strata of each way."""
+    fitted = found.fitted
+    parts = [f"{len(fitted.design.rows):,} rows, {fitted.seconds_s:.0f} s"]
+    for name, title in _titles(found):
+        sheet = found.sheets[name]
+        parts.append(score_text.answer(sheet, title.capitalize()))
+        parts.append(score_text.table(sheet.whole))
+        parts.append("\n".join(score_text.order_words(line) for line in sheet.whole))
+        if name in ("gpu", "model"):
+            parts += [f"{framework}\n{score_text.table(lines)}"
+                      for framework, lines in sheet.strata.items()]  # fmt: skip
+    return "\n\n".join([*parts, report_parts.several_gpus(found).prose])
+
+
+def page(found: Accuracy) -> str:
+    """The whole page in Markdown."""
+    head = HEAD.format(figures=FIGURES, answer=answer(found), method=method(found))
+    return "\n".join([head, *(markdown(section) + "\n" for section in sections(found))])
+
+
+def answer(found: Accuracy) -> str:
+    """The error on what is new, TensorFlow's first."""
+    gpu, model = found.sheets["gpu"].whole, found.sheets["model"].whole
+    return (
+        f"On a GPU that the fit has not seen, the step time of a {gpu[0].label} workload is "
+        f"predicted with a mean error of {cells.share(gpu[0].score.mean)}; of a kind of model that "
+        f"the fit has not seen, with {cells.share(model[0].score.mean)}."
+    )
+
+
+def method(found: Accuracy) -> str:
+    """What was judged and how."""
+    rows = found.fitted.design.rows
+    return METHOD.format(rows=len(rows), groups=len({row.group for row in rows}))
+
+
+def sections(found: Accuracy) -> Iterator[Section]:
+    """Everything below the answer, the most important first."""
+    yield overall(found)
+    yield from report_parts.against_others(found)
+    yield report_parts.worst(found)
+    for name in ("gpu", "model"):
+        for framework, lines in found.sheets[name].strata.items():
+            title = f"{framework} by stratum, {WAYS[name].title}"
+            yield Section(title=title, table=cells.scores("stratum", lines))
+    chips, kinds = found.sheets["gpu"].chips, found.sheets["model"].architectures
+    yield Section(title="By card, left out", table=cells.scores("card", chips))
+    yield Section(title="By kind of model, left out", table=cells.scores("kind", kinds))
+    yield report_parts.ablation(found)
+    yield report_parts.own_measurement(found)
+    yield from routes.sections(Prices(constants=found.fitted.constants, widths=found.fitted.widths))
+    yield report_parts.several_gpus(found)
+    yield Section(title="Constants", table=_constants(found))
+
+
+def overall(found: Accuracy) -> Section:
+    """All ways of leaving out, TensorFlow first."""
+    rows = []
+    for label in (*FRAMEWORKS.values(), ALL):
+        for name, title in _titles(found):
+            for line in found.sheets[name].whole:
+                if line.label == label:
+                    numbers = (*cells.scored(line.score), *cells.ordered(line.order))
+                    rows.append((label, title, *numbers))
+    headings = ("rows of", "how", *cells.SCORED, *cells.ORDERED)
+    table = Table(headings=headings, rows=tuple(rows), words=2)
+    return Section(title="Errors, intervals and order", table=table)
+
+
+def _titles(found: Accuracy) -> list[tuple[str, str]]:
+    return [(name, SEEN if name == SHIPPED else WAYS[name].title) for name in found.sheets]
+
+
+def _constants(found: Accuracy) -> Table:
+    rows = []
+    for name, parameter in time_model().parameters.items():
+        if not parameter.fitted or name not in found.fitted.constants:
+            continue
+        value = found.fitted.constants[name]
+        bound = min(abs(value / parameter.high - 1), abs(value / (parameter.low or 1e-9) - 1))
+        remark = "at its bound: not identified" if bound < 0.01 else ""
+        allowed = f"{parameter.low:g}–{parameter.high:g}"
+        rows.append((name, parameter.unit, remark, allowed, f"{value:.3g}"))
+    headings = ("constant", "unit", "remark", "allowed", "value")
+    return Table(headings=headings, rows=tuple(rows), words=3)

@@ -1,0 +1,216 @@
+"""Published measurements that tfdyno can be asked for, and the rules that leave some out."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfdyno.catalog.gpus import find
+from tfdyno.core.errors import UsageError
+from tfdyno_truth.suspicious import decisions
+
+TRUTH = Path(__file__).resolve().parents[1]
+PRECISION = {
+    "FP32": "float32",
+    "TF32": "tf32",
+    "AMP": "mixed_float16",
+    "AMP-BF16": "mixed_bfloat16",
+    "FP16": "float16",
+    "BF16": "bfloat16",
+}
+NOT_EXPRESSIBLE = re.compile(r"gradient checkpointing|Adafactor|8-bit|\b[tp]p\d|Megatron|real data")
+NHWC = re.compile(r"\bNHWC\b|channels[-_ ]last")
+ACCUMULATION = re.compile(r"grad-accum (\d+)")
+CHIP = re.compile(r"v100|a100|h100|gh200|b200")
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measurement with what an estimate of it needs."""
+
+    number: int
+    source: str
+    framework: str
+    model: str
+    gpu: str
+    slug: str
+    gpus: int
+    interconnect: str
+    batch_size: int
+    precision: str
+    mode: str
+    execution: str
+    function: str
+    """Builder in ``truth/zoo.py``."""
+    step_s: float
+    memory_bytes: float
+    memory_kind: str
+    launch_bound: bool
+    fused_attention: bool
+    channels_last: bool
+    """PyTorch with the memory format that is not its default, which the command cannot be told."""
+    accumulation: int
+    """Steps for each run of the optimizer; ``step_s`` is that of one."""
+    host: tuple[str, ...]
+    """Equal for runs that differ in the number of GPUs only."""
+    notes: str
+
+    @property
+    def group(self) -> tuple[str, str, str, str]:
+        """Rows of one group are averaged before groups are."""
+        return (self.model.removeprefix("tf_"), self.gpu, self.precision, self.mode)
+
+    @property
+    def apart(self) -> str:
+        """Why the row is judged in a line of its own; empty for most."""
+        if self.launch_bound:
+            return "launch-bound"
+        if self.fused_attention:
+            return "fused attention"
+        return "channels-last" if self.channels_last else ""
+
+    @property
+    def chip(self) -> str:
+        """All cards with one chip, which are left out together."""
+        found = CHIP.search(self.slug)
+        return {"gh200": "h100"}.get(found[0], found[0]) if found else self.slug
+
+    @property
+    def architecture(self) -> str:
+        """All sizes of one kind of model, which are left out together (``resnet``, ``bert``)."""
+        name = re.sub(r"^tf_", "", self.function)
+        return re.split(r"[\d_]", name.replace("efficientnetv2", "efficientnet_v2"))[0]
+
+    @property
+    def record(self) -> tuple[str, str, str]:
+        """Key of the kernel record: builder, mode and Keras policy as traced."""
+        policy = {
+            "tf32": "float32",
+            "mixed_bfloat16": "mixed_float16",
+            "bfloat16": "mixed_float16",
+            "float16": "mixed_float16",
+        }.get(self.precision, self.precision)
+        return (self.function, self.mode, policy)
+
+
+def read_rows(truth: Path = TRUTH) -> list[Row]:
+    """Every row that ``tfdyno estimate`` can express, whatever the number of GPUs."""
+    builders = _builders(truth / "zoo_models.csv")
+    with (truth / "published" / "measurements.csv").open(newline="") as file:
+        found = [_row(number, raw, builders) for number, raw in enumerate(csv.DictReader(file))]
+    return [row for row in found if row]
+
+
+def _builders(path: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
+    with path.open(newline="") as file:
+        return {
+            (r["model"], r["source"], r["input"], r["phase"]): (
+                r["workload"].split(":")[1],
+                r["kind"],
+            )
+            for r in csv.DictReader(file)
+            if r["workload"]
+        }
+
+
+def _row(
+    number: int,
+    raw: dict[str, str],
+    builders: dict[tuple[str, str, str, str], tuple[str, str]],
+) -> Row | None:
+    phase = "pretrain" if "pre-training" in raw["notes"] else ""
+    function, kind = builders.get((raw["model"], raw["source"], raw["input"], phase), ("", ""))
+    slug = _slug(raw["gpu"])
+    precision, memory = PRECISION.get(raw["precision"], ""), _memory_kind(raw)
+    gpus, batch = int(raw["gpus"] or 1), float(raw["batch_per_gpu"] or 0)
+    step_s = _step_s(raw, batch, gpus)
+    most = 2048 if kind == "transformer" else 8192
+    outside = raw["model"] == "ssd320-resnet50-fpn" and raw["mode"] == "infer"
+    if not function or not slug or not precision or NOT_EXPRESSIBLE.search(raw["notes"]):
+        return None
+    if outside or not (step_s or memory) or batch != int(batch) or batch > most:
+        return None
+    columns = ("source", "framework_version", "model", "gpu", "precision", "xla", "mode", "input")
+    torch = raw["framework"].startswith("PyTorch")
+    if torch:
+        execution = "compiled-torch" if "torch.compile" in raw["notes"] else "eager-torch"
+    else:
+        execution = "xla" if raw["xla"] == "yes" else "graph"
+    steps = ACCUMULATION.search(raw["notes"])
+    return Row(
+        number=number,
+        source=raw["source"],
+        framework="tensorflow" if re.search("TensorFlow|Keras", raw["framework"]) else "pytorch",
+        model=raw["model"],
+        gpu=raw["gpu"],
+        slug=slug,
+        gpus=gpus,
+        interconnect=raw["interconnect"],
+        batch_size=int(batch),
+        precision=precision,
+        mode=raw["mode"],
+        execution=execution,
+        function=function,
+        step_s=step_s,
+        memory_bytes=float(raw["peak_mem_gb"] or 0) * GIB,
+        memory_kind=memory,
+        launch_bound=(kind == "cnn" and batch < 16) or "launch-bound" in raw["notes"],
+        fused_attention=raw["source"].startswith("timm")
+        and raw["framework_version"].startswith("2.")
+        and bool(re.match(r"vit_|deit_", raw["model"])),
+        channels_last=execution == "eager-torch" and bool(NHWC.search(raw["notes"])),
+        accumulation=int(steps[1]) if steps else 1,
+        host=(*(raw[column] for column in columns), raw["batch_per_gpu"], phase),
+        notes=raw["notes"],
+    )
+
+
+@functools.cache
+def _slug(card: str) -> str:
+    """Slug of a measured card; empty where the catalogue does not have it."""
+    try:
+        return find(card).slug
+    except UsageError:
+        return ""
+
+
+def _step_s(raw: dict[str, str], batch: float, gpus: int) -> float:
+    if raw["step_ms"]:
+        return float(raw["step_ms"]) / 1e3
+    if raw["throughput"] and raw["throughput_unit"] in ("img/s", "seq/s", "samples/s"):
+        return batch * gpus / float(raw["throughput"])
+    return 0.0
+
+
+def _memory_kind(raw: dict[str, str]) -> str:
+    """allocated, nvml (with CUDA context), reserved (only a bound), limit, or nothing."""
+    if "MEMORY LIMIT" in raw["notes"]:
+        return "limit"
+    coarse = "TF grows in coarse steps" in raw["notes"] and "TensorFlow" in raw["framework"]
+    if not raw["peak_mem_gb"] or coarse:
+        return ""
+    if "max_memory_allocated" in raw["notes"]:
+        return "allocated"
+    if "nvidia-smi" in raw["notes"]:
+        return "reserved" if raw["gpus"] == "1" else ""
+    return "" if "grad-accum" in raw["notes"] else "nvml"
+
+
+def single_gpu(rows: list[Row]) -> list[Row]:
+    """Rows that say how long a step takes on one GPU, without those that prove to be mislabelled.
+
+    Which ones those are, and why, is in ``truth/suspicious.csv``.
+    """
+    alone = [row for row in rows if row.gpus == 1 and row.step_s > 0]
+    decided = decisions(alone)
+    excluded = {number for number, line in decided.items() if line.decision == "excluded"}
+    return [row for row in alone if row.number not in excluded]
+
+
+def contradicted(rows: list[Row]) -> set[int]:
+    """Numbers of rows that the fit must not see; ``truth/suspicious.csv`` says why."""
+    return {number for number, line in decisions(rows).items() if line.decision == "not learned"}
