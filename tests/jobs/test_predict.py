@@ -139,7 +139,6 @@ def used(made: Predictor, gpu: Gpu, monkeypatch: pytest.MonkeyPatch, **named: An
         ("compiled-torch", 1, "program"),
         ("graph", 1, "per_op"),
         ("", 4, "per_op"),  # a tf.distribute strategy runs without XLA
-        ("eager-torch", 1, "per_op"),
     ],
 )
 def test_a_step_is_priced_by_the_program_that_its_execution_runs(
@@ -161,7 +160,16 @@ def test_without_bfloat16_what_runs_by_operation_is_widened_too(
     assert {kernel.dtype for kernel in made.traced.per_op_widened.kernels}.isdisjoint({"bf16"})
 
 
-@pytest.mark.parametrize(("execution", "replicas"), [("graph", 1), ("", 4), ("eager-torch", 1)])
+def test_eager_pytorch_is_timed_by_operation_and_holds_a_multiple_of_what_xla_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = replace(predictor(), execution="eager-torch")
+    traced = made.traced  # TensorFlow's order of the program by operation is not PyTorch's
+    assert used(made, A100, monkeypatch) == {id(traced.per_op), id(traced.program)}
+    assert made.program_for(A100) is traced.per_op
+
+
+@pytest.mark.parametrize(("execution", "replicas"), [("graph", 1), ("", 4)])
 def test_what_runs_by_operation_never_takes_a_compiled_program(
     execution: str, replicas: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,10 +32,10 @@ precision and mode) from `truth/published/measurements.csv`. Error is |predicted
 measured, averaged inside a group first, then over groups. *Bias* is the median of predicted over
 measured. *± half* is half of the 90 % interval's width over the estimate. Widths were learned
 without the rows that they are judged on. Rows that contradict others, listed by rule in
-`truth/README.md`, are judged but not learned from. Steps bound by launches (CNN batch below 16)
-and fused attention have lines of their own and are not part of the whole. Predictions are those
-of the quick route. The choice of terms was made on these rows too: expect errors up to 1.3 times
-as large on new models and cards."""
+`truth/README.md`, are judged but not learned from. Steps bound by launches (CNN batch below 16),
+fused attention and channels-last PyTorch have lines of their own and are not part of the whole.
+Predictions are those of the quick route. The choice of terms was made on these rows too: expect
+errors up to 1.3 times as large on new models and cards."""
 
 
 def summary(found: Accuracy) -> str:
