@@ -50,6 +50,7 @@ def estimate(**changes: Any) -> Estimate:
         energy_j_per_step=exactly(30.0),
         compile_s=exactly(0.0),
         made_by={"time": "quick", "memory": "exact"},
+        compiled_for="8.x",
     )
     return replace(base, **changes)
 

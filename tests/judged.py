@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.time_model import time_model
+from tfdyno.core.time_model import BucketWidth
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.run import Fitted
@@ -42,7 +43,7 @@ def as_fit(found: Judged) -> Fitted:
         learnable=found.main & np.array([row.number not in bad for row in found.design.rows]),
         constants=time_model().values,
         by_name={SEEN: found.predicted, **predicted},
-        widths={"default": 0.4},
+        widths={"default": BucketWidth(log_half_width_ratio=0.4, groups=9)},
         row_widths=dict.fromkeys((SEEN, *predicted), found.width),
         seconds_s=1.0,
     )

@@ -71,7 +71,7 @@ UNIT_FREE_FIELDS = {
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
-    "TimeModel.values", "TimeModel.interval_log_half_width",  # each parameter has its own unit
+    "TimeModel.values",  # each parameter has its own unit
     "BenchRun.metrics", "Protocol.target_value",  # in the unit of the user's own metric
     "Recipe.clip_norm",  # of gradients
 }  # fmt: skip

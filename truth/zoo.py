@@ -28,7 +28,9 @@ def one_pass_moments(layer, inputs, mask):
     return mean, mean_square - ops.square(mean)
 
 
-layers.BatchNormalization._moments = one_pass_moments  # of this file's models: it is loaded for them only
+layers.BatchNormalization._moments = (
+    one_pass_moments  # of this file's models: it is loaded for them only
+)
 
 # ------------------------------------------------------------------------------------------------ optimizers, losses
 
@@ -39,6 +41,30 @@ def momentum():
 
 def adam():
     return keras.optimizers.Adam(2e-5)
+
+
+class AdamOfBert(keras.optimizers.Adam):
+    """Adam as google-research/bert writes it (optimization.py): every term an operation, every result a new tensor.
+
+    ``m`` and ``v`` times their factors and the weights times their decay wait for no gradient, so TensorFlow's
+    executor makes them at the start of a step and holds them to its end.
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+        m, v = self._momentums[index], self._velocities[index]
+        next_m = ops.add(ops.multiply(0.9, m), ops.multiply(0.1, gradient))
+        next_v = ops.add(ops.multiply(0.999, v), ops.multiply(0.001, ops.square(gradient)))
+        update = ops.add(
+            ops.divide(next_m, ops.add(ops.sqrt(next_v), 1e-6)), ops.multiply(0.01, variable)
+        )
+        variable.assign(ops.subtract(variable, ops.multiply(learning_rate, update)))
+        m.assign(next_m)
+        v.assign(next_v)
+
+
+def adam_of_bert():
+    return AdamOfBert(2e-5, global_clipnorm=1.0)
 
 
 def adamw():
@@ -800,8 +826,17 @@ for _name, _width, _depths, _heads in (
 
 BERT_BASE, BERT_LARGE = dict(width=768, depth=12, heads=12), dict(width=1024, depth=24, heads=16)
 for _name, _size in (("bert_base", BERT_BASE), ("bert_large", BERT_LARGE)):
-    for _seq in (64, 128, 256, 320, 384, 512):
+    for _seq in (128, 384, 512):
         define(f"{_name}_squad_seq{_seq}", bert, seq=_seq, task="squad", **_size)
+    for _seq in (64, 128, 256, 320, 384, 512):  # the repository's own largest batches
+        define(
+            f"{_name}_finetune_seq{_seq}",
+            bert,
+            seq=_seq,
+            task="squad",
+            optimizer=adam_of_bert,
+            **_size,
+        )
 for _seq in (128, 512):
     define(
         f"bert_base_classify_seq{_seq}",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graph_memory.events import ALLOCATOR
 from tfdyno.core.codec import write_atomic
@@ -42,11 +42,14 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def measure(case: dict[str, str], folder: Path) -> dict[str, str]:
-    """Run a case in a process of its own; the profile stays in ``folder``."""
-    command = [sys.executable, "-m", "graph_memory.child", *(case[name] for name in KEY)]
+def run(module: str, case: dict[str, str], *more: str) -> dict[str, Any]:
+    """Run a module of this folder on a case in a process of its own: its last line, as JSON.
+
+    Raises:
+        SystemExit: It failed; its last words are told.
+    """
     done = subprocess.run(
-        [*command, str(folder)],
+        [sys.executable, "-m", f"graph_memory.{module}", *(case[name] for name in KEY), *more],
         capture_output=True,
         text=True,
         timeout=TIME_LIMIT_S,
@@ -55,8 +58,14 @@ def measure(case: dict[str, str], folder: Path) -> dict[str, str]:
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise SystemExit(f"{case['model']} could not be measured: {last[0]}")
-    told = json.loads(done.stdout.splitlines()[-1])
+        raise SystemExit(f"{module} of {case['model']} failed: {last[0]}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def measure(case: dict[str, str], folder: Path) -> dict[str, str]:
+    """Measure a case; the profile stays in ``folder``."""
+    told = run("child", case, str(folder))
     return {
         **case,
         **{k: str(v) for k, v in told.items()},

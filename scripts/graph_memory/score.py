@@ -6,13 +6,10 @@ Writes truth/own/graph_memory_scores.csv unless --dry.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from statistics import mean
 
-from graph_memory.measure import KEY, MEASURED, ROOT, rows, write
+from graph_memory.measure import KEY, MEASURED, ROOT, rows, run, write
 
 SCORES = ROOT / "truth" / "own" / "graph_memory_scores.csv"
 PREDICTED = ("tensor_peak_bytes", "in_use_peak_bytes", "footprint_bytes")
@@ -21,7 +18,6 @@ COLUMNS = (
     *(f"{name.removesuffix('_bytes')}_error" for name in PREDICTED),
 )  # fmt: skip
 PARTS = ("held out", "seen once", "tuned")
-TIME_LIMIT_S = 290
 
 
 def errors(measured: dict[str, str], predicted: dict[str, float]) -> dict[str, float]:
@@ -51,23 +47,6 @@ def summary(scored: list[dict[str, str]]) -> list[str]:
     return lines
 
 
-def predict(case: dict[str, str]) -> dict[str, float]:
-    """Predict a case in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "graph_memory.predict", *(case[name] for name in KEY)],
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_S,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
-    )
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise SystemExit(f"{case['model']} could not be predicted: {last[0]}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def main(arguments: list[str]) -> None:
     """Score all measured cases."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,7 +57,7 @@ def main(arguments: list[str]) -> None:
     for case in rows(MEASURED):
         if chosen.part not in ("", case["part"]):
             continue
-        predicted = predict(case)
+        predicted: dict[str, float] = run("predict", case)
         told = {f"predicted_{name}": f"{value:.0f}" for name, value in predicted.items()}
         wrong = {name: f"{value:.4f}" for name, value in errors(case, predicted).items()}
         scored.append({**{name: case[name] for name in (*KEY, "part")}, **told, **wrong})

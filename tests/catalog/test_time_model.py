@@ -25,8 +25,8 @@ source = "test"
 [sustained_clock]
 t4 = { ratio = 0.5, source = "test" }
 
-[interval_log_half_width]
-default = 0.3
+[intervals]
+default = { log_half_width_ratio = 0.3, groups = 12 }
 """
 
 
@@ -61,7 +61,9 @@ def test_every_clock_that_is_not_held_has_a_source() -> None:
         ("value = 0.5", 'value = "high"', "e_loop"),
         ("fitted = true", "fitted = true\nweight = 3", "weight"),
         ("ratio = 0.5", "ratio = 2.0", "sustained_clock.t4"),
-        ("default = 0.3", "cnn = 0.3", "default"),
+        ("default =", "cnn =", "default"),
+        ("groups = 12", "groups = 0", "intervals.default"),
+        ("_ratio = 0.3", "_ratio = -0.3", "intervals.default"),
         ("[sustained_clock]", "[other]", "wrong tables"),
         ('version = "1"', "version = ", "not valid TOML"),
     ],

@@ -50,6 +50,7 @@ def test_a_negative_factor_would_turn_the_interval_round() -> None:
 def test_an_affine_quantity_at_a_batch() -> None:
     assert Scaled(fixed=100.0, per_sample=4.0).at(32) == 228.0  # 100 + 4 * 32
     assert Scaled().at(32) == 0.0
+    assert Scaled(fixed=100.0, per_sample=4.0).times(-3) == Scaled(fixed=-300.0, per_sample=-12.0)
 
 
 @given(LINES, LINES, st.integers(1, 1 << 20))

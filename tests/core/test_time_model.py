@@ -33,7 +33,7 @@ def test_the_ends_belong_to_the_range(value: float) -> None:
         (0.0, True, "x", False),  # the fit ended at the low end
         (0.9995, True, "x", False),  # and at the high one, as near as the file is rounded
         (1.0, False, "judgement", True),  # not fitted: a decision, whatever the value
-        (1.0, False, "scripts/fit: runs on 2-8 GPUs", False),  # fitted on its own
+        (1.0, False, "tfdyno-truth fit: runs on 2-8 GPUs", False),  # fitted on its own
     ],
 )
 def test_a_fit_that_ends_at_a_bound_does_not_identify_the_constant(
@@ -41,14 +41,12 @@ def test_a_fit_that_ends_at_a_bound_does_not_identify_the_constant(
 ) -> None:
     found = replace(parameter("e_loop", value), fitted=fitted, source=source)
     assert found.identified == identified
-    assert found.learned == (fitted or source.startswith("scripts/fit"))
+    assert found.learned == (fitted or source.startswith("tfdyno-truth fit"))
 
 
 def test_constants_are_asked_for_by_name() -> None:
     found = {name: parameter(name, value) for name, value in (("a", 0.25), ("b", 0.75))}
-    time = TimeModel(
-        version="1", parameters=found, interval_log_half_width={"default": 0.2}, sustained_clock={}
-    )
+    time = TimeModel(version="1", parameters=found, intervals={}, sustained_clock={})
     memory = MemoryModel(version="1", parameters=found)
     assert (time["a"], time["b"]) == (memory["a"], memory["b"]) == (0.25, 0.75)
     for model in (time, memory):

@@ -6,8 +6,8 @@ from statistics import mean
 
 import pytest
 
-from graph_memory.measure import KEY, MEASURED, rows
-from graph_memory.score import PARTS, SCORES, errors, predict, summary
+from graph_memory.measure import KEY, MEASURED, rows, run
+from graph_memory.score import PARTS, SCORES, errors, summary
 
 FLOOR = 0.08
 """Mean error of the tensor peak that each part must keep to."""
@@ -58,4 +58,4 @@ def test_every_measured_case_has_a_score_of_what_was_measured() -> None:
 def test_a_prediction_made_now_is_the_stored_one(model: str) -> None:
     row = next(r for r in rows(SCORES) if (r["model"], r["mode"]) == (model, "train"))
     stored = float(row["predicted_tensor_peak_bytes"])
-    assert predict(row)["tensor_peak_bytes"] == pytest.approx(stored, rel=0.005)
+    assert run("predict", row)["tensor_peak_bytes"] == pytest.approx(stored, rel=0.005)

@@ -113,8 +113,13 @@ def test_a_card_that_is_too_small_makes_the_compiler_recompute(cnn: Traced) -> N
     ample = compile_exact(cnn, family="8.x", batch_size=64, real=True)
     card = replace(find("rtx-3090"), usable_memory_bytes=int(ample.buffers.peak_at(64) * 0.5))
     tight = compile_exact(cnn, family="8.x", batch_size=64, real=True, gpu=card)
-    assert tight.notes == ("rematerialised",)
-    assert ample.notes == ()
+    again = tight.rematerialisation
+    assert again
+    assert again.held_bytes == tight.buffers.peak_at(64)
+    assert again.held_bytes < again.need_bytes
+    assert again.need_bytes == pytest.approx(ample.buffers.peak_at(64), rel=0.02)
+    assert again.limit_bytes == pytest.approx(0.75 * card.usable_memory_bytes, rel=0.1)
+    assert ample.rematerialisation is None
 
 
 def test_a_tensor_beyond_32_bit_offsets_is_traced_again_at_the_prime() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import UsageError
+from tfdyno.core.program import Program, Rematerialisation
 from tfdyno.jobs._exact import add_compiled, verified_limit
 from tfdyno.jobs._predict import Predictor, predictor_for
 from tfdyno.jobs._worker import silent
@@ -18,6 +19,7 @@ from tfdyno.model.estimate import estimate_step
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu
+    from tfdyno.jobs.trace import Traced
 
 DATA = Path(__file__).parent.parent / "data"
 T4, A100 = find("t4"), find("a100-sxm4-40gb")
@@ -91,9 +93,11 @@ def test_another_batch_than_the_one_in_the_model_is_refused() -> None:
 def test_where_only_the_compiled_program_is_of_one_batch_the_quick_one_names_the_limit() -> None:
     made = predictor()
     limit = made.estimate(T4).max_batch_size
-    only = replace(made.traced.program, route="exact", family="7.x", marker=0, batch_size=512)
+    only = replace(made.traced.program, route="exact", family="8.x", marker=0, batch_size=512)
     one = replace(made, exact={"7.x": only}).estimate(T4)
     assert one.made_by["memory"] == "exact"
+    assert one.compiled_for == "8.x"  # whose program serves the card, said in the result
+    assert made.estimate(T4).compiled_for == ""
     assert one.max_batch_size == limit
 
 
@@ -178,7 +182,7 @@ def test_what_runs_by_operation_never_takes_a_compiled_program(
         predictor(),
         execution=execution,
         exact={"7.x": exact},
-        proven={("7.x", 512): replace(exact, marker=0, batch_size=512)},
+        proven={("7.x", 512, 1): replace(exact, marker=0, batch_size=512)},
         exact_time=True,
     )
     assert used(compiled, T4, monkeypatch, replicas=replicas) == {id(compiled.traced.per_op)}
@@ -189,6 +193,59 @@ def test_what_runs_by_operation_never_takes_a_compiled_program(
     told: list[str] = []
     assert verified_limit(compiled, one, told.append) is one
     assert told == []
+
+
+AGAIN = Rematerialisation(
+    need_bytes=9e9, held_bytes=6e9, limit_bytes=7e9, limit_met=True, instruction_count=3
+)
+
+
+@pytest.mark.parametrize(
+    ("memory_share", "again", "serves"),
+    [
+        (1.0, None, True),
+        (1.0, AGAIN, True),
+        (0.5, None, True),
+        (0.5, AGAIN, False),  # with twice the memory XLA may keep everything
+        (2.0, None, False),  # with half of it XLA may have to compute again
+    ],
+)
+def test_a_proof_holds_for_the_same_memory_and_for_more_if_nothing_was_computed_again(
+    memory_share: float, again: Rematerialisation | None, serves: bool
+) -> None:
+    exact = replace(
+        predictor().traced.program, route="exact", family="7.x", marker=0, batch_size=512,
+        rematerialisation=again,
+    )  # fmt: skip
+    memory_bytes = int(memory_share * T4.usable_memory_bytes)
+    proven = replace(predictor(), proven={("7.x", 512, memory_bytes): exact})
+    one = proven.estimate(T4)
+    assert one.fits_verified == serves
+    assert one.rematerialisation == (again if serves else None)
+    assert not proven.estimate(T4, batch_size=64).fits_verified
+
+
+def test_a_verified_limit_is_compiled_for_the_card_and_says_what_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Gpu] = []
+
+    def compiles(traced: Traced, **named: Any) -> Program:
+        asked.append(named["gpu"])
+        size = named["batch_size"]
+        return replace(
+            traced.program, route="exact", marker=0, batch_size=size, rematerialisation=AGAIN
+        )
+
+    monkeypatch.setattr("tfdyno.jobs._exact.compile_exact", compiles)
+    made = replace(predictor(), exact={"7.x": predictor().traced.program})
+    plain = made.estimate(T4)
+    checked = verified_limit(made, plain, silent)
+    assert asked == [T4]
+    assert checked.max_batch_verified
+    assert checked.max_batch_rematerialisation == AGAIN
+    assert plain.max_batch_rematerialisation is None
+    assert checked.rematerialisation is None  # the batch that was asked for was not compiled so
 
 
 def test_a_step_by_operation_has_more_kernels_and_the_same_arithmetic() -> None:

@@ -128,10 +128,20 @@ def test_utilisation_and_what_holds_a_kernel_are_worked_by_hand() -> None:
     assert moved.kernels[0].peak_ratio is None
 
 
+def test_the_parts_of_the_host_add_up() -> None:
+    made = program(convolution(flops=1e9), kernel("loop", traffic_bytes=1e6))
+    why, _ = explained(made=made, batch_size=1)
+    assert [(one.count, one.constant) for one in why.host] == [
+        (2, "host_xla"),
+        (1, "host_xla_convolution"),
+    ]
+    assert sum(one.count * one.each_s for one in why.host) == pytest.approx(why.host_s)
+
+
 def test_every_constant_that_a_formula_names_is_listed_with_its_source() -> None:
     why, _ = explained(replicas=4, gpu="rtx-3090")
     model = time_model()
-    named = {why.host_constant, why.fixed_constant}
+    named = {why.fixed_constant, *(cost.constant for cost in why.host)}
     for one in why.kernels:
         for term in one.terms:
             named |= {each.constant for each in (*term.more, *term.shares)} | {term.each}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -10,27 +9,38 @@ from hypothesis import strategies as st
 from tests.model.steps import convolution, kernel, program
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.time_model import time_model
+from tfdyno.core.time_model import BucketWidth
 from tfdyno.model import intervals
-from tfdyno.model.intervals import around, log_half_width, model_family
+from tfdyno.model.intervals import around, model_family
 from tfdyno.model.kernel_table import KernelTable
 
 if TYPE_CHECKING:
     from tfdyno.core.explanation import Width
     from tfdyno.core.program import Kernel
 
-WIDTHS = {"default": 0.3, "cnn/train/xla": 0.2, "cnn/infer/xla": 0.4, "launch-bound": 0.9}
-MODEL = replace(time_model(), interval_log_half_width=WIDTHS)
+WIDTHS = {
+    bucket: BucketWidth(log_half_width_ratio=width, groups=groups)
+    for bucket, width, groups in (
+        ("default", 0.1, 60),
+        ("cnn/train/xla", 0.2, 40),
+        ("cnn/infer/xla", 0.4, 15),
+        ("transformer/infer/graph", 0.3, 5),
+    )
+}
 DEPTHWISE = convolution(flops=1e9, traffic_bytes=1e6, channels=(96, 96), groups=96)
 
 
 def found(
-    gpu: str = "a100-sxm4-40gb", family: str = "cnn", execution: str = "xla", launch: float = 0.0
+    gpu: str = "a100-sxm4-40gb",
+    family: str = "cnn",
+    execution: str = "xla",
+    launch: float = 0.0,
+    mode: str = "train",
 ) -> Width:
     return intervals.width(
-        MODEL,
+        WIDTHS,
         family=family,
-        mode="train",
+        mode=mode,
         execution=execution,
         gpu=find(gpu),
         launch_share=launch,
@@ -58,17 +68,27 @@ def test_a_known_bucket_gives_its_width() -> None:
     assert width() == 0.2
 
 
-def test_an_unmeasured_execution_takes_the_widest_of_the_family() -> None:
-    assert width(execution="graph") == 0.4
-    assert width(family="other") == 0.3
+def test_what_was_not_measured_takes_the_widest_that_is_alike() -> None:
+    assert width(execution="graph") == 0.4  # of the family
+    assert width(family="other") == 0.2  # of its mode and execution
+    assert width(family="other", mode="infer", execution="graph") == 0.3
+    assert width(family="other", execution="eager-torch") == 0.1  # of all
 
 
-def test_blackwell_is_at_least_forty_per_cent_wide() -> None:
+def test_under_tensorflow_blackwell_is_at_least_forty_per_cent_wide() -> None:
     assert width("rtx-5090") == pytest.approx(log(1.4), abs=1e-3)
+    assert width("rtx-5090", mode="infer") == 0.4
+    assert width("rtx-5090", execution="eager-torch") == width(execution="eager-torch")
 
 
 def test_a_step_that_waits_for_launches_is_less_certain() -> None:
-    assert width(launch=0.5) == 0.9
+    assert width(launch=0.1) == pytest.approx(0.2 * 1.09**0.5)
+    assert width(launch=1.0) == pytest.approx(0.2 * 10**0.5)
+
+
+def test_the_number_of_groups_behind_a_width_is_told() -> None:
+    assert found().groups == 40
+    assert found(family="other", mode="infer", execution="graph").groups == 5
 
 
 @pytest.mark.parametrize(
@@ -76,8 +96,8 @@ def test_a_step_that_waits_for_launches_is_less_certain() -> None:
     [
         ({}, "cnn/train/xla", ""),
         ({"execution": "graph"}, "cnn/infer/xla", "nothing was measured of cnn/train/graph"),
-        ({"family": "other"}, "default", "nothing was measured of other/train/xla"),
-        ({"launch": 0.5}, "launch-bound", "launches and the host hold the step"),
+        ({"family": "other"}, "cnn/train/xla", "nothing was measured of other/train/xla"),
+        ({"launch": 0.5}, "cnn/train/xla", "launches and the host hold the step"),
         ({"gpu": "rtx-5090"}, "cnn/train/xla", "at least ±40 %"),
     ],
 )
@@ -88,18 +108,6 @@ def test_a_width_says_which_measurements_it_is_of_and_why(
     assert one.bucket == bucket
     assert len(one.reasons) == bool(reason)
     assert all(told.startswith(reason) for told in one.reasons)
-
-
-def test_the_width_alone_is_that_of_the_reasons() -> None:
-    alone = log_half_width(
-        MODEL,
-        family="cnn",
-        mode="train",
-        execution="graph",
-        gpu=find("t4"),
-        launch_share=0.0,
-    )
-    assert alone == width("t4", execution="graph")
 
 
 @given(st.floats(1e-6, 1e3), st.floats(0, 2))

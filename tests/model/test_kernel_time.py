@@ -11,6 +11,8 @@ A100 = find("a100-sxm4-40gb")
 A100_HALF = 108 * 2048 * 1.41e9
 A100_TF32 = 108 * 1024 * 1.41e9
 A100_CUDA = 108 * 128 * 1.41e9
+A100_DOUBLE = 108 * 64 * 1.41e9
+RTX_4090_DOUBLE = 128 * 4 * 2.52e9
 GEMM = CostClass("gemm", "f16")
 
 
@@ -31,6 +33,9 @@ def price(cost_class: CostClass, gpu: str = "a100-sxm4-40gb", *, tf32: bool = Tr
         ("gtx-1080-ti", "f16", True, "shared"),
         ("gtx-1080-ti", "f32", False, "shared"),  # 6.1: no integer units beside
         ("t4", "f32", True, "cuda"),
+        ("a100-sxm4-40gb", "f64", True, "double"),
+        ("gtx-1080-ti", "f64", True, "double"),
+        ("jetson-thor-t5000", "f64", True, "cuda"),  # its rate is not known: that of float32
     ],
 )
 def test_the_unit_is_what_the_card_has(gpu: str, dtype: str, tf32: bool, unit: str) -> None:
@@ -77,6 +82,17 @@ def test_depthwise_computes_on_cuda_cores() -> None:
     assert price(CostClass("convolution", "f16", "forward", "depthwise")) == pytest.approx(
         A100_CUDA
     )
+
+
+@pytest.mark.parametrize("shape", ["", "winograd3", "winograd5", "depthwise"])
+@pytest.mark.parametrize(
+    ("gpu", "peak"), [("a100-sxm4-40gb", A100_DOUBLE), ("rtx-4090", RTX_4090_DOUBLE)]
+)
+def test_float64_runs_at_its_own_peak_without_winograd(gpu: str, peak: float, shape: str) -> None:
+    constants = Neutral(winograd3=2.0, winograd5=2.5)
+    kind = CostClass("convolution", "f64", "forward", shape)
+    found = rates([kind], targets([(find(gpu), True)], {}), constants)
+    assert 1.0 / found.s_per_flop[0, 0] == pytest.approx(peak)
 
 
 def test_a_card_that_does_not_hold_its_clock_computes_slower_but_moves_bytes_as_fast() -> None:

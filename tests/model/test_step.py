@@ -12,7 +12,7 @@ from tests.model.steps import Neutral, convolution, kernel, program
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.settings import EXECUTIONS
-from tfdyno.model.kernel_table import CostClass, KernelTable
+from tfdyno.model.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
 from tfdyno.model.kernel_time import Rates, rates, targets
 from tfdyno.model.step import (
     Factors,
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 A100 = find("a100-sxm4-40gb")
 HALF = 108 * 2048 * 1.41e9
 XLA = Setting(execution="xla", mode="train")
-FIELDS = ("fusion", "library", "launches", "host_s", "layout", "overlap", "depthwise", "update")
+FIELDS = (
+    "fusion", "library", "convolution", "launches", "host_s", "host_convolution_s", "layout",
+    "overlap", "depthwise", "update",
+)  # fmt: skip
 
 
 def timed(
@@ -103,7 +106,8 @@ def test_every_framework_factor_is_the_constant_that_is_named(
     how, names = factors(setting, model), factor_names(setting)
     assert set(names) <= set(FIELDS) == set(Factors.__slots__)
     for field in FIELDS:
-        assert getattr(how, field) == (model[names[field]] if field in names else 1.0)
+        neutral = 0.0 if field == "host_convolution_s" else 1.0
+        assert getattr(how, field) == (model[names[field]] if field in names else neutral)
     assert "host_s" in names  # every execution waits for its host
 
 
@@ -112,7 +116,13 @@ def test_every_framework_factor_is_the_constant_that_is_named(
     [
         (
             XLA,
-            {"depthwise": "xla_depthwise", "overlap": "xla_overlap", "host_s": "host_xla"},
+            {
+                "depthwise": "xla_depthwise",
+                "overlap": "xla_overlap",
+                "convolution": "xla_convolution",
+                "host_s": "host_xla",
+                "host_convolution_s": "host_xla_convolution",
+            },
         ),
         (
             Setting(execution="xla", mode="infer"),
@@ -121,7 +131,9 @@ def test_every_framework_factor_is_the_constant_that_is_named(
                 "library": "xla_library_infer",
                 "depthwise": "xla_depthwise",
                 "overlap": "xla_overlap",
+                "convolution": "xla_convolution",
                 "host_s": "host_xla",
+                "host_convolution_s": "host_xla_convolution",
             },
         ),
         (
@@ -130,7 +142,8 @@ def test_every_framework_factor_is_the_constant_that_is_named(
                 "fusion": "graph_fusion_train",
                 "library": "graph_library_train",
                 "launches": "graph_launches",
-                "host_s": "host_graph",
+                "layout": "graph_layout",
+                "host_s": "host_graph_train",
             },
         ),
         (
@@ -141,6 +154,7 @@ def test_every_framework_factor_is_the_constant_that_is_named(
                 "launches": "torch_launches",
                 "host_s": "host_torch",
                 "layout": "torch_layout",
+                "depthwise": "torch_depthwise",
             },
         ),
         (
@@ -151,6 +165,7 @@ def test_every_framework_factor_is_the_constant_that_is_named(
                 "launches": "torch_launches",
                 "host_s": "host_torch",
                 "layout": "torch_layout",
+                "depthwise": "torch_depthwise",
                 "update": "torch_update",
             },
         ),
@@ -172,7 +187,6 @@ def test_an_execution_has_these_factors(setting: Setting, names: dict[str, str])
         (CostClass("reduce", shape="rows"), "fusion"),
         (CostClass("loop", shape="update"), "update"),
         (CostClass("gemm", "f16"), ""),
-        (CostClass("convolution", "f32", "forward"), ""),
         (CostClass("convolution", "f16", "forward"), "layout"),
         (CostClass("convolution", "f16", "forward", "pointwise"), ""),  # a product like any other
         (CostClass("convolution", "bf16", "input_gradient", "winograd3"), "layout"),
@@ -185,35 +199,63 @@ def test_what_an_execution_moves_more_of_depends_on_the_kernel(
     assert traffic_field(cost_class) == field
 
 
+def everywhere(classes: tuple[CostClass, ...], targets: int = 1) -> Rates:
+    """Rates of 1; library kernels on tensor cores."""
+    one = np.ones((targets, len(classes)))
+    library = np.array([c.kind in LIBRARY_KINDS for c in classes])
+    return Rates(
+        s_per_flop=one, s_per_byte=one, s_per_extra_byte=one, tensor_cores=one * library > 0
+    )
+
+
 def test_an_execution_makes_each_kernel_as_much_slower_as_its_factor_says() -> None:
     classes = (
         CostClass("loop"),
         CostClass("loop", shape="update"),
         CostClass("gemm", "f16"),
         CostClass("convolution", "f16", "forward"),
+        CostClass("convolution", "f16", "forward", "pointwise"),
+        CostClass("convolution", "f16", "forward", "winograd3"),
         CostClass("convolution", "f16", "forward", "depthwise"),
     )
-    one = np.ones((1, len(classes)))
     how = Factors(
-        fusion=2.0, library=0.5, launches=1.0, host_s=0.0,
+        fusion=2.0, library=0.5, convolution=4.0, launches=1.0, host_s=0.0, host_convolution_s=0.0,
         layout=3.0, overlap=11.0, depthwise=5.0, update=7.0,
     )  # fmt: skip
-    paid = executed(Rates(s_per_flop=one, s_per_byte=one, s_per_extra_byte=one), classes, how)
-    # a library at half its rate takes twice as long over bytes and FLOPs alike
-    assert paid.s_per_byte.tolist() == [[2.0, 7.0, 2.0, 6.0, 10.0]]
+    paid = executed(everywhere(classes), classes, how)
+    # a library at half its rate takes twice as long over bytes and FLOPs alike, and 1x1 and 3x3
+    # at four times that rate half as long
+    assert paid.s_per_byte.tolist() == [[2.0, 7.0, 2.0, 6.0, 0.5, 1.5, 10.0]]
     assert (paid.s_per_extra_byte / paid.s_per_byte).tolist() == [[11.0] * len(classes)]
-    assert paid.s_per_flop.tolist() == [[2.0, 2.0, 2.0, 2.0, 10.0]]
+    assert paid.s_per_flop[0, 2:].tolist() == [2.0, 2.0, 0.5, 0.5, 10.0]
+
+
+def test_order_of_dimensions_matters_to_tensor_cores_alone() -> None:
+    classes = (
+        CostClass("convolution", "f16", "forward"),
+        CostClass("convolution", "f16", "forward", "pointwise"),
+    )
+    how = factors(XLA, Neutral(xla_convolution=2.0))
+    graph = Setting(execution="graph", mode="train")
+    ordered = factors(graph, Neutral(graph_layout=3.0))
+    cards = targets([(find("gtx-1080-ti"), True), (A100, True)], {})
+    made = rates(classes, cards, Neutral())
+    assert made.tensor_cores.tolist() == [[False, False], [True, True]]
+    faster = executed(made, classes, how).s_per_flop / made.s_per_flop
+    assert faster.tolist() == [[1.0, 1.0], [1.0, 0.5]]
+    moved = executed(made, classes, ordered).s_per_byte / made.s_per_byte
+    assert moved.tolist() == [[1.0, 1.0], [3.0, 1.0]]
 
 
 def test_factors_of_many_rows_are_those_of_each() -> None:
     classes = (CostClass("loop"), CostClass("convolution", "f16", "forward", "depthwise"))
-    one = np.ones((2, len(classes)))
     values = np.array([1.0, 4.0])
     how = Factors(
-        fusion=values, library=1.0 / values, launches=values, host_s=values,
+        fusion=values, library=1.0 / values, convolution=1.0 / values, launches=values,
+        host_s=values, host_convolution_s=values,
         layout=values, overlap=values, depthwise=values, update=values,
     )  # fmt: skip
-    paid = executed(Rates(s_per_flop=one, s_per_byte=one, s_per_extra_byte=one), classes, how)
+    paid = executed(everywhere(classes, 2), classes, how)
     assert paid.s_per_byte.tolist() == [[1.0, 1.0], [4.0, 16.0]]
 
 
@@ -224,6 +266,14 @@ def test_an_unfused_optimizer_costs_eager_pytorch_its_traffic_alone() -> None:
     single = replace(fused, fused_optimizer=False)
     assert timed(made, 1, constants, fused).step_s[0] == pytest.approx(2e-3)
     assert timed(made, 1, constants, single).step_s[0] == pytest.approx(5e-3)
+
+
+def test_a_convolution_under_xla_costs_the_host_more_than_another_kernel() -> None:
+    made = program(convolution(flops=1.0), convolution(flops=1.0), kernel("loop"))
+    constants = Neutral(host_xla=1e-3, host_xla_convolution=5e-3, host_graph_train=1e-3)
+    assert timed(made, 1, constants).host_s[0] == pytest.approx(3 * 1e-3 + 2 * 5e-3)
+    graph = Setting(execution="graph", mode="train")
+    assert timed(made, 1, constants, graph).host_s[0] == pytest.approx(3 * 1e-3)
 
 
 def test_a_step_says_what_device_and_host_take_alone() -> None:

@@ -110,6 +110,14 @@ def test_winograd_is_named_where_it_is_the_faster_way() -> None:
     assert route_name(CostClass("loop"), pricing(find("gtx-1080-ti"))) == ""
 
 
+@pytest.mark.parametrize("shape", ["", "winograd3", "depthwise"])
+def test_float64_is_explained_by_its_own_peak(shape: str) -> None:
+    kind = CostClass("convolution", "f64", "forward", shape)
+    compute = terms_of(kind, WORK, pricing(find("a100-sxm4-40gb")))[0]
+    assert compute.peak == "fp64"
+    assert compute.rate_per_s == pytest.approx(108 * 64 * 1.41e9)
+
+
 def test_wasted_tiles_are_a_factor_of_their_own() -> None:
     grouped = CostClass("convolution", "f16", "forward", "grouped")
     compute = terms_of(grouped, WORK, pricing(find("a100-sxm4-40gb")))[0]

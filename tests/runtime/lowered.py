@@ -10,6 +10,8 @@ import jax
 
 from tfdyno.core.interval import Scaled
 from tfdyno.core.workload import TensorSpec
+from tfdyno.runtime.graph_memory import GraphMemory
+from tfdyno.runtime.kernels import Sizes
 from tfdyno.runtime.quick import program_of
 from tfdyno.runtime.stablehlo import read_graph
 
@@ -33,8 +35,20 @@ def program(
     by_operation: bool = False,
 ) -> Program:
     """The quick program of a function whose arguments have these roles, shapes (and dtypes)."""
-    full = [item if len(item) == 3 else (*item, "float32") for item in arguments]
-    tensors = tuple(
+    return program_of(
+        graph(step, *arguments),
+        batch_size=batch_size,
+        marker=marker,
+        trace_sha256="",
+        tensors=tensors(*arguments),
+        mode=mode,
+        by_operation=by_operation,
+    )
+
+
+def tensors(*arguments: Argument) -> tuple[TensorSpec, ...]:
+    """What a trace would say of such arguments."""
+    return tuple(
         TensorSpec(
             name=f"layer_{number}/kernel",
             role=cast("TensorRole", role),
@@ -42,25 +56,31 @@ def program(
             dtype=dtype,
             bytes=math.prod(shape) * jax.numpy.dtype(dtype).itemsize,
         )
-        for number, (role, shape, dtype) in enumerate(full)
-    )
-    return program_of(
-        graph(step, *arguments),
-        batch_size=batch_size,
-        marker=marker,
-        trace_sha256="",
-        tensors=tensors,
-        mode=mode,
-        by_operation=by_operation,
+        for number, (role, shape, dtype) in enumerate(map(_full, arguments))
     )
 
 
 def graph(step: Step, *arguments: Argument) -> Graph:
     """The operations of such a function as the quick route reads them."""
-    full = [item if len(item) == 3 else (*item, "float32") for item in arguments]
-    structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in full]
+    structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in map(_full, arguments)]
     traced = jax.jit(step, keep_unused=True).trace(*structs)
     return read_graph(traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo"))
+
+
+def _full(argument: Argument) -> tuple[str, Shape, str]:
+    return argument if len(argument) == 3 else (*argument, "float32")
+
+
+def memory_of(
+    step: Step,
+    *arguments: Argument,
+    batch_size: int = 37,
+    marker: int = 37,
+    mode: str = "train",
+) -> GraphMemory:
+    """What such a function holds in TensorFlow's graph mode."""
+    sizes = Sizes(batch_size, marker)
+    return GraphMemory(graph(step, *arguments), sizes, tensors(*arguments), mode)
 
 
 def library_flops(made: Program, batch_size: int | None = None) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import jax
 import pytest
 from jax import numpy as jnp
-from tests.runtime.graph_mode import memory_of
+from tests.runtime.lowered import memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,10 @@ import pytest
 
 from tfdyno.core.program import BufferPlan
 from tfdyno.core.workload import TensorSpec
+from tfdyno.runtime.buffer_parts import PARTS
 from tfdyno.runtime.hlo_buffers import BufferReader
 from tfdyno.runtime.hlo_kernels import KernelReader
-from tfdyno.runtime.hlo_plan import PARTS, MemoryTotals, plan_of
+from tfdyno.runtime.hlo_plan import MemoryTotals, plan_of
 from tfdyno.runtime.hlo_text import HloModule, leaves, parse
 from tfdyno.runtime.kernels import Sizes
 from tfdyno.runtime.live_bytes import live_bytes

@@ -8,7 +8,8 @@ import jax
 import pytest
 from jax import lax
 from jax import numpy as jnp
-from tests.runtime.graph_mode import graph_of, memory_of
+from tests.runtime.lowered import graph as graph_of
+from tests.runtime.lowered import memory_of
 
 from tfdyno.runtime.tensorflow_dilation import rearrange_dilated
 from tfdyno.runtime.tensorflow_ops import Operations, operations_of
@@ -35,7 +36,7 @@ def kernels(dilation: int, padding: str = "SAME") -> Operations:
     def step(x: jax.Array, w: jax.Array) -> jax.Array:
         return convolution(x, w, dilation, padding)
 
-    made = operations_of(graph_of(step, IMAGE, KERNEL)[0])
+    made = operations_of(graph_of(step, IMAGE, KERNEL))
     rearrange_dilated(made)
     return made
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 from jax import lax
 from jax import numpy as jnp
-from tests.runtime.graph_mode import graph_of
+from tests.runtime.lowered import graph as graph_of
 
 from tfdyno.runtime.tensorflow_ops import Operations, buffer_of, operations_of
 
@@ -20,7 +20,7 @@ X: Argument = ("input", (8, 32))
 
 
 def kernels(step: Callable[..., Any], *arguments: Argument) -> Operations:
-    return operations_of(graph_of(step, *arguments)[0])
+    return operations_of(graph_of(step, *arguments))
 
 
 def kinds(step: Callable[..., Any], *arguments: Argument) -> list[str]:
@@ -108,7 +108,7 @@ def test_a_loop_that_begins_with_zeros_takes_their_memory() -> None:
 
 
 def test_the_buffer_of_a_reshaped_slice_is_the_slice() -> None:
-    graph, _ = graph_of(lambda x: jnp.reshape(x[:4], (128,)) * 2.0, X)
+    graph = graph_of(lambda x: jnp.reshape(x[:4], (128,)) * 2.0, X)
     multiply = next(node for node in graph.nodes if node.op == "multiply")
     views = [buffer_of(graph, value) for value in multiply.operands]
     assert any(graph.producer(buffer).op == "slice" and same for buffer, same in views)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 from jax import numpy as jnp
-from tests.runtime.graph_mode import graph_of
+from tests.runtime.lowered import graph as graph_of
 
 from tfdyno.runtime.tensorflow_ops import Operation, Operations, operations_of
 from tfdyno.runtime.tensorflow_rules import with_gradients_of_tensorflow
@@ -28,7 +28,7 @@ def gradient(function: Callable[[Any], Any]) -> Operations:
             x = function(x @ w) @ w
         return jnp.sum(jnp.tanh(x))
 
-    made = operations_of(graph_of(jax.value_and_grad(loss), W, X)[0])
+    made = operations_of(graph_of(jax.value_and_grad(loss), W, X))
     with_gradients_of_tensorflow(made)
     return made
 
@@ -75,7 +75,7 @@ def test_a_penalty_on_weights_waits_for_nothing() -> None:
     def loss(w: jax.Array, x: jax.Array) -> jax.Array:
         return jnp.sum(jnp.tanh(x @ w)) + 0.01 * jnp.sum(w * w)
 
-    made = operations_of(graph_of(jax.value_and_grad(loss), W, X)[0])
+    made = operations_of(graph_of(jax.value_and_grad(loss), W, X))
     with_gradients_of_tensorflow(made)
     own = [each for each in made.items if each.reads and set(each.reads) == {0}]
     assert own
@@ -131,6 +131,6 @@ def test_rows_of_a_table_stay_rows_until_something_makes_them_whole() -> None:
 
 
 def sizes(step: Callable[..., Any], *arguments: Argument) -> list[tuple[str, int]]:
-    made = operations_of(graph_of(step, *arguments)[0])
+    made = operations_of(graph_of(step, *arguments))
     with_gradients_of_tensorflow(made)
     return [(each.kind, made.bytes(each.writes[0])) for each in made.items]

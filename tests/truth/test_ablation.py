@@ -23,10 +23,17 @@ def ablated(name: str, mean: float) -> Ablated:
 def test_every_group_takes_something_out_that_a_fit_decides() -> None:
     known = terms(time_model())
     groups = [term for name, term in known.items() if term.title != name]
-    assert len(groups) > 5
+    assert 5 < len(groups) <= 16
     for term in groups:
         parameters = [time_model().parameters[name] for name, _ in term.held]
         assert any(parameter.fitted for parameter in parameters), term.name
+
+
+def test_every_fitted_constant_but_the_rates_of_whole_units_is_in_a_group() -> None:
+    taken = {name for term in terms(time_model()).values() if term.title != term.name
+             for name, _ in term.held}  # fmt: skip
+    fitted = {name for name, one in time_model().parameters.items() if one.fitted}
+    assert fitted - taken == {"u_cuda", "u_tf32", "u_half"}
 
 
 def test_without_names_the_groups_are_meant_and_nothing_comes_first() -> None:

@@ -74,6 +74,16 @@ def test_both_pages_hold_the_same_sections() -> None:
         assert f'id="{section.anchor}"' in drawn
 
 
+def test_learnable_rows_have_lines_of_their_own_with_fewer_rows() -> None:
+    table = report.overall(found()).table
+    assert table
+    for label in ("TensorFlow", "PyTorch", "all"):
+        for way in ("card left out", "model left out"):
+            number = {row[1]: int(row[9].replace(",", "")) for row in table.rows if row[0] == label}
+            assert 0 < number[f"{way}, learnable rows"] < number[way]
+    assert table.headings[9] == "rows"
+
+
 def test_worst_cases_have_a_reason_or_say_that_they_have_none() -> None:
     text = report.page(found())
     table = text[text.index("## The 10 worst") :].split("\n\n")[2].splitlines()[2:]

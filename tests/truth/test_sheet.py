@@ -43,13 +43,14 @@ def test_a_perfect_prediction_has_no_error_and_all_pairs_in_order() -> None:
         assert line.score.coverage == 1.0
         assert line.order is not None
         assert (line.order.in_order, line.order.close_in_order) == (1.0, 1.0)
+        assert line.order.own_in_order == 1.0
 
 
 def test_predictions_that_are_turned_round_have_no_pair_in_order() -> None:
     judged = of_t4()
     turned = sheet(replace(judged, predicted=np.exp(-judged.design.log_step)))
     assert turned.whole[-1].order is not None
-    assert turned.whole[-1].order.in_order == 0.0
+    assert turned.whole[-1].order.in_order == turned.whole[-1].order.own_in_order == 0.0
 
 
 def test_twice_the_time_is_an_error_of_one_hundred_per_cent() -> None:

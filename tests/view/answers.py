@@ -154,6 +154,7 @@ def estimate(slug: str, *, replicas: int = 1) -> Estimate:
         energy_j_per_step=interval(step * 300),
         compile_s=interval(40.0),
         made_by={"time": "quick", "memory": "exact"},
+        compiled_for="8.x",
         sources=("time model of 2026-11-20",),
         layers=layers(step),
         roofline=roofline(step, card),

@@ -4,6 +4,7 @@ import pytest
 from tests.advice import GIB, estimate, exactly
 
 from tfdyno.core.interval import Interval
+from tfdyno.core.program import Rematerialisation
 from tfdyno.core.settings import EXECUTIONS
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.view.estimate_text import estimate_text, headline
@@ -71,6 +72,24 @@ def test_a_checked_limit_and_none_at_all_are_told_apart() -> None:
     assert "largest not known: the batch is part of the model" in unknown
 
 
+def test_a_step_that_fits_by_recomputing_never_says_so_without_a_note() -> None:
+    again = Rematerialisation(
+        need_bytes=20.1 * GIB, held_bytes=13.3 * GIB, limit_bytes=13.5 * GIB, limit_met=True,
+        instruction_count=45,
+    )  # fmt: skip
+    note = "needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB"
+    shown = " ".join(text(estimate(fits_verified=True, rematerialisation=again)).split())
+    assert f"compiled at this very batch: {note}." in shown
+    assert "45 operations run twice, which the time shown leaves out." in shown
+    most = estimate(max_batch_verified=True, max_batch_rematerialisation=again)
+    assert f"(compiled and checked: {note})" in " ".join(text(most).split())
+
+
+def test_memory_is_labelled_until_it_was_measured() -> None:
+    assert "peak memory unverified on a device" in text(estimate())
+    assert "unverified" not in text(estimate(memory_measured_on="A100"))
+
+
 def test_energy_is_told_for_an_epoch_where_its_length_is_known() -> None:
     assert "30 J a step" in text(estimate())
     assert "an epoch" not in text(estimate())
@@ -122,13 +141,21 @@ def test_every_execution_is_told_in_words(execution: str) -> None:
 
 
 def test_only_rows_under_xla_are_told_how_to_compile_them() -> None:
-    quick = {"time": "quick", "memory": "quick"}
-    single = estimate(made_by=quick)
+    quick = {"made_by": {"time": "quick", "memory": "quick"}, "compiled_for": ""}
+    single = estimate(**quick)
     assert "memory not compiled, --route exact does" in text(single)
-    joined = estimate(replicas=8, execution="graph", made_by=quick)
+    joined = estimate(replicas=8, execution="graph", **quick)
     assert "memory not compiled, traced by jax" in text(joined)
-    assert "memory compiled for 1 of 2 rows, traced" in text(estimate(), joined)
-    assert "memory compiled for 1 of 3 rows, --route" in text(estimate(), single, joined)
+    compiled = "memory compiled for 1 of {} rows (compute capability 8.x), {}"
+    assert compiled.format(2, "traced") in text(estimate(), joined)
+    assert compiled.format(3, "--route") in text(estimate(), single, joined)
+
+
+def test_the_program_that_was_compiled_is_named_also_where_it_is_another_familys() -> None:
+    ampere, hopper = estimate(gpu="card"), estimate(gpu="other", compiled_for="9.x")
+    assert "memory compiled for compute capability 8.x, traced" in text(ampere)
+    told = "memory compiled for compute capability 8.x and 9.x, traced"
+    assert told in text(ampere, hopper, ampere)
 
 
 def test_a_warning_about_some_rows_names_them() -> None:

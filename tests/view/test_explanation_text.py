@@ -112,11 +112,26 @@ def test_own_measurements_stand_under_the_sum() -> None:
 def test_the_range_names_its_bucket_and_why_it_is_wider() -> None:
     found = one(batch_size=512)
     assert found.explanation
-    assert "in log time of cnn/train/xla. Nine in ten" in text(found)
+    assert "in log time of cnn/train/xla, learned from " in text(found)
     width = replace(found.explanation.width, groups=63, reasons=("hardly measured",))
     wider = replace(found, explanation=replace(found.explanation, width=width))
-    assert "of cnn/train/xla, learned from 63 groups. Nine in ten" in text(wider)
+    assert "of cnn/train/xla, learned from 63 models on a card. Nine in ten" in text(wider)
     assert "lay inside. Hardly measured." in text(wider)
+
+
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({}, "kernels fused by tfdyno"),
+        ({"execution": "graph"}, "kernels one or a few for each operation"),
+        (
+            {"made_by": {"time": "exact", "memory": "exact"}, "compiled_for": "8.x"},
+            "kernels the compiler's for compute capability 8.x",
+        ),
+    ],
+)
+def test_the_list_says_whose_kernels_they_are(changes: dict[str, Any], made: str) -> None:
+    assert f"({made}; like ones together, longest first)" in text(replace(one(), **changes))
 
 
 def test_a_step_that_waits_says_what_share_of_the_kernels_is_listed() -> None:

@@ -59,7 +59,7 @@ def test_without_a_curve_there_is_no_figure() -> None:
         ("xla", "XLA plans"),
         ("compiled-torch", "XLA would plan"),
         ("graph", "TensorFlow’s executor holds"),
-        ("eager-torch", "TensorFlow’s executor holds"),
+        ("eager-torch", "XLA would plan"),
     ],
 )
 def test_the_caption_says_whose_plan_the_curve_is(execution: str, planner: str) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.view import answers
+from tests.view.answers import GIB
 
+from tfdyno.core.program import Rematerialisation
 from tfdyno.view.cards import old_price, stale
 from tfdyno.view.ranking import groups, hours_axis
 
@@ -48,6 +50,21 @@ def test_a_range_across_the_deadline_is_said() -> None:
     first = groups(answers.advice(), answers.gpus())[0]
     warned = {row.name for row in first.rows if row.hours.warning == "may miss 24 h"}
     assert warned == {"L40S"}
+
+
+def test_a_row_that_fits_by_recomputing_says_so() -> None:
+    again = Rematerialisation(
+        need_bytes=20.1 * GIB, held_bytes=13.3 * GIB, limit_bytes=11.9 * GIB, limit_met=False,
+        instruction_count=45,
+    )  # fmt: skip
+    advice = answers.advice()
+    first = advice.ranking[0]
+    told = replace(first, estimate=replace(first.estimate, rematerialisation=again, fits="yes"))
+    row = groups(replace(advice, ranking=(told,), picks=()), answers.gpus())[0].rows[0]
+    assert row.memory.warning == (
+        "needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB, short of the 11.9 GiB that it "
+        "aims at"
+    )
 
 
 def test_cards_that_do_not_fit_say_what_they_lack_and_the_way_out() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.view import answers
 
 from tfdyno.core.interval import Interval
+from tfdyno.core.program import Rematerialisation
 from tfdyno.view import sentences
 from tfdyno.view.figure_cost import frontier
 from tfdyno.view.layers import LayerGroup
@@ -18,6 +19,12 @@ from tfdyno.view.layers import LayerGroup
 if TYPE_CHECKING:
     from tfdyno.core.advice import Advice, Candidate, Run, Verdict
     from tfdyno.core.estimate import Estimate
+
+GIB = 2.0**30
+RECOMPUTED = Rematerialisation(
+    need_bytes=20.1 * GIB, held_bytes=13.3 * GIB, limit_bytes=13.5 * GIB, limit_met=True,
+    instruction_count=45,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +177,19 @@ def test_all_none_and_nothing_have_sentences_of_their_own(advice: Advice) -> Non
 
 
 # Memory
+
+
+def test_memory_says_what_xla_computes_again_and_that_no_device_was_measured(
+    advice: Advice,
+) -> None:
+    told = with_best(advice, rematerialisation=RECOMPUTED, fits_verified=True, fits="yes")
+    note = "needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB"
+    lead = sentences.memory(told, balanced(told), answers.gpus()).lead
+    assert note in lead
+    assert lead.endswith("The figure is unverified on a device.")
+    words = sentences.answer(told)
+    assert f"compiled at this very batch: {note})." in words
+    assert "room to spare" not in words
 
 
 def test_memory_names_the_smallest_size_above_which_every_card_fits(advice: Advice) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import read_toml, write_atomic
+from tfdyno.core.codec import read_toml
 from tfdyno.core.errors import UsageError
+from tfdyno_truth import tables
 from tfdyno_truth.fit import neutral
 from tfdyno_truth.ratchet import fingerprint
 from tfdyno_truth.rows import TRUTH
 from tfdyno_truth.run import fit_all
 from tfdyno_truth.score import judged
-from tfdyno_truth.sheet import sheet
+from tfdyno_truth.sheet import whole
 from tfdyno_truth.ways import LEARNED_FROM, WAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tfdyno.core.time_model import Parameter, TimeModel
@@ -111,12 +111,24 @@ def without(parameters: Mapping[str, Parameter], term: Term) -> dict[str, Parame
     return found
 
 
-def ablate(folder: Path, model: TimeModel, term: Term, tell: Callable[[str], None]) -> Ablated:
+def ablate_all(
+    folder: Path, model: TimeModel, wanted: Sequence[Term], processes: int
+) -> Iterator[Ablated]:
+    """Ablate every term, several at a time, in their order."""
+    with get_context("spawn").Pool(min(processes, len(wanted))) as pool:
+        yield from pool.imap(_ablate, [(folder, model, term) for term in wanted])
+
+
+def _ablate(task: tuple[Path, TimeModel, Term]) -> Ablated:
+    return ablate(*task)
+
+
+def ablate(folder: Path, model: TimeModel, term: Term) -> Ablated:
     """Fit without the term and judge it on what was left out."""
-    fitted = fit_all(folder, parameters=without(model.parameters, term), tell=tell)
+    fitted = fit_all(folder, parameters=without(model.parameters, term))
     means: dict[str, float] = {}
     for way in LEARNED_FROM:
-        for line in sheet(judged(fitted, WAYS[way].title)).whole:
+        for line in whole(judged(fitted, WAYS[way].title)):
             if line.label in SETS:
                 means[f"{way}_{SETS[line.label]}_mean"] = round(line.score.mean, 4)
             if line.label == "all":
@@ -132,24 +144,10 @@ def ablate(folder: Path, model: TimeModel, term: Term, tell: Callable[[str], Non
 
 def read_results(path: Path = RESULTS) -> tuple[Ablated, ...]:
     """What is stored, in the order of the file; nothing without a file."""
-    if not path.exists():
-        return ()
-    with path.open(newline="", encoding="utf-8") as file:
-        return tuple(_result(raw) for raw in csv.DictReader(file))
-
-
-def _result(raw: dict[str, str]) -> Ablated:
-    words = ("name", "title", "constants")
-    told: dict[str, Any] = {k: v if k in words else float(v) for k, v in raw.items()}
-    return Ablated(**told | {"rows": int(raw["rows"])})
+    return tables.read(path, Ablated)
 
 
 def store(results: Iterable[Ablated], path: Path = RESULTS) -> None:
     """Put results into the file, in the place of older ones with the same name, atomically."""
     kept = {one.name: one for one in (*read_results(path), *results)}
-    out = io.StringIO()
-    columns = Ablated.__slots__
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([getattr(one, column) for column in columns] for one in kept.values())
-    write_atomic(path, out.getvalue().encode())
+    tables.write(path, kept.values(), Ablated)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno_truth import ablation, baselines, cases, recalibrate, scaling
+from tfdyno_truth import ablation, baselines, cases, recalibrate, scaling, tables
 from tfdyno_truth.ablation import Ablated
 from tfdyno_truth.cases import Case
+from tfdyno_truth.memory import MemoryScores, memory_scores
 from tfdyno_truth.recalibrate import Gain
 from tfdyno_truth.rows import TRUTH, read_rows
 from tfdyno_truth.run import Fitted
 from tfdyno_truth.score import judged
-from tfdyno_truth.sheet import Judged, Line, Sheet, sheet
+from tfdyno_truth.sheet import Judged, Line, Sheet, sheet, whole
 from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predictor:
-    """Errors that others published of their own predictions."""
+    """Errors that others published of their own predictions; the columns of ``PREDICTORS``."""
 
-    name: str
+    predictor: str
     mode: str
     cases: int
     mean: str
@@ -59,6 +59,8 @@ class Accuracy:
     fitted: Fitted
     sheets: dict[str, Sheet]
     """``shipped``, ``gpu``, ``model`` and what else was left out -> scores."""
+    learnable: dict[str, tuple[Line, ...]]
+    """``gpu``, ``model`` -> the wholes without the rows that no fit learns from."""
     rivals: dict[str, tuple[Rival, ...]]
     """Way -> baselines on the same rows with the same rows left out."""
     predictors: tuple[Predictor, ...]
@@ -68,6 +70,7 @@ class Accuracy:
     ablated: tuple[Ablated, ...]
     gains: tuple[Gain, ...]
     """What one own measurement is worth, for models that no fit has seen."""
+    memory: MemoryScores
     scaling_errors: np.ndarray
     exchange: dict[str, float]
     """Constants of the gradient exchange."""
@@ -81,18 +84,25 @@ def accuracy(
     tell("scores")
     sheets = {SHIPPED: sheet(judged(fitted, SEEN))}
     sheets |= {name: sheet(judged(fitted, WAYS[name].title)) for name in ways}
+    tell("memory")
+    memory = memory_scores(folder)
     tell("runs on several GPUs")
     runs = scaling.runs_of(read_rows(), folder, time_model(), fitted.constants)
     exchange = scaling.fit_scaling(runs, time_model())
     return Accuracy(
         fitted=fitted,
         sheets=sheets,
+        learnable={
+            name: whole(judged(fitted, WAYS[name].title).within(fitted.learnable))
+            for name in LEARNED_FROM
+        },
         rivals=_rivals(fitted, folder, tell) if rivals else {},
-        predictors=read_predictors(),
+        predictors=tables.read(PREDICTORS, Predictor),
         neusight=_neusight(fitted),
         worst=cases.worst(judged(fitted, WAYS["gpu"].title), cases.read_reasons(), WORST),
         ablated=ablation.read_results(),
         gains=recalibrate.gains(judged(fitted, WAYS["model"].title)),
+        memory=memory,
         scaling_errors=scaling.efficiency_errors(runs, time_model().values | exchange),
         exchange=exchange,
     )
@@ -116,7 +126,7 @@ def _rivals(
                 predicted=predicted,
                 width=fitted.row_widths[WAYS[name].title],
             )
-            rivals.append(Rival(title=title, whole=sheet(against).whole))
+            rivals.append(Rival(title=title, whole=whole(against)))
         found[name] = tuple(rivals)
     return found
 
@@ -128,26 +138,9 @@ def _neusight(fitted: Fitted) -> dict[str, tuple[Line, ...]]:
         mine = [row.source.startswith("NeuSight") and row.mode == mode for row in rows]
         lines = []
         for name in LEARNED_FROM:
-            scored = sheet(judged(fitted, WAYS[name].title).within(np.array(mine))).whole
+            scored = whole(judged(fitted, WAYS[name].title).within(np.array(mine)))
             lines += [
                 Line(label=WAYS[name].title, score=line.score, order=line.order) for line in scored
             ]
         found[mode] = tuple(lines)
     return found
-
-
-def read_predictors(path: Path = PREDICTORS) -> tuple[Predictor, ...]:
-    """Published errors of other predictors."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return tuple(
-            Predictor(
-                name=raw["predictor"],
-                mode=raw["mode"],
-                cases=int(raw["cases"]),
-                mean=raw["mean"],
-                median=raw["median"],
-                judged_on=raw["judged_on"],
-                source=raw["source"],
-            )
-            for raw in csv.DictReader(file)
-        )

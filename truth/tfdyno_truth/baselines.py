@@ -18,6 +18,7 @@ from tfdyno.model.kernel_table import LIBRARY_KINDS
 from tfdyno.model.peaks import peak_flops_per_s, unit_for
 from tfdyno.model.precision import tf32_allowed
 from tfdyno_truth.records import read_record
+from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -155,13 +156,7 @@ def _factors(
             values[key].append((float(error[i]), 1.0 / sizes[group]))
             groups[key].add(group)
     return {
-        key: _weighted_median(pairs)
+        key: quantile([one for one, _ in pairs], [weight for _, weight in pairs], 0.5)
         for key, pairs in values.items()
         if len(groups[key]) >= (1 if key[:1] == ("model",) else LEAST_GROUPS) or not key
     }
-
-
-def _weighted_median(pairs: list[tuple[float, float]]) -> float:
-    ordered = sorted(pairs)
-    weights = np.cumsum([weight for _, weight in ordered])
-    return ordered[int(np.searchsorted(weights, weights[-1] / 2))][0]

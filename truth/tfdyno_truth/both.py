@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import time_model
+from tfdyno.core.time_model import BucketWidth
 from tfdyno_truth import judge
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.fit import fit, leave_out
@@ -21,6 +22,7 @@ from tfdyno_truth.records import path_of
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.sheet import ALL
 from tfdyno_truth.ways import WAYS
+from tfdyno_truth.widths import row_widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,14 +55,14 @@ class Prices:
     """Constants of the time model that both routes are priced by."""
 
     constants: Mapping[str, float]
-    widths: Mapping[str, float]
-    """Log half-widths of the intervals by bucket."""
+    widths: Mapping[str, BucketWidth]
+    """Of the intervals, by bucket."""
 
     @staticmethod
     def shipped() -> Prices:
         """Those that ``catalog/data/time_model.toml`` holds."""
         model = time_model()
-        return Prices(constants=model.values, widths=model.interval_log_half_width)
+        return Prices(constants=model.values, widths=model.intervals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +95,8 @@ class Both:
                 for name, design in designs.items()
             },
             widths={
-                name: judge.row_widths(design, prices.widths) for name, design in designs.items()
+                name: row_widths(design, prices.widths, design.launch_share(prices.constants))
+                for name, design in designs.items()
             },
         )
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tfdyno_truth.suspicious import Suspicion
 
 REASONS = TRUTH / "reasons.csv"
+UNEXPLAINED = "unexplained"
+"""In place of a reason where none is known."""
 MATCHED = ("framework", "source", "model", "gpu", "precision", "mode", "execution")
 """Columns of ``reasons.csv`` that say which rows it is about; ``*`` or nothing means any."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfdyno_truth.sheet import Line
 
 SCORED = ("mean", "median", "90 % below", "interval holds", "± half", "bias", "groups", "rows")
-ORDERED = ("pairs in order", "15–50 % apart")
+ORDERED = ("pairs in order", "15–50 % apart", "own batches")
 
 
 def scores(heading: str, lines: Iterable[Line]) -> Table:
@@ -35,13 +35,14 @@ def scored(score: Score) -> tuple[str, ...]:
     )
 
 
-def ordered(order: Order | None) -> tuple[str, str]:
-    """Pairs of cards in the right order: all that are clearly apart, and the close ones."""
+def ordered(order: Order | None) -> tuple[str, str, str]:
+    """Pairs of cards in the right order: all with one batch, the close ones, own batches."""
     if order is None:
-        return "–", "–"
+        return "–", "–", "–"
     return (
         f"{share(order.in_order)} of {order.pairs:,}",
         f"{share(order.close_in_order)} of {order.close_pairs:,}",
+        f"{share(order.own_in_order)} of {order.own_pairs:,}",
     )
 
 

@@ -43,11 +43,23 @@ class Design:
 
     def predict(self, constants: Constants) -> Floats:
         """Step time of every row in seconds."""
+        return self.timed(constants).step_s
+
+    def launch_share(self, constants: Constants) -> Floats:
+        """Share of launches and host in the step of every row."""
+        if not self.rows:
+            return np.empty(0)
+        timed = self.timed(constants)
+        return timed.launch_s / timed.step_s
+
+    def timed(self, constants: Constants) -> step.StepTime:
+        """Step time of every row by cause."""
         priced = kernel_time.rates(self.classes, self.cards, constants)
         by_row = kernel_time.Rates(
             s_per_flop=priced.s_per_flop[self.card_index],
             s_per_byte=priced.s_per_byte[self.card_index],
             s_per_extra_byte=priced.s_per_extra_byte[self.card_index],
+            tensor_cores=priced.tensor_cores[self.card_index],
         )
         how = [step.factors(setting, constants) for setting in self.settings]
 
@@ -55,7 +67,7 @@ class Design:
             return np.array([getattr(one, name) for one in how])[self.setting_index]
 
         factors = step.Factors(**{field: each(field) for field in step.Factors.__slots__})
-        return step.step_time(self.work, self.classes, by_row, factors, constants).step_s
+        return step.step_time(self.work, self.classes, by_row, factors, constants)
 
     def take(self, chosen: NDArray[np.intp]) -> Design:
         """The design of some of the rows."""

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 PRIOR_WEIGHT = 8.0
 """As many groups as would have to agree before a constant leaves its prior far behind.
 
-With cards or kinds of model left out, weights below make the error larger (0.3: by 1.5 and 3.3
-points; 2: by 0.2 and 0.8): what the rows then move is noise of a few sources.
+Mean errors in % with the card and with the kind of model left out: on one state of the terms 13.9
+and 14.6 by a weight of 1, 13.6 and 13.3 by 8; on an earlier one 15.6 and 17.3 by 0.3, 14.0 and 14.3
+by 2, 13.8 and 13.5 by 6. What the rows move under small weights is noise of a few sources.
 """
 ROBUST_SCALE = 0.1
 FIRST_FIT, LATER_FITS = 25, 6

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.model.intervals import LAUNCH_BOUND
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-COVERAGE = 0.92
-"""Aim of the widths; above 90 % because new models are further off than those seen here."""
-FEWEST_GROUPS = 10
-"""A bucket of the intervals needs so many groups; smaller ones join their family."""
 CLOSE_RATIO = 1.15
 """Cards nearer to each other than this have no order worth predicting."""
 CLEAR_RATIO = 1.5
@@ -56,6 +50,9 @@ class Order:
     close_pairs: int
     """15 to 50 % apart."""
     close_in_order: float
+    own_pairs: int
+    """More than 15 % apart by time per sample, each card at the largest batch measured on it."""
+    own_in_order: float
 
 
 def score(
@@ -88,110 +85,63 @@ def by_group(design: Design, index: NDArray[np.intp], values: Floats) -> Floats:
     return np.array([np.mean(group) for group in groups.values()])
 
 
-def bucket(design: Design, index: int) -> str:
-    """Bucket of a row's interval, as ``model/intervals.py`` forms it."""
-    row = design.rows[index]
-    if row.launch_bound:
-        return LAUNCH_BOUND
-    return f"{design.families[index]}/{row.mode}/{row.execution}"
-
-
-def interval_widths(
-    design: Design, chosen: NDArray[np.bool_], residuals: Sequence[Floats]
-) -> dict[str, float]:
-    """Log half-widths that hold ``COVERAGE`` of the rows that the fits had not seen, by bucket.
-
-    Args:
-        design: All rows.
-        chosen: Rows to learn from.
-        residuals: Log errors of every row, once for each way of leaving out.
-
-    Returns:
-        Bucket -> half-width; ``default`` is the quantile over all rows.
-    """
-    values: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-    groups: defaultdict[str, set[Hashable]] = defaultdict(set)
-    index = np.flatnonzero(chosen)
-    sizes: defaultdict[Hashable, int] = defaultdict(int)
-    for i in index:
-        sizes[design.rows[i].group] += 1
-    for i in index:
-        name, group = bucket(design, int(i)), design.rows[i].group
-        pooled = f"{design.families[i]}/{design.rows[i].mode}/any"
-        for key in (name,) if name == LAUNCH_BOUND else (name, pooled, "default"):
-            groups[key].add(group)
-            values[key] += [(abs(float(r[i])), 1.0 / sizes[group]) for r in residuals]
-    widths = {key: _weighted_quantile(v) for key, v in values.items()}
-    for key in [k for k in widths if "/" in k and len(groups[k]) < FEWEST_GROUPS]:
-        pooled = key.rsplit("/", 1)[0] + "/any"
-        wide = widths[pooled] if len(groups[pooled]) >= FEWEST_GROUPS else widths["default"]
-        widths[key] = max(wide, widths["default"])
-    return {key: round(width, 3) for key, width in sorted(widths.items()) if "/any" not in key}
-
-
-def _weighted_quantile(pairs: list[tuple[float, float]]) -> float:
-    ordered = sorted(pairs)
-    weights = np.cumsum([weight for _, weight in ordered])
-    place = int(np.searchsorted(weights, COVERAGE * weights[-1]))
-    return ordered[min(place, len(ordered) - 1)][0]
-
-
-def row_widths(design: Design, widths: Mapping[str, float]) -> Floats:
-    """The log half-width of every row."""
-    return np.array(
-        [widths.get(bucket(design, i), widths["default"]) for i in range(len(design.rows))]
-    )
-
-
-def unseen_row_widths(
-    design: Design,
-    chosen: NDArray[np.bool_],
-    residuals: Sequence[Floats],
-    by: Callable[[Row], str],
-) -> Floats:
-    """Widths of every row learned without the rows that share its ``by`` value."""
-    labels = np.array([by(row) for row in design.rows])
-    result = np.empty(len(labels))
-    for label in np.unique(labels):
-        widths = interval_widths(design, chosen & (labels != label), residuals)
-        mine = labels == label
-        result[mine] = row_widths(design, widths)[mine]
-    return result
-
-
-def pairs_in_order(
-    design: Design, chosen: NDArray[np.bool_], predicted: Floats
-) -> tuple[int, float]:
-    """Pairs of cards more than 15 % apart on one workload, and the share predicted in order."""
-    found = order(design, chosen, predicted)
-    return found.pairs, found.in_order
-
-
 def order(design: Design, chosen: NDArray[np.bool_], predicted: Floats) -> Order:
     """Judge the order of all pairs of different chips on one workload; no pair gives NaN."""
+    samples = np.array([row.batch_size for row in design.rows])
     good: dict[bool, list[bool]] = {True: [], False: []}
-    for a, b, measured in _pairs(design, chosen):
-        in_order = bool(measured * (np.log(predicted[a]) - np.log(predicted[b])) > 0)
+    for measured, in_order in _pairs(design, _of_one_batch(design, chosen), design.log_step,
+                                     np.log(predicted)):  # fmt: skip
         good[abs(measured) < np.log(CLEAR_RATIO)].append(in_order)
+    own = [in_order for _, in_order in _pairs(design, _of_largest_batches(design, chosen),
+           design.log_step - np.log(samples), np.log(predicted / samples))]  # fmt: skip
     every = good[True] + good[False]
     return Order(
         pairs=len(every),
-        in_order=float(np.mean(every)) if every else float("nan"),
+        in_order=_share(every),
         close_pairs=len(good[True]),
-        close_in_order=float(np.mean(good[True])) if good[True] else float("nan"),
+        close_in_order=_share(good[True]),
+        own_pairs=len(own),
+        own_in_order=_share(own),
     )
 
 
-def _pairs(design: Design, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, float]]:
-    """Two rows of one workload on different chips, and the log of the ratio of their times."""
+def _share(good: list[bool]) -> float:
+    return float(np.mean(good)) if good else float("nan")
+
+
+def _of_one_batch(design: Design, chosen: NDArray[np.bool_]) -> Iterable[list[int]]:
+    """Rows of one workload with one batch, set by set."""
     sets: defaultdict[Hashable, list[int]] = defaultdict(list)
     for i in np.flatnonzero(chosen):
         row = design.rows[i]
-        key = (row.function, row.batch_size, row.precision, row.mode, row.execution, row.framework)
-        sets[key].append(int(i))
-    for members in sets.values():
+        sets[(*_workload(row), row.batch_size)].append(int(i))
+    return sets.values()
+
+
+def _of_largest_batches(design: Design, chosen: NDArray[np.bool_]) -> Iterable[list[int]]:
+    """Rows of one workload, for every card the one with the largest batch, set by set."""
+    sets: defaultdict[Hashable, dict[str, int]] = defaultdict(dict)
+    for i in np.flatnonzero(chosen):
+        row = design.rows[i]
+        cards = sets[_workload(row)]
+        if row.slug not in cards or row.batch_size > design.rows[cards[row.slug]].batch_size:
+            cards[row.slug] = int(i)
+    return [list(cards.values()) for cards in sets.values()]
+
+
+def _workload(row: Row) -> tuple[Hashable, ...]:
+    return (row.function, row.precision, row.mode, row.execution, row.framework)
+
+
+def _pairs(
+    design: Design, sets: Iterable[list[int]], measured: Floats, predicted: Floats
+) -> Iterator[tuple[float, bool]]:
+    """The log of the ratio of two measured times, and whether they are predicted in order.
+
+    Pairs are of different chips and more than 15 % apart.
+    """
+    for members in sets:
         for a, b in combinations(members, 2):
-            measured = float(design.log_step[a] - design.log_step[b])
-            apart = abs(measured) >= np.log(CLOSE_RATIO)
-            if apart and design.rows[a].chip != design.rows[b].chip:
-                yield a, b, measured
+            ratio = float(measured[a] - measured[b])
+            if abs(ratio) >= np.log(CLOSE_RATIO) and design.rows[a].chip != design.rows[b].chip:
+                yield ratio, bool(ratio * (predicted[a] - predicted[b]) > 0)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from tfdyno.cli.lazy import Entry, LazyGroup
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.cli.main import main as run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +17,11 @@ COMMANDS = {
     "score": Entry(
         module="tfdyno_truth.commands.score",
         summary="Score predictions against the measurements.",
+        section="Judge",
+    ),
+    "memory": Entry(
+        module="tfdyno_truth.commands.memory",
+        summary="Score memory: which steps fit, and published figures.",
         section="Judge",
     ),
     "recalibrate": Entry(
@@ -60,34 +64,11 @@ def tfdyno_truth() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
+    """Run the command line and return its exit code; no exception escapes.
 
     Args:
         arguments: Words after the program's name; None takes them from ``sys.argv``.
     """
     # One thread: the arrays are small, and the threads of a BLAS would only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        with tfdyno_truth.make_context("tfdyno-truth", words) as context:
-            result = tfdyno_truth.invoke(context)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return error.exit_code
-    except click.UsageError as error:
-        message = " ".join(error.format_message().split()).rstrip(".")
-        command = error.ctx.command_path if error.ctx else "tfdyno-truth"
-        return _tell(f"{message[:1].lower()}{message[1:]} (see {command} --help)", UsageError)
-    except TfdynoError as error:
-        return _tell(str(error), type(error))
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("tfdyno-truth: stopped by Ctrl-C; nothing was written.", err=True)
-        return 130
-    return result if isinstance(result, int) else 0
-
-
-def _tell(sentence: str, kind: type[TfdynoError]) -> int:
-    click.echo(f"tfdyno-truth: {sentence}", err=True)
-    return kind.exit_code
+    return run(arguments, group=tfdyno_truth)

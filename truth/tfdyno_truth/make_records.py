@@ -51,17 +51,22 @@ def keys_of(rows: list[Row]) -> list[Key]:
     return [key for key, _ in Counter(row.record for row in rows).most_common()]
 
 
-def make_record(key: Key) -> Record:
-    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does."""
-    from tfdyno.runtime.trace import handle
-
+def workload_of(key: Key) -> Workload:
+    """What a record is of: one builder of ``truth/zoo.py``."""
     function, mode, policy = key
-    workload = Workload(
+    return Workload(
         reference=f"{TRUTH / 'zoo.py'}:{function}",
         kind="function",
         mode="train" if mode == "train" else "infer",
         precision=policy,
     )
+
+
+def make_record(key: Key) -> Record:
+    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does."""
+    from tfdyno.runtime.trace import handle
+
+    workload = workload_of(key)
     request = {
         "workload": to_builtins(workload),
         "batch_size": None,
@@ -76,7 +81,7 @@ def make_record(key: Key) -> Record:
     return Record(
         program=from_builtins(result["program"], Program),
         per_op=from_builtins(result["per_op"], Program),
-        policy=policy,
+        policy=workload.precision,
         trainable_parameter_count=result["trace"]["trainable_parameter_count"],
     )
 

@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import TfdynoError
-from tfdyno.core.workload import Workload
 from tfdyno.jobs.compile import compile_exact
 from tfdyno.jobs.trace import Traced, trace
+from tfdyno_truth.make_records import workload_of
 from tfdyno_truth.plan import Planned, Timed, read_timed, store_timed
 from tfdyno_truth.records import Key, Record, path_of, read_record, write_record
-from tfdyno_truth.rows import TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,12 +71,7 @@ def _launches(quick: Path, key: Key) -> int:
 def _make(folder: Path, step: Planned) -> Iterator[Timed]:
     """Trace a step, count it and compile it for its families, in a cache of its own: all is new."""
     function, mode, policy = step.key
-    workload = Workload(
-        reference=f"{TRUTH / 'zoo.py'}:{function}",
-        kind="function",
-        mode="train" if mode == "train" else "infer",
-        precision=policy,
-    )
+    workload = workload_of(step.key)
     with _empty_cache():
         start = time.perf_counter()
         traced = trace(workload)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.families import family as family_named
-from tfdyno.core.codec import read_toml, write_atomic
+from tfdyno.core.codec import read_toml
 from tfdyno.core.errors import UsageError
+from tfdyno_truth import tables
 from tfdyno_truth.records import Key
 from tfdyno_truth.rows import TRUTH
 
@@ -83,23 +82,10 @@ def _key(function: str, step: str, path: Path) -> Key:
 
 def read_timed(path: Path = SECONDS) -> tuple[Timed, ...]:
     """All that is stored, in the order of the file; nothing without a file."""
-    if not path.exists():
-        return ()
-    with path.open(newline="", encoding="utf-8") as file:
-        return tuple(_timed(raw) for raw in csv.DictReader(file))
-
-
-def _timed(raw: dict[str, str]) -> Timed:
-    told: dict[str, Any] = {k: float(v) if k.endswith("_s") else v for k, v in raw.items()}
-    return Timed(**told | {"compiled_batch_size": int(raw["compiled_batch_size"])})
+    return tables.read(path, Timed)
 
 
 def store_timed(found: Iterable[Timed], path: Path = SECONDS) -> None:
     """Put lines into the file, in the place of older ones of the same step, atomically."""
     kept = {(one.key, one.family): one for one in (*read_timed(path), *found)}
-    out = io.StringIO()
-    columns = Timed.__slots__
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([getattr(kept[name], c) for c in columns] for name in sorted(kept))
-    write_atomic(path, out.getvalue().encode())
+    tables.write(path, [kept[name] for name in sorted(kept)], Timed)

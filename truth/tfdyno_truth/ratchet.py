@@ -68,7 +68,7 @@ def fingerprint(model: TimeModel) -> str:
     """A short hash of all constants and widths: other numbers have another."""
     told = {
         "values": dict(sorted(model.values.items())),
-        "widths": dict(sorted(model.interval_log_half_width.items())),
+        "widths": dict(sorted(model.intervals.items())),
         "clocks": dict(sorted(model.sustained_clock.items())),
     }
     return hashlib.sha256(to_json(told)).hexdigest()[:16]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from math import exp, expm1, log
+from math import exp, expm1, log, sinh
+from operator import mul
 from statistics import mean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from tfdyno.core.recalibration import Anchor, Subject
 from tfdyno.model.recalibration import recalibration
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.sheet import FRAMEWORKS
+from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from tfdyno.core.recalibration import Recalibration
     from tfdyno_truth.rows import Row
     from tfdyno_truth.sheet import Judged
 
@@ -40,6 +43,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """How far a cell's estimate was off, and how wide its interval is; both in log(time)."""
+
+    error: float
+    """Log of measured over predicted: the median of the cell's rows."""
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
     """Errors on other chips without and with one measured card."""
 
@@ -54,17 +66,23 @@ class Gain:
     half_width_before: float
     """Half of the interval that would hold ``HELD`` of the pairs, over the estimate."""
     half_width_after: float
+    given_before: float
+    """Half of the interval that the product gives, over the estimate."""
+    given_after: float
+    held_before: float
+    """Share of the pairs inside it."""
+    held_after: float
 
 
 def gains(judged: Judged) -> tuple[Gain, ...]:
     """Judge by framework and execution, TensorFlow first; sets without any pair are left out."""
-    errors = log_errors(judged)
+    errors = misses(judged)
     found = []
     for framework, title in FRAMEWORKS.items():
         for execution in ("xla", "graph"):
             mine = {
-                cell: error
-                for cell, error in errors.items()
+                cell: missed
+                for cell, missed in errors.items()
                 if cell.framework == framework and cell.subject.execution == execution
             }
             gain = _gain(f"{title}, {execution}", mine)
@@ -73,19 +91,22 @@ def gains(judged: Judged) -> tuple[Gain, ...]:
     return tuple(found)
 
 
-def log_errors(judged: Judged) -> dict[Cell, float]:
-    """Log of measured over predicted of every cell: the median of its rows.
+def misses(judged: Judged) -> dict[Cell, Missed]:
+    """Error and width of every cell: the medians of its rows.
 
     Rows that are not learned from are left out: nobody recalibrates by a run that went wrong.
     """
     wrong = contradicted(list(judged.design.rows))
-    found: defaultdict[Cell, list[float]] = defaultdict(list)
+    found: defaultdict[Cell, list[tuple[float, float]]] = defaultdict(list)
     for index in np.flatnonzero(judged.main):
         row = judged.design.rows[index]
         if row.execution in ("xla", "graph") and row.number not in wrong:
             error = judged.design.log_step[index] - np.log(judged.predicted[index])
-            found[_cell(row)].append(float(error))
-    return {cell: median(values) for cell, values in found.items()}
+            found[_cell(row)].append((float(error), float(judged.width[index])))
+    return {
+        cell: Missed(error=median(e for e, _ in values), width=median(w for _, w in values))
+        for cell, values in found.items()
+    }
 
 
 def _cell(row: Row) -> Cell:
@@ -100,38 +121,61 @@ def _cell(row: Row) -> Cell:
     return Cell(framework=row.framework, subject=subject, card=row.slug, chip=row.chip)
 
 
-def _gain(label: str, errors: Mapping[Cell, float]) -> Gain | None:
+def _gain(label: str, errors: Mapping[Cell, Missed]) -> Gain | None:
     before: list[float] = []
     after: list[float] = []
-    residuals: list[tuple[float, float, float]] = []
-    for cell, error in errors.items():
-        moved = [move - error for move in _moves(cell, errors)]
-        if not moved:
+    pairs: list[_Pair] = []
+    for cell, missed in errors.items():
+        left = [(log(one.factor_ratio) - missed.error, one.width_ratio)
+                for one in _recalibrations(cell, errors)]  # fmt: skip
+        if not left:
             continue
-        before.append(abs(expm1(-error)))
-        after.append(mean(abs(expm1(one)) for one in moved))
-        residuals += [(abs(error), abs(one), 1.0 / len(moved)) for one in moved]
+        before.append(abs(expm1(-missed.error)))
+        after.append(mean(abs(expm1(error)) for error, _ in left))
+        pairs += [
+            _Pair(without=abs(missed.error), moved=abs(error), width=missed.width,
+                  narrowed=missed.width * ratio, weight=1.0 / len(left))
+            for error, ratio in left
+        ]  # fmt: skip
     if not before:
         return None
+    weights = [pair.weight for pair in pairs]
+
+    def weighted(values: Iterable[float]) -> float:
+        return float(sum(map(mul, values, weights)) / sum(weights))
+
     return Gain(
         label=label,
         cells=len(before),
-        pairs=len(residuals),
+        pairs=len(pairs),
         mean_before=mean(before),
         mean_after=mean(after),
         median_before=median(before),
         median_after=median(after),
-        half_width_before=float(np.sinh(_quantile([(a, w) for a, _, w in residuals]))),
-        half_width_after=float(np.sinh(_quantile([(b, w) for _, b, w in residuals]))),
+        half_width_before=sinh(quantile([pair.without for pair in pairs], weights, HELD)),
+        half_width_after=sinh(quantile([pair.moved for pair in pairs], weights, HELD)),
+        given_before=weighted(sinh(pair.width) for pair in pairs),
+        given_after=weighted(sinh(pair.narrowed) for pair in pairs),
+        held_before=weighted(float(pair.without <= pair.width) for pair in pairs),
+        held_after=weighted(float(pair.moved <= pair.narrowed) for pair in pairs),
     )
 
 
-def _moves(cell: Cell, errors: Mapping[Cell, float]) -> Iterator[float]:
-    """Log of the factor for ``cell`` from every other chip, as if that one alone was measured."""
-    for other, error in errors.items():
+class _Pair(NamedTuple):
+    """An estimate without and with another chip measured; all in log(time)."""
+
+    without: float
+    moved: float
+    width: float
+    narrowed: float
+    weight: float
+
+
+def _recalibrations(cell: Cell, errors: Mapping[Cell, Missed]) -> Iterator[Recalibration]:
+    """What every other chip would make of ``cell``, as if that one alone was measured."""
+    for other, missed in errors.items():
         if other.subject == cell.subject and other.chip != cell.chip:
-            found = recalibration([_anchor(other, error)], cell.subject, cell.card)
-            yield log(found.factor_ratio)
+            yield recalibration([_anchor(other, missed.error)], cell.subject, cell.card)
 
 
 def _anchor(cell: Cell, error: float) -> Anchor:
@@ -146,9 +190,3 @@ def _anchor(cell: Cell, error: float) -> Anchor:
         measurement_id="published",
         measured_on="",
     )
-
-
-def _quantile(pairs: list[tuple[float, float]]) -> float:
-    ordered = sorted(pairs)
-    weights = np.cumsum([weight for _, weight in ordered])
-    return ordered[int(np.searchsorted(weights, HELD * weights[-1]))][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno_truth import cells, report_parts, routes, score_text
+from tfdyno_truth import cells, memory_report, report_parts, routes, score_text
 from tfdyno_truth.accuracy import SHIPPED
 from tfdyno_truth.both import Prices
 from tfdyno_truth.sections import Section, Table, markdown
@@ -28,14 +28,22 @@ Written by `tfdyno-truth fit`; do not edit. The same with figures: [{figures}]({
 """
 METHOD = """\
 Predicted step time against {rows:,} published measurements ({groups} groups of model, card,
-precision and mode) from `truth/published/measurements.csv`. Error is |predicted − measured| /
-measured, averaged inside a group first, then over groups. *Bias* is the median of predicted over
-measured. *± half* is half of the 90 % interval's width over the estimate. Widths were learned
-without the rows that they are judged on. Rows that contradict others, listed by rule in
-`truth/README.md`, are judged but not learned from. Steps bound by launches (CNN batch below 16),
-fused attention and channels-last PyTorch have lines of their own and are not part of the whole.
-Predictions are those of the quick route. The choice of terms was made on these rows too: expect
-errors up to 1.3 times as large on new models and cards."""
+precision and mode, whatever the framework and execution) from `truth/published/measurements.csv`.
+Error is |predicted − measured| / measured, averaged inside a group first, then over groups. *Bias*
+is the median of predicted over measured. *± half* is half of the 90 % interval's width over the
+estimate, as `tfdyno estimate` would give it, with widths learned without the rows that they are
+judged on. Rows that contradict others, listed by rule in `truth/suspicious.csv`, are judged but not
+learned from. Steps bound by launches (CNN batch below 16), fused attention and channels-last
+PyTorch have lines of their own and are not part of the whole. Predictions are those of the quick
+route. The choice of terms was made on these rows too: expect errors up to 1.3 times as large on new
+models and cards."""
+OVERALL = """\
+*Learnable rows* are the same predictions without the rows that `truth/suspicious.csv` keeps from
+the fit: one of two logs of the same setting that are over 1.4 times apart, of which no prediction
+can meet both, and runs of something else than a sound step (input-bound, throttled, out of
+workspace, no update, software of 2017). *Pairs in order* are two cards that ran one workload with
+the same batch, more than 15 % apart; *own batches* compares time per sample of each card's largest
+measured batch."""
 
 
 def summary(found: Accuracy) -> str:
@@ -80,6 +88,7 @@ def sections(found: Accuracy) -> Iterator[Section]:
     yield overall(found)
     yield from report_parts.against_others(found)
     yield report_parts.worst(found)
+    yield from memory_report.sections(found.memory)
     for name in ("gpu", "model"):
         for framework, lines in found.sheets[name].strata.items():
             title = f"{framework} by stratum, {WAYS[name].title}"
@@ -96,16 +105,19 @@ def sections(found: Accuracy) -> Iterator[Section]:
 
 def overall(found: Accuracy) -> Section:
     """All ways of leaving out, TensorFlow first."""
-    rows = []
-    for label in (*FRAMEWORKS.values(), ALL):
-        for name, title in _titles(found):
-            for line in found.sheets[name].whole:
-                if line.label == label:
-                    numbers = (*cells.scored(line.score), *cells.ordered(line.order))
-                    rows.append((label, title, *numbers))
+    told = [(title, found.sheets[name].whole) for name, title in _titles(found)]
+    told += [(f"{WAYS[name].title}, learnable rows", lines)
+             for name, lines in found.learnable.items()]  # fmt: skip
+    rows = tuple(
+        (line.label, title, *cells.scored(line.score), *cells.ordered(line.order))
+        for label in (*FRAMEWORKS.values(), ALL)
+        for title, lines in told
+        for line in lines
+        if line.label == label
+    )
     headings = ("rows of", "how", *cells.SCORED, *cells.ORDERED)
-    table = Table(headings=headings, rows=tuple(rows), words=2)
-    return Section(title="Errors, intervals and order", table=table)
+    table = Table(headings=headings, rows=rows, words=2)
+    return Section(title="Errors, intervals and order", prose=OVERALL, table=table)
 
 
 def _titles(found: Accuracy) -> list[tuple[str, str]]:

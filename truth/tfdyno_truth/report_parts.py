@@ -8,6 +8,7 @@ import numpy as np
 
 from tfdyno_truth import cells
 from tfdyno_truth.ablation import NOTHING
+from tfdyno_truth.cases import UNEXPLAINED
 from tfdyno_truth.sections import Section, Table
 from tfdyno_truth.sheet import ALL, FRAMEWORKS
 from tfdyno_truth.ways import WAYS
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tfdyno_truth.cases import Case
     from tfdyno_truth.sheet import Line
 
-UNEXPLAINED = "unexplained"
 STALE = " Made with other constants or rows than the scores above: `tfdyno-truth ablate` is due."
 SAME = 6e-4
 """Means nearer than this are of one fit: they are stored with four digits."""
@@ -37,8 +37,7 @@ has and the command can express, each group counted once. tfdyno saw no kernel t
 OWN = """\
 What `tfdyno bench --recalibrate` on one card is worth for the others: every card of a published
 workload plays the measured one in turn, and its ratio is carried to all other chips by the rule
-of the command. Models are left out, so that the workload is as new as a user's. Without XLA
-nothing is carried over."""
+of the command. Models are left out, so that the workload is as new as a user's."""
 
 
 WORST = """\
@@ -87,7 +86,7 @@ def _neusight(found: Accuracy) -> Table:
         for one in found.predictors:
             if one.mode == mode:
                 known = [cells.share(float(x)) if x else "–" for x in (one.mean, one.median)]
-                rows.append((one.name, mode, str(one.cases), *known))
+                rows.append((one.predictor, mode, str(one.cases), *known))
     headings = ("predictor", "mode", "cases", "mean", "median")
     return Table(headings=headings, rows=tuple(rows), words=2)
 
@@ -153,11 +152,13 @@ def own_measurement(found: Accuracy) -> Section:
             f"{gain.mean_before:.1%} → {gain.mean_after:.1%}",
             f"{gain.median_before:.1%} → {gain.median_after:.1%}",
             f"±{gain.half_width_before:.0%} → ±{gain.half_width_after:.0%}",
+            f"±{gain.given_before:.0%} → ±{gain.given_after:.0%}",
+            f"{gain.held_before:.0%} → {gain.held_after:.0%}",
         )
         for gain in found.gains
     )
     headings = ("rows of", "workloads on a card", "pairs", "mean error", "median error",
-                "half-width that holds 90 %")  # fmt: skip
+                "half-width that holds 90 %", "half-width given", "which holds")  # fmt: skip
     table = Table(headings=headings, rows=rows)
     return Section(title="One own measurement", prose=OWN, table=table)
 

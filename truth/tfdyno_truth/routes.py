@@ -15,10 +15,10 @@ from tfdyno_truth.sections import Section, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tfdyno.core.time_model import BucketWidth
     from tfdyno_truth.both import Line
     from tfdyno_truth.compared import Compared, Shared, Sizes, Step
 
-_Pairs = tuple[tuple[str, float], ...]
 TITLE = "Without a compile"
 NOT_MEASURED = "Not measured yet: run `tfdyno-truth routes`."
 METHOD = """\
@@ -48,7 +48,9 @@ def sections(prices: Prices | None = None) -> tuple[Section, ...]:
 
 
 @lru_cache(maxsize=1)  # the same for the page and for the page with figures
-def _sections(constants: _Pairs, widths: _Pairs) -> tuple[Section, ...]:
+def _sections(
+    constants: tuple[tuple[str, float], ...], widths: tuple[tuple[str, BucketWidth], ...]
+) -> tuple[Section, ...]:
     prices = Prices(constants=dict(constants), widths=dict(widths))
     return tuple(sections_of(compared(plan(), FOLDER, QUICK, SECONDS, prices=prices)))
 

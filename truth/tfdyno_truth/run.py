@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.model.intervals import LAUNCH_BOUND
-from tfdyno_truth import judge
+from tfdyno.core.time_model import BucketWidth
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.fit import fit, leave_out
 from tfdyno_truth.rows import contradicted, read_rows, single_gpu
 from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
+from tfdyno_truth.widths import interval_widths, row_widths, unseen_row_widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -37,14 +38,21 @@ class Fitted:
     main: NDArray[np.bool_]
     """Rows that are judged in the strata (neither launch-bound nor with fused attention)."""
     learnable: NDArray[np.bool_]
+    """Rows that a fit may see: those bound by launches teach what the host costs."""
     constants: dict[str, float]
     by_name: dict[str, Floats]
     """``everything seen``, ``card left out``, ``model left out`` -> predicted seconds."""
-    widths: dict[str, float]
+    widths: dict[str, BucketWidth]
     """Of the intervals, learned from all rows."""
     row_widths: dict[str, Floats]
     """Of every row's interval, learned without the rows that were left out together."""
     seconds_s: float
+
+
+@lru_cache(maxsize=1)
+def measured(folder: Path) -> Design:
+    """All measurements on one GPU that have a kernel record in the folder; read once."""
+    return design_of(single_gpu(read_rows()), folder, time_model().sustained_clock)
 
 
 def fit_all(
@@ -66,11 +74,11 @@ def fit_all(
     """
     start = time.monotonic()
     tell("reading measurements")
-    rows = single_gpu(read_rows())
-    bad = contradicted(rows)
-    design = design_of(rows, folder, time_model().sustained_clock)
+    design = measured(folder)
+    bad = contradicted(list(design.rows))
     main = np.array([not r.apart for r in design.rows])
-    learnable = main & np.array([r.number not in bad for r in design.rows])
+    judged = np.array([r.launch_bound or not r.apart for r in design.rows])
+    learnable = judged & np.array([r.number not in bad for r in design.rows])
     parameters = parameters or time_model().parameters
     tell("everything seen")
     constants = fit(design.take(np.flatnonzero(learnable)), parameters, without=without)
@@ -83,17 +91,17 @@ def fit_all(
             way.label,
             without=without,
             start=constants,
-            tell=prefixed(tell, way.title),
+            tell=_prefixed(tell, way.title),
         )
         for way in wanted
     }
-    judged = np.array([row.apart in ("", LAUNCH_BOUND) for row in design.rows])
     learned_from = [unseen[WAYS[name].title] for name in LEARNED_FROM]
     residuals = [np.log(predicted) - design.log_step for predicted in learned_from]
-    widths = judge.interval_widths(design, judged, residuals)
     tell("widths of the intervals")
-    row_widths = {
-        way.title: judge.unseen_row_widths(design, judged, residuals, way.label) for way in wanted
+    share = design.launch_share(constants)
+    widths = interval_widths(design, judged, residuals, share)
+    unseen_widths = {
+        way.title: unseen_row_widths(design, judged, residuals, share, way.label) for way in wanted
     }
     return Fitted(
         design=design,
@@ -102,11 +110,11 @@ def fit_all(
         constants=constants,
         by_name={SEEN: design.predict(constants), **unseen},
         widths=widths,
-        row_widths={SEEN: judge.row_widths(design, widths), **row_widths},
+        row_widths={SEEN: row_widths(design, widths, share), **unseen_widths},
         seconds_s=time.monotonic() - start,
     )
 
 
-def prefixed(tell: Callable[[str], None], title: str) -> Callable[[str], None]:
+def _prefixed(tell: Callable[[str], None], title: str) -> Callable[[str], None]:
     """``tell`` with the title before every stage."""
     return lambda fold: tell(f"{title}: {fold}")

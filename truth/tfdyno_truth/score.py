@@ -9,12 +9,10 @@ import numpy as np
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.errors import UsageError
-from tfdyno_truth import judge
-from tfdyno_truth.design import design_of
-from tfdyno_truth.rows import read_rows, single_gpu
-from tfdyno_truth.run import fit_all
+from tfdyno_truth.run import fit_all, measured
 from tfdyno_truth.sheet import Judged
 from tfdyno_truth.ways import WAYS
+from tfdyno_truth.widths import row_widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,14 +29,14 @@ def shipped(folder: Path) -> Judged:
         UsageError: There is no kernel record in the folder.
     """
     model = time_model()
-    design = design_of(single_gpu(read_rows()), folder, model.sustained_clock)
+    design = measured(folder)
     if not design.rows:
         raise UsageError(f"{folder} holds no kernel record", remedy="see tfdyno-truth records")
     return Judged(
         design=design,
         main=np.array([not r.apart for r in design.rows]),
         predicted=design.predict(model),
-        width=judge.row_widths(design, model.interval_log_half_width),
+        width=row_widths(design, model.intervals, design.launch_share(model)),
     )
 
 

@@ -61,6 +61,8 @@ def order_words(line: Line) -> str:
     words = f"{line.label}: {order.in_order:.1%} of {order.pairs:,} pairs of cards in order"
     if order.close_pairs:
         words += f", {order.close_in_order:.1%} of the {order.close_pairs:,} that are 15-50 % apart"
+    if order.own_pairs:
+        words += f"; each at its largest batch {order.own_in_order:.1%} of {order.own_pairs:,}"
     return words
 
 

@@ -67,22 +67,32 @@ class Sheet:
 
 def sheet(judged: Judged) -> Sheet:
     """Score predictions."""
-    rows, main = judged.design.rows, judged.main
-    frameworks = [name for name in FRAMEWORKS if any(row.framework == name for row in rows)]
-    of = {name: np.array([row.framework == name for row in rows]) for name in frameworks}
-    whole = [(FRAMEWORKS[name], main & of[name]) for name in frameworks]
-    whole += [(ALL, main)] if len(frameworks) != 1 else []
+    rows, main, of = judged.design.rows, judged.main, _by_framework(judged)
     return Sheet(
-        whole=tuple(
-            _line(judged, label, chosen, ordered=True) for label, chosen in whole if chosen.any()
-        ),
+        whole=whole(judged),
         strata={
-            FRAMEWORKS[name]: _worst_first(judged, of[name], lambda i: stratum(judged.design, i))
-            for name in frameworks
+            FRAMEWORKS[name]: _worst_first(judged, mine, lambda i: stratum(judged.design, i))
+            for name, mine in of.items()
         },
         chips=_worst_first(judged, main, lambda i: rows[i].chip),
         architectures=_worst_first(judged, main, lambda i: rows[i].architecture),
     )
+
+
+def whole(judged: Judged) -> tuple[Line, ...]:
+    """TensorFlow, PyTorch, all; only those that have rows, ``all`` only beside both."""
+    of = _by_framework(judged)
+    sets = [(FRAMEWORKS[name], judged.main & mine) for name, mine in of.items()]
+    sets += [(ALL, judged.main)] if len(of) != 1 else []
+    return tuple(
+        _line(judged, label, chosen, ordered=True) for label, chosen in sets if chosen.any()
+    )
+
+
+def _by_framework(judged: Judged) -> dict[str, NDArray[np.bool_]]:
+    """Frameworks that have rows -> their rows."""
+    told = np.array([row.framework for row in judged.design.rows])
+    return {name: told == name for name in FRAMEWORKS if name in told}
 
 
 def stratum(design: Design, index: int) -> str:

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-WIDTHS = "[interval_log_half_width]"
+    from tfdyno.core.time_model import BucketWidth
+
+WIDTHS = "[intervals]"
 
 
 def rewrite(
-    path: Path, *, version: str, values: Mapping[str, float], widths: Mapping[str, float]
+    path: Path, *, version: str, values: Mapping[str, float], widths: Mapping[str, BucketWidth]
 ) -> None:
     """Put fitted values and interval widths into the file, atomically; comments stay."""
     text = path.read_text()
@@ -26,5 +28,9 @@ def rewrite(
             raise ValueError(f"{path} has {found} entries for {name}")
     text = re.sub(r'(?m)^version = ".*"$', f'version = "{version}"', text, count=1)
     text = text[: text.index(WIDTHS)] + WIDTHS + "\n"
-    text += "".join(f'"{bucket}" = {width}\n' for bucket, width in widths.items())
+    text += "".join(
+        f'"{bucket}" = {{ log_half_width_ratio = {one.log_half_width_ratio}, '
+        f"groups = {one.groups} }}\n"
+        for bucket, one in widths.items()
+    )
     write_atomic(path, text.encode())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins, read_toml
 from tfdyno.core.errors import UsageError
-from tfdyno.core.time_model import MemoryModel, Parameter, TimeModel
+from tfdyno.core.time_model import BucketWidth, MemoryModel, Parameter, TimeModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +30,7 @@ def memory_model() -> MemoryModel:
 
 def read_time_model(path: Path) -> TimeModel:
     """Read constants and interval widths; raises ``UsageError`` naming the file and the key."""
-    table = _table(path, {"version", "parameters", "interval_log_half_width", "sustained_clock"})
-    widths = table["interval_log_half_width"]
-    if not isinstance(widths, dict) or "default" not in widths:
-        raise UsageError(f"{path} has no interval_log_half_width.default")
+    table = _table(path, {"version", "parameters", "intervals", "sustained_clock"})
     return TimeModel(
         version=str(table["version"]),
         parameters=_parameters(table["parameters"], path),
@@ -41,15 +38,17 @@ def read_time_model(path: Path) -> TimeModel:
         sustained_clock_source={
             slug: str(entry["source"]) for slug, entry in table["sustained_clock"].items()
         },
-        interval_log_half_width={bucket: float(width) for bucket, width in widths.items()},
+        intervals=_intervals(table["intervals"], path),
     )
 
 
 def read_memory_model(path: Path) -> MemoryModel:
     """Read constants of the memory model; raises ``UsageError`` naming the file and the key."""
-    table = _table(path, {"version", "parameters"})
+    table = _table(path, {"version", "measured_on", "parameters"})
     return MemoryModel(
-        version=str(table["version"]), parameters=_parameters(table["parameters"], path)
+        version=str(table["version"]),
+        parameters=_parameters(table["parameters"], path),
+        measured_on=str(table["measured_on"]),
     )
 
 
@@ -61,6 +60,15 @@ def _table(path: Path, keys: set[str]) -> dict[str, Any]:
             why=f"expected {', '.join(sorted(keys))}, found {', '.join(sorted(table))}",
         )
     return table
+
+
+def _intervals(raw: dict[str, dict[str, object]], path: Path) -> dict[str, BucketWidth]:
+    if "default" not in raw:
+        raise UsageError(f"{path} has no intervals.default")
+    return {
+        bucket: from_builtins(fields, BucketWidth, where=f"{path} [intervals.{bucket}]")
+        for bucket, fields in raw.items()
+    }
 
 
 def _clocks(raw: dict[str, dict[str, object]], path: Path) -> dict[str, float]:

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,30 +87,32 @@ def tfdyno() -> None:
     """Which GPU for your Keras model, without a GPU in the room."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, group: click.Group = tfdyno) -> int:
     """Run the command line and return its exit code; no exception escapes.
 
     Args:
         arguments: Words after the program's name; None takes them from ``sys.argv``.
+        group: The commands; its name is the program's.
     """
+    name = group.name or "tfdyno"
     words = list(sys.argv[1:] if arguments is None else arguments)
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115  (as long as the process)
     if sys.stdout is None:
         closed = ToolError("there is nowhere to print", why="standard output is closed")
-        return _tell(str(closed), closed, closed.exit_code)
+        return _tell(name, str(closed), closed, closed.exit_code)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")  # a tick that cannot be printed is no failure
     try:
         with warnings.catch_warnings(), _ended_as_by_ctrl_c():
-            warnings.showwarning = _warn
-            code = _invoke(words)
+            warnings.showwarning = partial(_warn, name)
+            code = _invoke(group, name, words)
         sys.stdout.flush()  # here, where a closed pipe can still be told apart
     except BrokenPipeError:
         _stop_printing()
         return PIPE_CLOSED
     except OSError as error:
         _stop_printing()
-        return _tell(_unwritable(error), error, ToolError.exit_code)
+        return _tell(name, _unwritable(error), error, ToolError.exit_code)
     return code
 
 
@@ -141,30 +144,31 @@ def _stop_printing() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _invoke(words: list[str]) -> int:
+def _invoke(group: click.Group, name: str, words: list[str]) -> int:
     """Run one command; turn what it raises into a sentence on stderr and an exit code."""
+    tell = partial(_tell, name)
     try:
-        with tfdyno.make_context("tfdyno", words) as context:
-            result = tfdyno.invoke(context)
+        with group.make_context(name, words) as context:
+            result = group.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
     except click.UsageError as error:
-        return _tell(_usage_sentence(error), error, UsageError.exit_code)
+        return tell(_usage_sentence(error, name), error, UsageError.exit_code)
     except click.ClickException as error:
-        return _tell(error.format_message(), error, UsageError.exit_code)
+        return tell(error.format_message(), error, UsageError.exit_code)
     except TfdynoError as error:
-        return _tell(" ".join([str(error), *_notes(error)]), error, error.exit_code)
+        return tell(" ".join([str(error), *_notes(error)]), error, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        return _tell(f"stopped by Ctrl-C; {_left(error)}", error, INTERRUPTED)
+        return tell(f"stopped by Ctrl-C; {_left(error)}", error, INTERRUPTED)
     except _Terminated as error:
-        return _tell(f"ended by SIGTERM; {_left(error)}", error, TERMINATED)
+        return tell(f"ended by SIGTERM; {_left(error)}", error, TERMINATED)
     except Exception as error:  # the last resort: a sentence instead of a traceback
         if _lost_output(error):
             raise
-        return _tell(_defect_sentence(error), error, ToolError.exit_code)
+        return tell(_defect_sentence(error), error, ToolError.exit_code)
     return result if isinstance(result, int) else 0
 
 
@@ -177,22 +181,22 @@ def _left(error: BaseException) -> str:
     return " ".join(_notes(error)) or "nothing was written."
 
 
-def _warn(message: Warning | str, *_place: object, **_options: object) -> None:
+def _warn(name: str, message: Warning | str, *_place: object, **_options: object) -> None:
     """Show a warning as a sentence, without the line of code that gave it."""
-    click.echo(f"tfdyno: {str(message).rstrip('.')}.", err=True)
+    click.echo(f"{name}: {str(message).rstrip('.')}.", err=True)
 
 
-def _tell(sentence: str, error: BaseException, exit_code: int) -> int:
+def _tell(name: str, sentence: str, error: BaseException, exit_code: int) -> int:
     if os.environ.get("TFDYNO_DEBUG") == "1":
         import traceback
 
         traceback.print_exception(error)
-    click.echo(f"tfdyno: {sentence}", err=True)
+    click.echo(f"{name}: {sentence}", err=True)
     return exit_code
 
 
-def _usage_sentence(error: click.UsageError) -> str:
-    command = error.ctx.command_path if error.ctx else "tfdyno"
+def _usage_sentence(error: click.UsageError, name: str) -> str:
+    command = error.ctx.command_path if error.ctx else name
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
 

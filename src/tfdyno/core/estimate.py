@@ -7,6 +7,7 @@ from typing import Literal
 
 from tfdyno.core.explanation import Explanation
 from tfdyno.core.interval import Interval
+from tfdyno.core.program import Rematerialisation
 
 Route = Literal["quick", "exact"]
 MOST_SAMPLES = 1 << 20
@@ -80,6 +81,7 @@ class Estimate:
     """0: not even one sample fits. ``MOST_SAMPLES``: so many or more. None: not known, because the
     batch is part of the model."""
     max_batch_verified: bool
+    """Whether it was compiled for the card's own memory."""
     bound_by: str
     terms_s: dict[str, float]
     """compute, memory, launch, communication, input: seconds per cause before overlap."""
@@ -92,11 +94,21 @@ class Estimate:
     """First step: what XLA needs to compile it."""
     made_by: dict[str, Route]
     """``time`` and ``memory``: the route that made each."""
+    compiled_for: str = ""
+    """GPU family whose program stands behind an ``exact`` route (``8.x``): the card's own or one
+    that was measured to serve it too, compiled for one card of it; empty where none does."""
     fits_verified: bool = False
     """Whether ``fits`` is a yes or no that rests on a compile at this very batch.
 
     Where XLA does not run, the compiled plan has to leave room for what is not fused.
     """
+    rematerialisation: Rematerialisation | None = None
+    """What XLA computes again to hold this batch, where it was compiled for the card's own memory
+    (``fits_verified``); None: everything is kept, or it was not compiled so."""
+    max_batch_rematerialisation: Rematerialisation | None = None
+    """The same of ``max_batch_size``, where that is verified."""
+    memory_measured_on: str = ""
+    """Card on which predicted memory was compared with what it held; empty: unverified."""
     energy_kwh_per_epoch: Interval | None = None
     """Of all replicas; None where the length of the data is not known."""
     warnings: tuple[str, ...] = ()

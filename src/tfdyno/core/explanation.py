@@ -164,10 +164,20 @@ class Width:
     """``cnn/train/xla``: family of models, mode and execution of the measurements behind it."""
     log_half_width_ratio: float
     """The range is ``best / exp(w)`` to ``best * exp(w)``."""
-    groups: int | None
-    """Models on a card that it was learned from; None where that is not recorded."""
+    groups: int
+    """Models on a card that it was learned from."""
     reasons: tuple[str, ...]
     """Why it is not the bucket's own width, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCost:
+    """What the host pays for launches of one kind."""
+
+    count: int
+    what: Literal["kernels", "convolutions"]
+    each_s: float
+    constant: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +201,8 @@ class Explanation:
     """Launches of the program."""
     host_s: float
     """What the host needs for them, beside the device."""
-    host_each_s: float
-    """Per launch of the program."""
-    host_constant: str
+    host: tuple[HostCost, ...]
+    """Its parts; convolutions may cost more than other kernels."""
     waiting_s: float
     """How much longer the step is because the device waits for the host."""
     fixed_s: float

@@ -22,6 +22,14 @@ class Interval:
         """The interval of the quantity multiplied by ``factor`` (at least 0)."""
         return Interval(low=self.low * factor, best=self.best * factor, high=self.high * factor)
 
+    def narrowed(self, ratio: float) -> Interval:
+        """The interval with this share of its width in the logarithm; positive quantities only."""
+        return Interval(
+            low=self.best * (self.low / self.best) ** ratio,
+            best=self.best,
+            high=self.best * (self.high / self.best) ** ratio,
+        )
+
     def plus(self, amount: float) -> Interval:
         """The interval of the quantity with a certain ``amount`` added."""
         return Interval(low=self.low + amount, best=self.best + amount, high=self.high + amount)
@@ -37,6 +45,10 @@ class Scaled:
     def at(self, batch_size: float) -> float:
         """The quantity at a batch of ``batch_size`` samples."""
         return self.fixed + self.per_sample * batch_size
+
+    def times(self, factor: float) -> Scaled:
+        """The quantity multiplied by ``factor``."""
+        return Scaled(fixed=self.fixed * factor, per_sample=self.per_sample * factor)
 
     def __add__(self, other: Scaled) -> Scaled:
         """The sum of two affine quantities."""

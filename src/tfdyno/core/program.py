@@ -110,6 +110,22 @@ class BufferPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rematerialisation:
+    """XLA computes values again, instead of keeping them, to hold a step in less memory."""
+
+    need_bytes: float
+    """Peak of the buffer plan if everything were kept."""
+    held_bytes: float
+    """Peak of the plan as compiled."""
+    limit_bytes: float
+    """What XLA aims at: about three quarters of the card, so it starts before the card is full."""
+    limit_met: bool
+    """Whether it got there; if not, the step may still fit the card."""
+    instruction_count: int
+    """Computed again; each costs time that the same step does not take where there is room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """The kernels in order and the buffer plan, with how they were made."""
 
@@ -125,3 +141,5 @@ class Program:
     seconds_s: float
     versions: dict[str, str]
     notes: tuple[str, ...] = ()
+    rematerialisation: Rematerialisation | None = None
+    """Only of a program that was compiled for the memory of a card; None: everything is kept."""

@@ -59,6 +59,8 @@ class Recalibration:
     """Those it rests on; empty: none applies."""
     own_card: bool = False
     """Whether it was measured on the card itself."""
+    width_ratio: float = 1.0
+    """What is left of the interval's width in log(time)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-FIT = "scripts/fit"
+FIT = "tfdyno-truth fit"
 """How the source of a constant begins that was fitted to measurements."""
 BOUND_SHARE = 1e-3
 """A fitted constant counts as at its bound within this share of its range."""
@@ -51,13 +51,28 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BucketWidth:
+    """How far the measured steps of one kind lay from predictions that had not seen them."""
+
+    log_half_width_ratio: float
+    """Of the 90 % interval, in log(time), of a step that does not wait for launches."""
+    groups: int
+    """Models on a card that it was learned from."""
+
+    def __post_init__(self) -> None:
+        """Refuse a width of nothing, and one that nothing was learned from."""
+        if self.log_half_width_ratio <= 0 or self.groups < 1:
+            raise ValueError(f"need a width above 0 of 1 group or more, got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimeModel:
-    """All constants by name, and the log half-widths of the intervals by bucket."""
+    """All constants by name, and the widths of the intervals by bucket."""
 
     version: str
     parameters: dict[str, Parameter]
-    interval_log_half_width: dict[str, float]
-    """Bucket (``cnn/train/xla``, ``default``) -> half-width of the 90 % interval in log(time)."""
+    intervals: dict[str, BucketWidth]
+    """Bucket (``cnn/train/xla``; ``default``: all measurements together) -> width."""
     sustained_clock: dict[str, float]
     """Slug -> share of the boost clock that a card holds under load; 1 for all others."""
     sustained_clock_source: dict[str, str] = field(default_factory=dict)
@@ -80,6 +95,8 @@ class MemoryModel:
 
     version: str
     parameters: dict[str, Parameter]
+    measured_on: str = ""
+    """The card on which predictions were compared with what it held; empty: on none."""
 
     def __getitem__(self, name: str, /) -> float:
         """The best value of a constant; ``KeyError`` for an unknown name."""

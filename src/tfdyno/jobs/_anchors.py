@@ -58,5 +58,5 @@ def notes_on(found: Iterable[tuple[str, Recalibration]]) -> tuple[str, ...]:
     others = sorted({one.factor_ratio for _, one in told if not one.own_card})
     if others:
         spread = " to ".join(f"{value:.2f}" for value in dict.fromkeys((others[0], others[-1])))
-        own.append(f"other cards by a factor of {spread} (weight 0.7)")
+        own.append(f"other cards, in part, by a factor of {spread}")
     return (f"Times rest on your own measurement: {where}; it moved {' and '.join(own)}.",)

@@ -95,6 +95,9 @@ def verified_limit(
 ) -> Estimate:
     """Check the largest batch by a compile at that very batch, lowering it until one fits.
 
+    It is compiled for the memory of the card itself: where XLA has to compute values again to keep
+    to that, the estimate says so.
+
     Returns:
         The estimate with ``max_batch_verified``; unchanged where nothing can be compiled or the
         step runs without XLA, and where the largest batch is not known or at the end of what is
@@ -106,12 +109,17 @@ def verified_limit(
     family = family_name(gpu)
     while limit and family in predictor.exact:
         program = compile_exact(
-            predictor.traced, family=family, batch_size=limit, real=True, progress=progress
+            predictor.traced, family=family, batch_size=limit, real=True, gpu=gpu, progress=progress
         )
         at_limit = replace(predictor, exact={family: program}).estimate(
             gpu, replicas=estimate.replicas, batch_size=limit
         )
         if at_limit.device_memory_bytes.best <= at_limit.usable_memory_bytes:
-            return replace(estimate, max_batch_size=limit, max_batch_verified=True)
+            return replace(
+                estimate,
+                max_batch_size=limit,
+                max_batch_verified=True,
+                max_batch_rematerialisation=at_limit.rematerialisation,
+            )
         limit = min(limit - 1, int(limit * 0.97))
     return replace(estimate, max_batch_size=limit) if family in predictor.exact else estimate

@@ -40,8 +40,9 @@ class Predictor:
     link: str = ""
     exact: dict[str, Program] = field(default_factory=dict)
     """Compiled programs by GPU family."""
-    proven: dict[tuple[str, int], Program] = field(default_factory=dict)
-    """Programs compiled at a batch itself, by GPU family and batch: they settle whether it fits."""
+    proven: dict[tuple[str, int, int], Program] = field(default_factory=dict)
+    """Programs compiled at a batch itself for the memory of a card, by GPU family, batch and bytes
+    of memory: they settle whether it fits."""
     exact_time: bool = False
     """Whether the time is summed over the compiled kernels too."""
     anchors: tuple[Anchor, ...] = ()
@@ -66,8 +67,7 @@ class Predictor:
         size = batch_size or self.batch_size
         # what XLA's compiler says holds for XLA only
         compiled = self._compiled(gpu, size) if execution == "xla" else None
-        proven = self.proven if execution == "xla" else {}
-        settled = proven.get((family_name(gpu), size), compiled)
+        settled = (self._proof(gpu, size) if execution == "xla" else None) or compiled
         found = estimate_step(
             time_program=compiled if compiled and self.exact_time else quick,
             memory_program=settled or held,
@@ -109,6 +109,19 @@ class Predictor:
         """The program of the card's family, where it holds at the batch."""
         program = self.exact.get(family_name(gpu)) if self.exact else None
         return program if program and (program.marker or program.batch_size == batch_size) else None
+
+    def _proof(self, gpu: Gpu, batch_size: int) -> Program | None:
+        """The program compiled at the very batch for this much memory.
+
+        One for less serves too where XLA keeps everything in it: with more it does the same.
+        """
+        for (family, size, memory_bytes), program in self.proven.items():
+            if (family, size) != (family_name(gpu), batch_size):
+                continue
+            keeps = program.rematerialisation is None and memory_bytes <= gpu.usable_memory_bytes
+            if keeps or memory_bytes == gpu.usable_memory_bytes:
+                return program
+        return None
 
     def _quick(self, gpu: Gpu, execution: str = "xla") -> Program:
         from tfdyno.model.peaks import has_bfloat16

@@ -24,8 +24,9 @@ def prove(
     """Compile the step of a candidate at its own batch; the cache keeps the program.
 
     Returns:
-        The predictor that knows the memory of every card of the family at this batch, and nothing;
-        or the predictor as it was, and a sentence that says why there is no proof.
+        The predictor that knows what the step holds on this card, and on those of its family with
+        more memory if XLA keeps everything here, and nothing; or the predictor as it was, and a
+        sentence that says why there is no proof.
     """
     family, batch_size = family_name(gpu), candidate.estimate.batch_size
     if candidate.estimate.execution != "xla":
@@ -35,11 +36,17 @@ def prove(
     progress(f"verifying that {card(candidate)} holds batch {batch_size:,}")
     try:
         program = compile_exact(
-            predictor.traced, family=family, batch_size=batch_size, real=True, progress=progress
+            predictor.traced,
+            family=family,
+            batch_size=batch_size,
+            real=True,
+            gpu=gpu,
+            progress=progress,
         )
     except ToolError as error:
         return predictor, unproven(candidate, str(error).rstrip("."))
-    return replace(predictor, proven={**predictor.proven, (family, batch_size): program}), ""
+    proof = (family, batch_size, gpu.usable_memory_bytes)
+    return replace(predictor, proven={**predictor.proven, proof: program}), ""
 
 
 def unproven(candidate: Candidate, reason: str) -> str:

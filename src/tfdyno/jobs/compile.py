@@ -50,8 +50,8 @@ def compile_exact(
         family: Slug of the family: ``8.x``.
         batch_size: The batch that is asked for; needed where one program cannot serve every batch.
         real: Compile at ``batch_size`` itself: verification of a final answer.
-        gpu: With ``real``: the very card and its memory; the note ``rematerialised`` then says that
-            XLA could not keep to it.
+        gpu: With ``real``: the very card and its memory; ``rematerialisation`` then says what XLA
+            computes again to keep to it.
         progress: Called with a line at every stage.
 
     Raises:

@@ -35,6 +35,7 @@ def kernel_causes(
         s_per_flop=paid.s_per_flop[0, index],
         s_per_byte=paid.s_per_byte[0, index],
         s_per_extra_byte=paid.s_per_extra_byte[0, index],
+        tensor_cores=paid.tensor_cores[0, index],
     )
     return device_seconds(table.by_kernel(batch_size), each, how, constants)
 

@@ -139,6 +139,7 @@ def estimate_step(
         precision=precision or trace.policy,
         execution=execution,
         made_by={"time": time_program.route, "memory": memory_program.route},
+        compiled_for=memory_program.family or time_program.family,
         sources=_sources(case),
         explanation=_explained(time_program, timed, case) if explained else None,
         **_time_fields(time_program, timed, case),
@@ -161,7 +162,7 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
     launch_s = float(alone.launch_s[0])
     best = float(alone.step_s[0]) + (exchange.exposed_s if exchange else 0.0)
     width = intervals.width(
-        model,
+        model.intervals,
         family=family,
         mode=case.setting.mode,
         execution=case.setting.execution,
@@ -280,6 +281,8 @@ def _memory_fields(
         "fits_verified": verified and fits in ("yes", "no"),
         "max_batch_size": most,
         "max_batch_verified": False,
+        "rematerialisation": program.rematerialisation,
+        "memory_measured_on": model.measured_on,
         "warnings": _warnings(timed, case, fits, most),
     }
 
@@ -317,10 +320,10 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
             "The GPU waits for launches for much of the step; a larger batch helps more than a "
             "faster card."
         )
-    if int(gpu.compute_capability.split(".")[0]) >= intervals.FIRST_UNSEEN_CAPABILITY:
+    if intervals.unseen(gpu, case.setting.execution):
         found.append(
-            f"Few cards of compute capability {gpu.compute_capability} have published "
-            "measurements; the interval is at least ±40 %."
+            f"No published measurement of TensorFlow is of a card of compute capability "
+            f"{gpu.compute_capability}; the interval is at least ±40 %."
         )
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a compile.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tfdyno.core.explanation import (
     Constant,
     Exchange,
     Explanation,
+    HostCost,
     KernelPrice,
     OtherKernels,
     Width,
@@ -37,7 +38,7 @@ LISTED_SHARE = 0.9
 """The kernels listed make this share of the step ..."""
 LISTED_OF_DEVICE = 0.95
 """... or, where the step mostly waits, this share of what the kernels take."""
-_HOST, _FIXED = "host_s", "t_step"
+_FIXED = "t_step"
 _UNLISTED = "inner"
 """Size that decides nothing but the class (rows or not)."""
 
@@ -72,7 +73,7 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
                    max(listed_share, LISTED_OF_DEVICE) * device_s)  # fmt: skip
     most = _how_many(groups, enough_s)
     listed = tuple(_price(group, basis, alone_s + exposed_s) for group in groups[:most])
-    host = step.factor_names(basis.pricing.setting)[_HOST]
+    host = _host(groups, basis)
     return Explanation(
         step_s=alone_s + exposed_s,
         measured_ratio=1.0,
@@ -80,8 +81,7 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
         device_by_cause_s=causes,
         count=sum(group.count for group in groups),
         host_s=float(alone.host_s[0]),
-        host_each_s=float(basis.how.host_s),
-        host_constant=host,
+        host=host,
         waiting_s=alone_s - model[_FIXED] - device_s,
         fixed_s=model[_FIXED],
         fixed_constant=_FIXED,
@@ -89,7 +89,9 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
         kernels=listed,
         others=_others(groups[most:]),
         peaks=tuple(peak_of(name, basis.pricing) for name in _peak_names(listed)),
-        constants=_constants(model, {host, _FIXED, *_names(listed, basis.exchange)}),
+        constants=_constants(
+            model, {*(cost.constant for cost in host), _FIXED, *_names(listed, basis.exchange)}
+        ),
         width=basis.width,
     )
 
@@ -156,6 +158,25 @@ def _alike(kernels: Sequence[Kernel], table: KernelTable) -> Iterable[list[int]]
         sizes = tuple(sorted(item for item in kernel.dims.items() if item[0] != _UNLISTED))
         found[int(place), kernel.dtype, kernel.direction, kernel.phase, sizes].append(index)
     return found.values()
+
+
+def _host(groups: Iterable[_Group], basis: Basis) -> tuple[HostCost, ...]:
+    """What the host pays, kernel by kernel and for convolutions on top, where they cost more."""
+    names, how = step.factor_names(basis.pricing.setting), basis.how
+    launches: defaultdict[str, float] = defaultdict(float)
+    for group in groups:
+        launches["kernels"] += group.work.launches
+        if group.cost_class.kind == "convolution":
+            launches["convolutions"] += group.work.launches
+    costs: tuple[tuple[Literal["kernels", "convolutions"], str, float], ...] = (
+        ("kernels", "host_s", float(how.host_s)),
+        ("convolutions", "host_convolution_s", float(how.host_convolution_s)),
+    )
+    return tuple(
+        HostCost(count=round(launches[what]), what=what, each_s=each_s, constant=names[field])
+        for what, field, each_s in costs
+        if field in names and launches[what]
+    )
 
 
 def _how_many(groups: Sequence[_Group], enough_s: float) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from tfdyno.model.kernel_table import LIBRARY_KINDS
 from tfdyno.model.parts import (
     TENSOR_FLOPS_PER_CLOCK,
+    TENSOR_UNITS,
     Route,
     compute_routes,
     memory_parts,
@@ -34,14 +35,15 @@ if TYPE_CHECKING:
     from tfdyno.model.kernel_table import CostClass
     from tfdyno.model.peaks import Unit
 
+    Booleans = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
 DTYPES = ("f32", "f16", "bf16", "f64", "s8")
 """Element types with a rate of their own; any other counts as f32."""
-UNITS = ("cuda", "shared", "tf32", "half")
+UNITS = ("cuda", "shared", "double", "tf32", "half")
 """What multiplies: CUDA cores (``shared``: those before compute capability 7.0, with which integer
-arithmetic takes turns), or tensor cores in TF32 or in 16 bits and below."""
+arithmetic takes turns), units of float64, or tensor cores in TF32 or in 16 bits and below."""
 FIRST_WITH_INTEGER_UNITS = 7.0
 """NVIDIA's Volta white paper, "Independent integer and floating-point datapaths"."""
 
@@ -72,6 +74,8 @@ class Rates:
     s_per_flop: Floats
     s_per_byte: Floats
     s_per_extra_byte: Floats
+    tensor_cores: Booleans
+    """Where they do the arithmetic in 16 bits or below."""
 
 
 def targets(cards: Sequence[tuple[Gpu, bool]], sustained: Mapping[str, float]) -> Targets:
@@ -92,7 +96,7 @@ def targets(cards: Sequence[tuple[Gpu, bool]], sustained: Mapping[str, float]) -
             [
                 [
                     TENSOR_FLOPS_PER_CLOCK
-                    if name in ("cuda", "shared")
+                    if name not in TENSOR_UNITS
                     else peak / (gpu.sm_count * gpu.tensor_clock_hz)
                     for name, peak in row
                 ]
@@ -110,7 +114,7 @@ def unit_of(gpu: Gpu, dtype: str, *, tf32_allowed: bool) -> tuple[str, float]:
     on cards before 7.0: half is then only a storage format.
     """
     unit = peak_unit(gpu, dtype, tf32_allowed=tf32_allowed)
-    name = {"fp32": "cuda", "fp64": "cuda", "tf32_tensor": "tf32"}.get(unit, "half")
+    name = {"fp32": "cuda", "fp64": "double", "tf32_tensor": "tf32"}.get(unit, "half")
     if name == "cuda" and float(gpu.compute_capability) < FIRST_WITH_INTEGER_UNITS:
         name = "shared"
     return name, peak_flops_per_s(gpu, unit)
@@ -133,7 +137,18 @@ def rates(classes: Sequence[CostClass], cards: Targets, constants: Constants) ->
     for index, cost_class in enumerate(classes):
         if cost_class.kind in LIBRARY_KINDS:
             s_per_flop[:, index] = 1.0 / _flops_per_s(cost_class, cards, constants)
-    return Rates(s_per_flop=s_per_flop, s_per_byte=s_per_byte, s_per_extra_byte=s_per_byte * again)
+    return Rates(
+        s_per_flop=s_per_flop,
+        s_per_byte=s_per_byte,
+        s_per_extra_byte=s_per_byte * again,
+        tensor_cores=np.stack([on_tensor_cores(c, cards) for c in classes], axis=-1),
+    )
+
+
+def on_tensor_cores(cost_class: CostClass, cards: Targets) -> Booleans:
+    """On which targets they do the arithmetic of a class in 16 bits or below."""
+    half = cards.unit[:, _column(cost_class)] == UNITS.index("half")
+    return np.asarray(half & (cost_class.kind in LIBRARY_KINDS))
 
 
 def route_of(

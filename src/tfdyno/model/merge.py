@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.interval import Scaled
-
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -45,11 +43,7 @@ def _times(kernel: Kernel, number: int) -> Kernel:
         layer="",
         name="",
         count=kernel.count * number,
-        flops=_scaled(kernel.flops, number),
-        read_bytes=_scaled(kernel.read_bytes, number),
-        write_bytes=_scaled(kernel.write_bytes, number),
+        flops=kernel.flops.times(number),
+        read_bytes=kernel.read_bytes.times(number),
+        write_bytes=kernel.write_bytes.times(number),
     )
-
-
-def _scaled(amount: Scaled, number: int) -> Scaled:
-    return Scaled(fixed=amount.fixed * number, per_sample=amount.per_sample * number)

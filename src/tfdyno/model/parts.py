@@ -55,7 +55,10 @@ class Route(NamedTuple):
 
     name: str
     peak: Literal["unit", "cuda"]
-    """Which peak the parts are shares of: that of the dtype's unit, or float32 on CUDA cores."""
+    """Which peak the parts are shares of: that of the dtype's unit, or float32 on CUDA cores.
+
+    float64 has units of its own: neither float32's peak nor Winograd serves it.
+    """
     parts: tuple[Part, ...]
 
 
@@ -79,7 +82,7 @@ def compute_routes(
         return ()
     if cost_class.shape == "depthwise":
         attained = _part("peak share, depthwise", "u_depthwise", constants)
-        return (Route("depthwise kernel", "cuda", (attained,)),)
+        return (Route("depthwise kernel", "unit" if unit == "double" else "cuda", (attained,)),)
     routes = [Route("product", "unit", _product_parts(cost_class, unit, constants))]
     if unit in TENSOR_UNITS:
         exponent = "gemm_feed" if cost_class.kind == "gemm" else "tensor_feed"
@@ -90,7 +93,7 @@ def compute_routes(
                 Part("(FLOP a clock / 512)^-value", feed, exponent),
             )
         )
-    if unit != "half" and cost_class.shape.startswith("winograd"):
+    if unit not in ("half", "double") and cost_class.shape.startswith("winograd"):
         parts = (
             *_cuda(unit, constants),
             *_winograd(cost_class, unit, constants),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.explanation import Exchange, Factor
+from tfdyno.core.explanation import Exchange
 from tfdyno.model.parts import Part, product
+from tfdyno.model.terms import factors_of
 
 if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu, Link
@@ -125,10 +126,7 @@ def exchange(
         replicas=replicas,
         payload_bytes=gradient_bytes,
         bus_bytes_per_s=link.bus_bytes_per_s,
-        shares=tuple(
-            Factor(name=part.name, constant=part.constant, factor_ratio=float(part.factor))
-            for part in shares
-        ),
+        shares=factors_of(shares),
         sent_s=sent_s,
         bucket_bytes=bucket,
         latency_s=link.latency_s,

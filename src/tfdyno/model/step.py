@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 HOST_FLOOR_POWER = 4.0
 """Sharpness of the change from GPU-bound to host-bound; the data do not identify it."""
+TENSOR_CORES_ONLY = ("convolution", "layout")
+"""Fields of ``Factors`` that matter where tensor cores compute in 16 bits."""
+_PLAIN = ("pointwise", "winograd3")
+"""Shapes of most convolutions: 1x1, and 3x3 with stride one."""
+_NEUTRAL = {"host_convolution_s": 0.0}
+"""Fields of ``Factors`` that add instead of multiplying."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
-    """What an execution does to the kernels of its program; 1.0 for training under XLA.
+    """What an execution does to the kernels of its program; 1.0 where it does nothing.
 
     A field may be an array with one value per target.
     """
@@ -49,10 +55,14 @@ class Factors:
     """Traffic of what no library computes."""
     library: Number
     """Rate of library kernels (layout, autotuning)."""
+    convolution: Number
+    """Rate of 16-bit 1x1 and 3x3 convolutions on top of that: XLA keeps the order they want."""
     launches: Number
     """Launches for each of the program."""
     host_s: Number
     """Host time per kernel of the program."""
+    host_convolution_s: Number
+    """Host time per convolution on top of that; 0.0 where it costs no more than other kernels."""
     layout: Number
     """Traffic of 16-bit convolutions: tensor cores want the dimensions in another order."""
     overlap: Number
@@ -90,15 +100,24 @@ def factors(setting: Setting, constants: Constants) -> Factors:
     """Look up the framework factors of a setting."""
     names = factor_names(setting)
     return Factors(
-        **{field: constants[names[field]] if field in names else 1.0 for field in Factors.__slots__}
+        **{
+            field: constants[names[field]] if field in names else _NEUTRAL.get(field, 1.0)
+            for field in Factors.__slots__
+        }
     )
 
 
 def factor_names(setting: Setting) -> dict[str, str]:
-    """Constant behind each field of ``Factors``; a field without one is 1.0."""
+    """Constant behind each field of ``Factors``; a field without one is neutral."""
     mode = setting.mode
     if setting.execution == "xla":
-        found = {"depthwise": "xla_depthwise", "overlap": "xla_overlap", "host_s": "host_xla"}
+        found = {
+            "depthwise": "xla_depthwise",
+            "overlap": "xla_overlap",
+            "convolution": "xla_convolution",
+            "host_s": "host_xla",
+            "host_convolution_s": "host_xla_convolution",
+        }
         if mode == "train":
             return found
         return {"fusion": "xla_fusion_infer", "library": "xla_library_infer", **found}
@@ -107,7 +126,8 @@ def factor_names(setting: Setting) -> dict[str, str]:
             "fusion": f"graph_fusion_{mode}",
             "library": f"graph_library_{mode}",
             "launches": "graph_launches",
-            "host_s": "host_graph",
+            "layout": "graph_layout",
+            "host_s": f"host_graph_{mode}",
         }
     if setting.execution == "compiled-torch":
         return {"fusion": "compiled_fusion", "library": "compiled_library", "host_s": "host_xla"}
@@ -118,6 +138,7 @@ def factor_names(setting: Setting) -> dict[str, str]:
         "launches": "torch_launches",
         "host_s": "host_torch",
         "layout": "torch_layout",
+        "depthwise": "torch_depthwise",
         **({} if setting.fused_optimizer else {"update": "torch_update"}),
     }
 
@@ -131,24 +152,38 @@ def traffic_field(cost_class: CostClass) -> str:
     if cost_class.shape == "depthwise":
         return "depthwise"
     ordered = cost_class.kind == "gemm" or cost_class.shape == "pointwise"
-    half = cost_class.dtype in ("f16", "bf16") and not ordered
-    return "layout" if half else ""
+    return "" if ordered else "layout"
+
+
+def rate_fields(cost_class: CostClass) -> tuple[str, ...]:
+    """The fields of ``Factors`` that multiply the rate of a class: none without a library."""
+    if cost_class.kind not in LIBRARY_KINDS:
+        return ()
+    plain = cost_class.kind == "convolution" and cost_class.shape in _PLAIN
+    return ("library", "convolution") if plain else ("library",)
 
 
 def executed(rates: Rates, classes: Sequence[CostClass], how: Factors) -> Rates:
     """Rates in an execution: its operations move more, its libraries keep another rate."""
-    library = np.array([c.kind in LIBRARY_KINDS for c in classes])
-    fields = np.array([traffic_field(c) for c in classes])
-    rate = np.asarray(how.library)[..., None]
-    traffic = np.where(library, 1.0 / rate, 1.0)
+
+    def times(field: str, chosen: list[bool]) -> Floats:
+        applies = np.array(chosen) & (rates.tensor_cores | (field not in TENSOR_CORES_ONLY))
+        return np.where(applies, np.asarray(getattr(how, field))[..., None], 1.0)
+
+    rated = [rate_fields(c) for c in classes]
+    fields = [traffic_field(c) for c in classes]
+    rate = np.ones(len(classes))
+    for field in ("library", "convolution"):
+        rate = rate * times(field, [field in some for some in rated])
+    traffic = 1.0 / rate
     for field in ("fusion", "layout", "depthwise", "update"):
-        factor = np.asarray(getattr(how, field))[..., None]
-        traffic = traffic * np.where(fields == field, factor, 1.0)
-    slower = np.where(fields == "depthwise", np.asarray(how.depthwise)[..., None], 1.0)
+        traffic = traffic * times(field, [field == one for one in fields])
+    slower = times("depthwise", [one == "depthwise" for one in fields])
     return Rates(
         s_per_flop=rates.s_per_flop / rate * slower,
         s_per_byte=rates.s_per_byte * traffic,
         s_per_extra_byte=rates.s_per_extra_byte * traffic * np.asarray(how.overlap)[..., None],
+        tensor_cores=rates.tensor_cores,
     )
 
 
@@ -166,13 +201,20 @@ def device_seconds(work: ClassWork, paid: Rates, how: Factors, constants: Consta
     )
 
 
+def convolutions(work: ClassWork, classes: Sequence[CostClass]) -> Floats:
+    """Launches of convolutions: all but the last axis of ``work``."""
+    chosen = np.array([c.kind == "convolution" for c in classes])
+    return np.asarray(np.sum(work.launches * chosen, axis=-1))
+
+
 def step_time(
     work: ClassWork, classes: Sequence[CostClass], rates: Rates, how: Factors, constants: Constants
 ) -> StepTime:
     """Sum the kernels of a step.
 
         device = sum over classes of compute + memory + launch (see ``device_seconds``)
-        step   = (device^4 + (launches * host)^4)^(1/4) + t_step
+        host   = launches * host_s + convolutions * host_convolution_s
+        step   = (device^4 + host^4)^(1/4) + t_step
 
     Args:
         work: Work by class at the batch; the last axis is that of ``classes``.
@@ -188,7 +230,10 @@ def step_time(
     causes = device_seconds(work, paid, how, constants)
     compute, memory, launch = (np.sum(seconds, axis=-1) for seconds in causes)
     device = compute + memory + launch
-    host = np.sum(work.launches, axis=-1) * how.host_s
+    host = (
+        np.sum(work.launches, axis=-1) * how.host_s
+        + convolutions(work, classes) * how.host_convolution_s
+    )
     both = (device**HOST_FLOOR_POWER + host**HOST_FLOOR_POWER) ** (1.0 / HOST_FLOOR_POWER)
     step = both + constants["t_step"]
     return StepTime(

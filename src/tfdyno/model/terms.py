@@ -11,7 +11,7 @@ from tfdyno.core.hardware import Gpu
 from tfdyno.core.time_model import TimeModel
 from tfdyno.model import step
 from tfdyno.model.kernel_table import LIBRARY_KINDS
-from tfdyno.model.kernel_time import Targets, peak_unit, route_of
+from tfdyno.model.kernel_time import Targets, on_tensor_cores, peak_unit, route_of
 from tfdyno.model.parts import memory_parts, overlap_parts
 from tfdyno.model.peaks import peak_flops_per_s
 
@@ -116,20 +116,19 @@ def _compute(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
         more=(*((tiles,) if wasted != 1.0 else ()), *slower),
         peak=own if route.peak == "unit" else "fp32",
         rate_per_s=rate_per_s,
-        shares=(*factors_of(route.parts), *_execution("library", pricing)),
+        shares=(*factors_of(route.parts), *_library(cost_class, pricing)),
     )
 
 
 def _memory(cost_class: CostClass, work: Work, pricing: Pricing) -> Term:
-    library = cost_class.kind in LIBRARY_KINDS
     shares = factors_of(memory_parts(cost_class, pricing.time_model))
     return _rated(
         "memory",
         work.traffic_bytes,
-        more=_execution(step.traffic_field(cost_class), pricing),
+        more=_traffic(cost_class, pricing),
         peak=BANDWIDTH,
         rate_per_s=pricing.gpu.memory_bytes_per_s,
-        shares=(*shares, *_execution("library", pricing)) if library else shares,
+        shares=(*shares, *_library(cost_class, pricing)),
     )
 
 
@@ -144,7 +143,7 @@ def _overlap(cost_class: CostClass, work: Work, pricing: Pricing) -> Term | None
         more=(
             *factors_of(again),
             *_execution("overlap", pricing),
-            *_execution(step.traffic_field(cost_class), pricing),
+            *_traffic(cost_class, pricing),
         ),
         peak=BANDWIDTH,
         rate_per_s=pricing.gpu.memory_bytes_per_s,
@@ -191,6 +190,27 @@ def _rated(
     )
 
 
+def _library(cost_class: CostClass, pricing: Pricing) -> tuple[Factor, ...]:
+    """What the execution does to the rate of a library kernel; nothing for the others."""
+    fields = _that_apply(step.rate_fields(cost_class), cost_class, pricing)
+    return tuple(factor for field in fields for factor in _execution(field, pricing))
+
+
+def _traffic(cost_class: CostClass, pricing: Pricing) -> tuple[Factor, ...]:
+    """What the execution does to the bytes of a class."""
+    fields = _that_apply((step.traffic_field(cost_class),), cost_class, pricing)
+    return tuple(factor for field in fields for factor in _execution(field, pricing))
+
+
+def _that_apply(
+    fields: tuple[str, ...], cost_class: CostClass, pricing: Pricing
+) -> tuple[str, ...]:
+    """Without those that matter on tensor cores alone, where the class is not done on them."""
+    if on_tensor_cores(cost_class, pricing.cards).all():
+        return fields
+    return tuple(field for field in fields if field not in step.TENSOR_CORES_ONLY)
+
+
 def _execution(field: str, pricing: Pricing) -> tuple[Factor, ...]:
     """What the execution does to library rates, to the traffic of fusions, or to launches."""
     constant = step.factor_names(pricing.setting).get(field)
@@ -198,6 +218,7 @@ def _execution(field: str, pricing: Pricing) -> tuple[Factor, ...]:
         return ()
     words = {
         "library": "library rate, this execution",
+        "convolution": "16-bit 1×1 or 3×3, this execution",
         "fusion": "traffic, this execution",
         "depthwise": "depthwise kernel, this execution",
         "overlap": "windows read again, this execution",

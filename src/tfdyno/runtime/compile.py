@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.program import Program
+from tfdyno.core.program import Program, Rematerialisation
 from tfdyno.core.workload import TensorSpec
 from tfdyno.runtime import child, xla_gpu
 from tfdyno.runtime.target import target_from, target_text
@@ -63,6 +63,7 @@ def _program(compiled: xla_gpu.Compiled, request: child.Request, seconds_s: floa
     sizes = Sizes(request["batch_size"], request["marker"])
     train = request["mode"] == "train"
     tensors = tuple(from_builtins(each, TensorSpec) for each in request["tensors"])
+    buffers = plan_of(hlo, sizes, compiled.totals, tensors, train=train)
     return Program(
         trace_sha256=request["trace_sha256"],
         route="exact",
@@ -70,10 +71,28 @@ def _program(compiled: xla_gpu.Compiled, request: child.Request, seconds_s: floa
         batch_size=sizes.batch_size,
         marker=sizes.marker,
         kernels=KernelReader(hlo, sizes, train=train).kernels(),
-        buffers=plan_of(hlo, sizes, compiled.totals, tensors, train=train),
+        buffers=buffers,
         seconds_s=seconds_s,
         versions=xla_gpu.versions(),
-        notes=("rematerialised",) if compiled.rematerialised else (),
+        rematerialisation=_rematerialisation(compiled, buffers.peak_at(sizes.batch_size)),
+    )
+
+
+def _rematerialisation(compiled: xla_gpu.Compiled, held_bytes: float) -> Rematerialisation | None:
+    """What XLA computes again, in the bytes of the buffer plan.
+
+    XLA's account during the pass is not the plan's, which it makes later; what the pass saved is
+    the same in both.
+    """
+    told = compiled.rematerialisation
+    if told is None:
+        return None
+    return Rematerialisation(
+        need_bytes=held_bytes + told.before_bytes - told.after_bytes,
+        held_bytes=held_bytes,
+        limit_bytes=float(told.limit_bytes),
+        limit_met=told.limit_met,
+        instruction_count=told.instruction_count,
     )
 
 

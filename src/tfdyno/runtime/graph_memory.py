@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Buffer, BufferPlan
 from tfdyno.model.bfc import Replay, Request, replay
+from tfdyno.runtime.buffer_parts import (
+    DONATED,
+    TemporaryParts,
+    largest,
+    part_of_role,
+    parts_bytes,
+)
 from tfdyno.runtime.executor import Stay, run
-from tfdyno.runtime.graph import INPUT_ROLES, TensorType, depends_on_roles
-from tfdyno.runtime.layers import layer_of, phase_of
+from tfdyno.runtime.graph import TensorType
+from tfdyno.runtime.layers import layer_of
 from tfdyno.runtime.live_bytes import curve, envelope, live_bytes
 from tfdyno.runtime.tensorflow_dilation import rearrange_dilated
 from tfdyno.runtime.tensorflow_ops import operations_of
@@ -28,11 +35,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.graph import Graph
     from tfdyno.runtime.kernels import Sizes
 
-LARGEST = 10
-PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
-DONATED = frozenset({"weight", "state", "optimizer"})
 NOTHING = TensorType((0,), "token", 0)
-_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
 
 
 @dataclass(slots=True)
@@ -61,10 +64,8 @@ class GraphMemory:
         rearrange_dilated(self.operations)
         donated = (v for v, spec in self.specs.items() if mode == "train" and spec.role in DONATED)
         self.schedule, self.stays = run(self.operations, frozenset(donated))
-        self.from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
-        self.from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
+        self.parts = TemporaryParts(graph, sizes, tensors)
         self.makers = {b: each.node for each in self.operations.items for b in each.writes}
-        self.weights = {spec.shape for spec in tensors if spec.role == "weight"}
 
     def plan(self) -> BufferPlan:
         """Arguments, outputs and temporaries of the step, with the peak and what is alive at it.
@@ -83,12 +84,10 @@ class GraphMemory:
             argument_bytes=argument,
             output_bytes=output,
             aliased_bytes=output,
-            temporary_bytes=live[at] + _times(argument, -1),
+            temporary_bytes=live[at] + argument.times(-1),
             peak_bytes=live[at],
-            parts_bytes={
-                part: _sum(each.bytes for each in held if each.part == part) for part in PARTS
-            },
-            largest=tuple(sorted(held, key=lambda each: -each.bytes.at(batch))[:LARGEST]),
+            parts_bytes=parts_bytes(held),
+            largest=largest(held, batch),
             live_curve=curve(live, Scaled(), batch),
             envelope=tuple(envelope(live)),
         )
@@ -119,11 +118,11 @@ class GraphMemory:
         kind = self.operations.type_of(stay.buffer) or NOTHING
         if spec is not None:
             name, layer = spec.name, spec.name.rpartition("/")[0]
-            part = _PART_OF_ROLE.get(spec.role, "inputs")
+            part = part_of_role(spec.role)
         else:
             index = self.makers[stay.buffer]
             node = self.graph.nodes[index]
-            name, layer, part = node.op, layer_of(node.location), self._part(index, kind)
+            name, layer, part = node.op, layer_of(node.location), self.parts.of(index, kind)
         return Buffer(
             name=name,
             layer=layer,
@@ -133,19 +132,6 @@ class GraphMemory:
             bytes=self._size(stay.buffer),
         )
 
-    def _part(self, index: int, kind: TensorType) -> str:
-        """What a temporary is for: by its size and by what it is made of."""
-        like_weight = kind.shape in self.weights or self.sizes.marker > 0
-        late = phase_of(self.graph.nodes[index].location) != "forward"
-        if late and like_weight and not self.sizes.grows(kind.elements):
-            return "gradients"
-        cast = self.from_weight[index] and not self.from_input[index]
-        return "weights" if cast else "activations"
-
 
 def _sum(amounts: Iterable[Scaled]) -> Scaled:
     return sum(amounts, start=Scaled())
-
-
-def _times(amount: Scaled, factor: int) -> Scaled:
-    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

@@ -223,13 +223,9 @@ def _repeated(kernel: Kernel, trips: int) -> Kernel:
         return kernel
     return replace(
         kernel,
-        flops=_times(kernel.flops, trips),
-        read_bytes=_times(kernel.read_bytes, trips),
-        write_bytes=_times(kernel.write_bytes, trips),
+        flops=kernel.flops.times(trips),
+        read_bytes=kernel.read_bytes.times(trips),
+        write_bytes=kernel.write_bytes.times(trips),
         repeats=trips,
         count=kernel.count * trips,
     )
-
-
-def _times(amount: Scaled, factor: int) -> Scaled:
-    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Buffer, BufferPlan
+from tfdyno.runtime.buffer_parts import largest, part_of_role, parts_bytes
 from tfdyno.runtime.hlo_buffers import BufferReader, Temporary
 from tfdyno.runtime.hlo_kernels import location_of
 from tfdyno.runtime.hlo_text import HloModule, Shape, leaves
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.workload import TensorSpec
     from tfdyno.runtime.kernels import Sizes
-
-PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
-LARGEST = 10
-_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +49,9 @@ def plan_of(
     live = live_bytes(reader.temporaries, reader.steps) or [Scaled()]
     at = max(range(len(live)), key=lambda step: live[step].at(batch))
     factor = totals.temporary_bytes / live[at].at(batch) if live[at].at(batch) else 1.0
-    live = [_times(line, factor) for line in live]
+    live = [line.times(factor) for line in live]
     argument, output, aliased = _resident(module, sizes, totals)
-    resident = argument + output + _times(aliased, -1)
+    resident = argument + output + aliased.times(-1)
     temporary = _exactly(live[at], totals.temporary_bytes, batch)
     alive = [each for each in reader.temporaries if each.start <= at <= each.end]
     held = [*_arguments(module, sizes, tensors), *_results(module, sizes)]
@@ -67,7 +64,7 @@ def plan_of(
         temporary_bytes=temporary,
         peak_bytes=peak,
         parts_bytes=_parts(held, peak),
-        largest=tuple(sorted(held, key=lambda each: -each.bytes.at(batch))[:LARGEST]),
+        largest=largest(held, batch),
         live_curve=curve(live, resident, batch),
         envelope=tuple(resident + line for line in envelope(live)),
     )
@@ -94,7 +91,7 @@ def _arguments(
     for number, parameter in enumerate(module.entry.parameters()):
         spec = tensors[number] if number < len(tensors) else None
         name = spec.name if spec else parameter.name
-        part = _PART_OF_ROLE.get(spec.role, "inputs") if spec else "inputs"
+        part = part_of_role(spec.role if spec else "")
         for shape in leaves(parameter.type):
             yield _buffer(sizes, shape, name=name, layer=name.rpartition("/")[0], part=part)
 
@@ -138,18 +135,15 @@ def _part(each: Temporary, sizes: Sizes, weights: set[int], *, backward: bool) -
 
 def _parts(held: list[Buffer], peak: Scaled) -> dict[str, Scaled]:
     """The peak by part; what the compiler needs beyond the buffers counts as workspace."""
-    parts = {name: Scaled() for name in PARTS}
-    for each in held:
-        parts[each.part] += each.bytes
-    rest = _times(sum(parts.values(), start=Scaled()), -1) + peak
-    parts["workspace"] += Scaled(fixed=rest.fixed, per_sample=rest.per_sample)
+    parts = parts_bytes(held)
+    parts["workspace"] += peak + sum(parts.values(), start=Scaled()).times(-1)
     return parts
 
 
 def _buffer(
     sizes: Sizes, shape: Shape, *, name: str, layer: str, part: str, factor: float = 1.0
 ) -> Buffer:
-    size = _times(sizes.scaled(shape.bytes, shape.elements), factor)
+    size = sizes.scaled(shape.bytes, shape.elements).times(factor)
     return Buffer(
         name=name, layer=layer, part=part, dtype=shape.dtype, shape=shape.dims, bytes=size
     )
@@ -168,7 +162,3 @@ def _exactly(amount: Scaled, total: float, batch_size: int) -> Scaled:
     """``amount`` with its fixed part corrected so that it gives ``total`` at the batch."""
     missing = total - amount.at(batch_size)
     return Scaled(fixed=amount.fixed + missing, per_sample=amount.per_sample)
-
-
-def _times(amount: Scaled, factor: float) -> Scaled:
-    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

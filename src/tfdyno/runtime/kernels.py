@@ -92,9 +92,9 @@ class KernelMaker:
         return Kernel(
             kind=kind,
             dtype=self.dtype(node, kind),
-            flops=_times(flops, trips),
-            read_bytes=_times(self.read_bytes(launch, node), trips),
-            write_bytes=_times(self.write_bytes(launch), trips),
+            flops=flops.times(trips),
+            read_bytes=self.read_bytes(launch, node).times(trips),
+            write_bytes=self.write_bytes(launch).times(trips),
             direction=direction,
             phase=phase,
             layer=self.layer(launch, node, phase),
@@ -219,7 +219,7 @@ class KernelMaker:
                 for result in node.results:
                     total += self._bytes(result)
                 continue
-            total += _times(self._bytes(node.operands[in_place[0]]), in_place[1])
+            total += self._bytes(node.operands[in_place[0]]).times(in_place[1])
             initial = node.operands[2 if node.op == "select_and_scatter" else 0]
             if not self.fusion.varying[self.graph.values[initial].producer]:
                 total += self._bytes(node.results[0])
@@ -239,7 +239,3 @@ def _gemm_direction(phase: Phase, sums_over_batch: bool) -> Direction:
     if phase != "backward":
         return "forward"
     return "weight_gradient" if sums_over_batch else "input_gradient"
-
-
-def _times(amount: Scaled, factor: int) -> Scaled:
-    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

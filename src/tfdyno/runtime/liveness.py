@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Buffer, BufferPlan
-from tfdyno.runtime.graph import INPUT_ROLES, Graph, TensorType, depends_on_roles
+from tfdyno.runtime.buffer_parts import (
+    DONATED,
+    TemporaryParts,
+    largest,
+    part_of_role,
+    parts_bytes,
+)
 from tfdyno.runtime.launch import LIBRARY, WHOLE, Fusion, Launch, results_of
-from tfdyno.runtime.layers import layer_of, phase_of
+from tfdyno.runtime.layers import layer_of
 from tfdyno.runtime.live_bytes import curve, live_bytes
 from tfdyno.runtime.live_bytes import envelope as hull
 
@@ -23,12 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tfdyno.core.workload import TensorSpec
+    from tfdyno.runtime.graph import Graph, TensorType
     from tfdyno.runtime.kernels import Sizes
-
-LARGEST = 10
-PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
-DONATED = frozenset({"weight", "state", "optimizer"})
-_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
 
 
 @dataclass(slots=True)
@@ -54,21 +56,18 @@ def buffer_plan(
     argument = _sum(_size(graph, sizes, value) for value in graph.arguments)
     output = _sum(_size(graph, sizes, value) for value in graph.outputs)
     reused = _sum(_size(graph, sizes, value) for value in graph.outputs if value in aliased)
-    resident = _sum((argument, output, _times(reused, -1)))
-    envelope = tuple(_sum((resident, line)) for line in hull(live))
+    resident = argument + output + reused.times(-1)
+    envelope = tuple(resident + line for line in hull(live))
     held = _resident_buffers(graph, sizes, tensors, fresh)
     held += _temporary_buffers(graph, sizes, tensors, [s for s in spans if s.start <= at <= s.end])
-    largest = sorted(held, key=lambda buffer: -buffer.bytes.at(sizes.batch_size))[:LARGEST]
     return BufferPlan(
         argument_bytes=argument,
         output_bytes=output,
         aliased_bytes=reused,
         temporary_bytes=temporary,
-        peak_bytes=_sum((resident, temporary)),
-        parts_bytes={
-            part: _sum(buffer.bytes for buffer in held if buffer.part == part) for part in PARTS
-        },
-        largest=tuple(largest),
+        peak_bytes=resident + temporary,
+        parts_bytes=parts_bytes(held),
+        largest=largest(held, sizes.batch_size),
         live_curve=curve(live, resident, sizes.batch_size),
         envelope=envelope,
     )
@@ -165,7 +164,7 @@ def _resident_buffers(
 ) -> list[Buffer]:
     found = []
     for value, spec in zip(graph.arguments, tensors, strict=False):
-        part = _PART_OF_ROLE.get(spec.role, "inputs")
+        part = part_of_role(spec.role)
         found.append(_buffer(graph, sizes, value, spec.name, spec.name.rpartition("/")[0], part))
     for value in sorted(fresh):
         location = graph.producer(value).location
@@ -176,20 +175,10 @@ def _resident_buffers(
 def _temporary_buffers(
     graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...], spans: list[_Span]
 ) -> list[Buffer]:
-    from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
-    from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
-    weights = {spec.shape for spec in tensors if spec.role == "weight"}
-    found = []
+    parts, found = TemporaryParts(graph, sizes, tensors), []
     for span in spans:
-        held = graph.values[span.value]
-        node = graph.producer(span.value)
-        cast = from_weight[held.producer] and not from_input[held.producer]
-        part = "weights" if cast else "activations"
-        like_weight = held.type.shape in weights or sizes.marker > 0
-        late = phase_of(node.location) != "forward"
-        if late and like_weight and not sizes.grows(held.elements):
-            part = "gradients"
-        layer = layer_of(node.location)
+        held, node = graph.values[span.value], graph.producer(span.value)
+        part, layer = parts.of(held.producer, held.type), layer_of(node.location)
         found.append(_buffer(graph, sizes, span.value, node.op, layer, part))
     return found
 
@@ -207,7 +196,3 @@ def _size(graph: Graph, sizes: Sizes, value: int) -> Scaled:
 
 def _sum(amounts: Iterable[Scaled]) -> Scaled:
     return sum(amounts, start=Scaled())
-
-
-def _times(amount: Scaled, factor: int) -> Scaled:
-    return Scaled(fixed=amount.fixed * factor, per_sample=amount.per_sample * factor)

@@ -13,6 +13,7 @@ from keras.src import backend
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import TensorRole, TensorSpec
+from tfdyno.runtime.relu_gradient import as_tensorflow
 
 if TYPE_CHECKING:
     from tfdyno.runtime.batch import Batch
@@ -33,6 +34,7 @@ def lower_step(model: Any, batch: Batch, *, batch_size: int, mode: str) -> Lower
     The training step has loss scaling, the optimizer's update, state updates and metrics; its
     state is donated, as Keras does.
     """
+    as_tensorflow()
     data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
     if mode == "train":
         return _lower_train(model, data)

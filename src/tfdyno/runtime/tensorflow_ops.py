@@ -188,9 +188,10 @@ def merge(found: Operations, key: Callable[[Operation], str | None]) -> None:
     Its result may take the place of what one of them might have written over.
     """
     merged: dict[int, Operation] = {}
+    around = _Neighbours(found)
     for members in _groups(found.items, key):
-        reads, writes = _border(found, members)
-        if len(members) == 1 or not _may_merge(found, reads, writes):
+        reads, writes = around.border(members)
+        if len(members) == 1 or not around.may_merge(reads, writes):
             continue
         last = members[-1]
         merged.update({id(each): Operation(-1, "", [], []) for each in members})
@@ -224,23 +225,30 @@ def _groups(
     return [sorted(group, key=lambda each: each.node) for group in unique.values()]
 
 
-def _border(found: Operations, members: list[Operation]) -> tuple[list[int], list[int]]:
-    """What kernels read from others, and what of theirs others read."""
-    own = {id(each) for each in members}
-    made = {buffer for each in members for buffer in each.writes}
-    outside = set(found.outputs)
-    outside.update(b for each in found.items if id(each) not in own for b in each.reads)
-    reads = dict.fromkeys(b for each in members for b in each.reads if b not in made)
-    return list(reads), [b for each in members for b in each.writes if b in outside]
+class _Neighbours:
+    """Who makes and who reads every buffer: looked up once, however many groups are merged."""
 
+    def __init__(self, found: Operations) -> None:
+        self.makers, self.readers = found.producers(), found.readers()
+        self.outputs, self.end = set(found.outputs), len(found.graph.nodes)
 
-def _may_merge(found: Operations, reads: list[int], writes: list[int]) -> bool:
-    """Whether all that a merged kernel reads is made before anything that it writes."""
-    makers = found.producers()
-    made = [makers[buffer].node for buffer in reads if buffer in makers]
-    return max(made, default=-1) < min(
-        (makers[buffer].node for buffer in writes), default=len(found.graph.nodes)
-    )
+    def border(self, members: list[Operation]) -> tuple[list[int], list[int]]:
+        """What kernels read from others, and what of theirs others read."""
+        own = {id(each) for each in members}
+        made = {buffer for each in members for buffer in each.writes}
+        reads = dict.fromkeys(b for each in members for b in each.reads if b not in made)
+        return list(reads), [b for each in members for b in each.writes if self._leaves(b, own)]
+
+    def may_merge(self, reads: list[int], writes: list[int]) -> bool:
+        """Whether all that a merged kernel reads is made before anything that it writes."""
+        made = [self.makers[buffer].node for buffer in reads if buffer in self.makers]
+        first = min((self.makers[buffer].node for buffer in writes), default=self.end)
+        return max(made, default=-1) < first
+
+    def _leaves(self, buffer: int, own: set[int]) -> bool:
+        """Whether others than ``own`` need a buffer."""
+        readers = self.readers.get(buffer, ())
+        return buffer in self.outputs or any(id(each) not in own for each in readers)
 
 
 def _merge_losses(found: Operations) -> None:
@@ -264,11 +272,12 @@ def _merge_loss(found: Operations, forward: list[Operation], backward: list[Oper
     rest = [each for each in found.items if id(each) not in names]
     wanted = set(found.outputs).union(*(each.reads for each in rest))
     made = {buffer for each in forward for buffer in each.writes}
-    reads, theirs = _border(found, forward)[0], _border(found, backward)[0]
+    around = _Neighbours(found)
+    reads, theirs = around.border(forward)[0], around.border(backward)[0]
     losses = [b for each in forward for b in each.writes if b in wanted]
     gradients = [b for each in backward for b in each.writes if b in wanted]
     others = [buffer for buffer in theirs if buffer not in made]
-    if not reads or not (_may_merge(found, reads, losses) and _may_merge(found, others, gradients)):
+    if not (reads and around.may_merge(reads, losses) and around.may_merge(others, gradients)):
         return
     logits = max(reads, key=found.bytes)
     kept = found.new(found.type_of(logits))

@@ -14,7 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError
+from tfdyno.runtime import xla_lines
 from tfdyno.runtime.hlo_plan import MemoryTotals
+from tfdyno.runtime.xla_lines import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,6 @@ FLAGS = (
     "--xla_gpu_enable_triton_gemm=false",  # untuned Triton products instead of cuBLAS otherwise
     "--xla_gpu_enable_cublaslt=true",
 )
-NO_SPACE = "Can't reduce memory use below"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,8 @@ class Compiled:
 
     hlo_text: str
     totals: MemoryTotals
-    rematerialised: bool
-    """It recomputed activations and still could not keep to the memory of the target."""
+    rematerialisation: Told | None
+    """What it computes again to keep to the memory of the target; None: nothing, there is room."""
 
 
 def prepare() -> None:
@@ -52,7 +53,8 @@ def prepare() -> None:
         why = f"package {missing[0]} is not installed"
         raise ToolError("this needs XLA's compiler for NVIDIA GPUs", why=why, remedy=INSTALL)
     os.environ["XLA_FLAGS"] = " ".join(FLAGS)
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # warnings are read, notes are not
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # notes are read, and not passed on
+    os.environ["TF_CPP_VMODULE"] = xla_lines.VERBOSE
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 
 
@@ -94,13 +96,13 @@ def compile_module(module: ir.Module, target_text: str) -> Compiled:
             aliased_bytes=stats.alias_size_in_bytes,
             temporary_bytes=stats.temp_size_in_bytes,
         ),
-        rematerialised=any(NO_SPACE in line for line in lines),
+        rematerialisation=xla_lines.told(lines),
     )
 
 
 @contextlib.contextmanager
 def _standard_error() -> Iterator[list[str]]:
-    """The lines that C++ code writes to standard error; they are passed on as they come."""
+    """The lines that C++ code writes to standard error; all but notes are passed on."""
     lines: list[str] = []
     read, write = os.pipe()
     real = os.dup(2)
@@ -111,7 +113,8 @@ def _standard_error() -> Iterator[list[str]]:
         with os.fdopen(read, errors="replace") as pipe:
             for line in pipe:
                 lines.append(line)
-                os.write(real, line.encode())
+                if not xla_lines.is_note(line):
+                    os.write(real, line.encode())
 
     reader = threading.Thread(target=forward, daemon=True)
     reader.start()

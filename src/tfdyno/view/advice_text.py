@@ -22,6 +22,7 @@ _SHORT_ASSUMPTIONS = (
     "precision",
     "execution",
     "batch",
+    "memory",
     "length",
     "spot",
     "start-up",

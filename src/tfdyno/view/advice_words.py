@@ -17,6 +17,7 @@ from tfdyno.view.amounts import (
     short_hours,
     usd_range,
 )
+from tfdyno.view.memory_words import proof
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,16 +97,12 @@ def fit_words(candidate: Candidate) -> str:
     estimate = candidate.estimate
     used = of_gib(estimate.device_memory_bytes.best, estimate.usable_memory_bytes)
     return {
-        "yes": f"Fits: {used}{_proof(estimate)}.",
+        "yes": f"Fits: {used}{proof(estimate)}.",
         "unverified": f"Should fit: {used}, not compiled yet.",
         "may not": f"May not fit: {used}.",
         "probably not": f"{PROBABLY_NOT}: needs {used}.",
         "no": f"Does not fit: needs {used}.",
     }[fit_state(estimate)]
-
-
-def _proof(estimate: Estimate) -> str:
-    return ", compiled at this very batch" if estimate.fits_verified else ""
 
 
 def pick_reason(title: Title, picks: Mapping[Title, Candidate], run: Run, *, choices: int) -> str:

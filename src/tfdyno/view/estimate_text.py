@@ -19,6 +19,7 @@ from tfdyno.view.amounts import (
     table_ms,
 )
 from tfdyno.view.figure_memory import peak_of, sparkline, tensor_name
+from tfdyno.view.memory_words import proof, recomputed, slower, standing
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def estimate_text(
             _table(estimates, names, width, colour),
         )
     common = one.warnings if len(estimates) == 1 else _warned(estimates, names)
-    told = [wrapped(text, width=width) for text in (*trace.warnings, *common, *notes)]
+    again = (slower(one),) if len(estimates) == 1 and one.rematerialisation else ()
+    told = [wrapped(text, width=width) for text in (*trace.warnings, *common, *again, *notes)]
     blocks = [paint(wrapped(head, width=width), "bold", colour=colour), body, "\n".join(told)]
     blocks.append(assumed_line(estimates, trace, batch_source, width))
     return "\n\n".join(block for block in blocks if block)
@@ -110,7 +112,7 @@ def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
     return (
         f"{trace.title} at batch {one.batch_size:,} on {cards}: about {best} a step ({bounds}). "
-        f"{_FITS[fit_state(one)]}: {memory}."
+        f"{_FITS[fit_state(one)]}: {memory}{proof(one)}."
     )
 
 
@@ -125,6 +127,7 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
         *([_joined(tuple(links))] if links else []),
         f"memory {_made(estimates)}",
         f"traced by {trace.path}",
+        f"peak memory {standing(estimates[0])}",
     ]
     return wrapped(f"Assumed: {', '.join(parts)}. Ranges hold nine times in ten.", width=width)
 
@@ -145,9 +148,16 @@ def _executed(estimates: Sequence[Estimate]) -> str:
 
 def _made(estimates: Sequence[Estimate]) -> str:
     compiled = sum(1 for one in estimates if one.made_by["memory"] == "exact")
+    families = " and ".join(
+        dict.fromkeys(one.compiled_for for one in estimates if one.compiled_for)
+    )
     if compiled == len(estimates):
-        return "compiled"
-    some = f"compiled for {compiled} of {len(estimates)} rows" if compiled else "not compiled"
+        return f"compiled for compute capability {families}"
+    some = (
+        f"compiled for {compiled} of {len(estimates)} rows (compute capability {families})"
+        if compiled
+        else "not compiled"
+    )
     could = sum(1 for one in estimates if one.execution == "xla")  # no other step is compiled
     return f"{some}, --route exact does" if compiled < could else some
 
@@ -219,8 +229,10 @@ def _limit(one: Estimate) -> str:
         return "not even one sample fits"
     if most == MOST_SAMPLES:
         return f"{batch_words(most)} per replica fits"
-    proven = "compiled and checked" if one.max_batch_verified else "computed, --verify compiles it"
-    return f"up to {most:,} per replica fits ({proven})"
+    if not one.max_batch_verified:
+        return f"up to {most:,} per replica fits (computed, --verify compiles it)"
+    again = recomputed(one.max_batch_rematerialisation)
+    return f"up to {most:,} per replica fits (compiled and checked{': ' if again else ''}{again})"
 
 
 def _energy(one: Estimate) -> str:

@@ -55,11 +55,10 @@ def _rest(why: Explanation) -> list[tuple[str, float, str]]:
     launches = sum(one.count for one in why.others)
     exchanged = [("exchange of gradients", why.exchange.exposed_s, words.exchange(why.exchange))
                  ] if why.exchange else []  # fmt: skip
-    host = f"{words.time_words(why.host_each_s)} {why.host_constant}"
     moved = f"{words.time_words(why.step_s)} by the model"
     return [
         ("other kernels", sum(one.time_s for one in why.others), f"{launches:,} launches"),
-        ("waiting for the host", why.waiting_s, f"{why.count:,} × {host}, beside the device"),
+        ("waiting for the host", why.waiting_s, f"{words.host(why.host)}, beside the device"),
         ("once per step", why.fixed_s, why.fixed_constant),
         *exchanged,
         ("the step", why.step_s, "together" if why.measured_ratio == 1.0 else moved),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.settings import BY_OPERATION
 from tfdyno.core.units import significant
 from tfdyno.view import explanation_words as words
 from tfdyno.view.advice_words import brief
 from tfdyno.view.amounts import percent, plural
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.wording import kind as kind_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,8 +99,7 @@ def _sum(why: Explanation, width: int) -> str:
     return pairs(
         [
             ("device", f"{device}, {plural(why.count, 'kernel')} one after the other: {causes}"),
-            ("host", f"{host} = {why.count:,} × {words.time_words(why.host_each_s)} "
-                     f"{why.host_constant}, beside the device"),
+            ("host", f"{host} = {words.host(why.host)}, beside the device"),
             ("exchange", words.exchange(why.exchange) if why.exchange else ""),
             ("step", f"(device^4 + host^4)^(1/4) + {words.time_words(why.fixed_s)} "
                      f"{why.fixed_constant}{delay} = {words.time_words(why.step_s)}"),
@@ -121,7 +122,9 @@ def _listed(why: Explanation, one: Estimate) -> str:
     of_kernels = ""
     if share < _MOST_OF_STEP and why.device_s:  # else the step is what its kernels are
         of_kernels = f", {percent(listed_s / why.device_s)} of what all kernels take"
-    made = "the compiler's" if one.made_by["time"] == "exact" else "by tfdyno's own fusion rules"
+    made = "one or a few for each operation" if one.execution in BY_OPERATION else "fused by tfdyno"
+    if one.made_by["time"] == "exact":
+        made = f"the compiler's for compute capability {one.compiled_for}"
     return (
         f"{len(why.kernels)} kinds of kernel make {percent(share)} of the step{of_kernels} "
         f"(kernels {made}; like ones together, longest first)"
@@ -152,7 +155,7 @@ def _kernel(number: int, price: KernelPrice, width: int) -> str:
 
 def _rest(why: Explanation, width: int, colour: bool) -> str:
     """What is not listed, down to the step: the last line closes the sum."""
-    rows = [(words.many(one.kind), f"{one.count:,}", one.time_s) for one in why.others]
+    rows = [(kind_words(one.kind), f"{one.count:,}", one.time_s) for one in why.others]
     rows.append(("waiting for the host", "", why.waiting_s))
     rows.append((f"once per step, {why.fixed_constant}", "", why.fixed_s))
     if why.exchange:
@@ -211,11 +214,11 @@ def _constants(why: Explanation, sources: Mapping[str, int], width: int, colour:
 def _range(why: Explanation, step_s: Interval, width: int) -> str:
     basis, ratio = why.width, step_s.high / step_s.best
     low, high = (words.time_words(seconds) for seconds in (step_s.low, step_s.high))
-    groups = f", learned from {plural(basis.groups, 'group')}" if basis.groups else ""
     told = (
         f"{low} to {high}: the best figure divided and multiplied by {significant(ratio)}, the "
-        f"half-width {significant(basis.log_half_width_ratio)} in log time of {basis.bucket}"
-        f"{groups}. Nine in ten measurements of cards that a fit had not seen lay inside."
+        f"half-width {significant(basis.log_half_width_ratio)} in log time of {basis.bucket}, "
+        f"learned from {plural(basis.groups, 'model')} on a card. Nine in ten measurements of "
+        "cards that a fit had not seen lay inside."
     )
     told = " ".join((told, *(f"{reason[0].upper()}{reason[1:]}." for reason in basis.reasons)))
     return wrapped(told, width=width, first="  ", rest="  ")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_si, significant
-from tfdyno.view.amounts import percent, plural
+from tfdyno.view.amounts import percent
+from tfdyno.view.wording import count
 from tfdyno.view.wording import kind as kind_words
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         Exchange,
         Explanation,
         Factor,
+        HostCost,
         KernelPrice,
         Peak,
         Term,
@@ -27,7 +29,6 @@ CAUSES = {
     "overlap": "bytes read again",
     "launch": "launching",
 }
-LIBRARY = ("convolution", "gemm")
 _SHAPES = {"grouped": "grouped", "depthwise": "depthwise", "volume": "three-dimensional"}
 _LEAST_S, _MICROSECOND_S, _SECOND_S = 1e-9, 1e-3, 1.0
 _LEAST = 1e-6
@@ -44,6 +45,11 @@ def time_words(seconds: float) -> str:
     if seconds < _SECOND_S:
         return f"{significant(seconds * 1e3)} ms"
     return f"{significant(seconds)} s"
+
+
+def host(costs: Iterable[HostCost]) -> str:
+    """``159 × 6 µs host_xla + 53 × 50 µs host_xla_convolution``."""
+    return " + ".join(f"{one.count:,} × {time_words(one.each_s)} {one.constant}" for one in costs)
 
 
 def title(price: KernelPrice) -> str:
@@ -86,7 +92,7 @@ def _sizes(price: KernelPrice) -> list[str]:
 
 def work(price: KernelPrice) -> str:
     """Launches, FLOPs and bytes: ``69 launches, 5.76 GFLOP, 7.55 GB (0.2–822 MB each)``."""
-    told = [plural(price.count, "launch").replace("launchs", "launches")]
+    told = [count(price.count, "launch", "launches")]
     if price.flops:
         told.append(format_si(price.flops, "FLOP"))
     told.append(format_si(price.traffic_bytes, "B"))
@@ -169,11 +175,6 @@ def value(one: Constant) -> str:
 def numbered(sources: Iterable[str]) -> dict[str, int]:
     """Every source once, with its number from 1."""
     return {text: number for number, text in enumerate(dict.fromkeys(sources), start=1)}
-
-
-def many(kind: str) -> str:
-    """A kind of kernel in the plural."""
-    return kind_words(kind)
 
 
 def meanings(why: Explanation) -> dict[str, str]:

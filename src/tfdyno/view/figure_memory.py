@@ -6,7 +6,6 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tfdyno.core.settings import BY_OPERATION
 from tfdyno.core.units import format_bytes
 from tfdyno.view import amounts
 from tfdyno.view.bars import texts
@@ -48,7 +47,7 @@ def live_figure(estimate: Estimate) -> Figure | None:
 
 
 def _planner(execution: str) -> str:
-    if execution in BY_OPERATION:
+    if execution == "graph":
         return "TensorFlow’s executor holds"
     return "XLA plans" if execution == "xla" else "XLA would plan"
 

@@ -255,15 +255,22 @@ def certainty_table(cards: Sequence[Candidate]) -> Table:
             card_name(card),
             amounts.table_ms(card.estimate.step_s.best),
             wording.interval_percent(card.estimate.step_s),
-            card.estimate.made_by.get("time", "–"),
+            _route(card.estimate, "time"),
             amounts.gib(card.estimate.device_memory_bytes.best),
             wording.interval_percent(card.estimate.device_memory_bytes),
-            card.estimate.made_by.get("memory", "–"),
+            _route(card.estimate, "memory"),
         )
         for card in cards
     )
     headings = ("Card", "Step ms", "9 in 10", "Time by", "Memory GiB", "9 in 10", "Memory by")
     return Table(headings=headings, rows=rows, text_columns=frozenset((0, 3, 6)))
+
+
+def _route(estimate: Estimate, figure: str) -> str:
+    """The route that made a figure, with the GPU family whose compiled program that was."""
+    route = estimate.made_by.get(figure, "–")
+    compiled_for = estimate.compiled_for
+    return f"{route}, {compiled_for}" if route == "exact" and compiled_for else route
 
 
 def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | None:

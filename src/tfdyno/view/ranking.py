@@ -11,6 +11,7 @@ from tfdyno.view import amounts, wording
 from tfdyno.view.advice_words import fit_state
 from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.figures import term_shares
+from tfdyno.view.memory_words import recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -181,7 +182,7 @@ def _row(
             text=amounts.percent(share),
             small=_most(estimate),
             key=share,
-            warning={"may not": "may not fit"}.get(estimate.fits, ""),
+            warning=_memory_warning(estimate),
         ),
         memory_share=min(share, 1.0),
         held=held,
@@ -234,6 +235,12 @@ def _refusal(candidate: Candidate) -> str:
     may = "may need" if fit_state(estimate) in ("may not", "probably not") else "needs"
     out = f"; a batch of {estimate.max_batch_size:,} would fit" if estimate.max_batch_size else ""
     return wording.sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
+
+
+def _memory_warning(estimate: Estimate) -> str:
+    if estimate.fits == "may not":
+        return "may not fit"
+    return recomputed(estimate.rematerialisation)
 
 
 def _most(estimate: Estimate) -> str:

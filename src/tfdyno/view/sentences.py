@@ -21,6 +21,7 @@ from tfdyno.view.cards import (
 )
 from tfdyno.view.figures import term_shares
 from tfdyno.view.layers import OTHER
+from tfdyno.view.memory_words import proof, slower, standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,8 +74,8 @@ def _fits(estimate: Estimate) -> str:
         return f"{PROBABLY_NOT}: it needs about {sizes}."
     if estimate.fits == "unverified":
         return f"By a first estimate it fits ({sizes}); the compiler has not confirmed it yet."
-    proof = ", compiled at this very batch" if estimate.fits_verified else ""
-    return f"It fits {'with room to spare' if share < 0.6 else 'tightly'} ({sizes}{proof})."
+    room = "with room to spare" if share < 0.6 and not estimate.rematerialisation else "tightly"
+    return f"It fits {room} ({sizes}{proof(estimate)})."
 
 
 def _pace(estimate: Estimate) -> str:
@@ -193,7 +194,8 @@ def memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Finding:
         heading = f"The step needs {needed}: it fits on {number} of {len(labels)} cards"
     else:
         heading = f"The step needs {needed}: it fits from {_label_gb(min(above))} up"
-    return Finding(heading, _memory_lead(estimate))
+    said = (_memory_lead(estimate), slower(estimate), f"The figure is {standing(estimate)}.")
+    return Finding(heading, " ".join(filter(None, said)))
 
 
 def _label_gb(size_bytes: float) -> str:

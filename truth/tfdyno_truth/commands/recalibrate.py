@@ -14,7 +14,8 @@ from tfdyno_truth.recalibrate import gains
 from tfdyno_truth.score import left_out, shipped
 from tfdyno_truth.ways import WAYS
 
-HEADINGS = ("", "cells", "mean", "with", "median", "with", "± half", "with")
+HEADINGS = ("", "cells", "mean", "with", "median", "with", "± half", "with",
+            "holds", "with")  # fmt: skip
 
 
 @click.command()
@@ -45,8 +46,9 @@ def recalibrate(way: str | None, folder: Path, as_json: bool, quiet: bool) -> No
             f"{gain.cells:,}",
             *(f"{value:.1%}" for value in (gain.mean_before, gain.mean_after)),
             *(f"{value:.1%}" for value in (gain.median_before, gain.median_after)),
-            *(f"{value:.0%}" for value in (gain.half_width_before, gain.half_width_after)),
+            *(f"{value:.0%}" for value in (gain.given_before, gain.given_after)),
+            *(f"{value:.0%}" for value in (gain.held_before, gain.held_after)),
         )
         for gain in found
     ]
-    click.echo(text.table(HEADINGS, rows, align="<" + ">" * 7, width=text.terminal_width()))
+    click.echo(text.table(HEADINGS, rows, align="<" + ">" * 9, width=text.terminal_width()))

@@ -1,0 +1,61 @@
+"""What the bytes that a step holds are for: the parts of a plan, by whichever route it was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.interval import Scaled
+from tfdyno.runtime.graph import INPUT_ROLES, depends_on_roles
+from tfdyno.runtime.layers import phase_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tfdyno.core.program import Buffer
+    from tfdyno.core.workload import TensorSpec
+    from tfdyno.runtime.graph import Graph, TensorType
+    from tfdyno.runtime.kernels import Sizes
+
+PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
+LARGEST = 10
+"""Buffers that a plan names."""
+DONATED = frozenset({"weight", "state", "optimizer"})
+"""Roles of the arguments that a training step gives new values."""
+_PART_OF_ROLE = {"weight": "weights", "state": "weights", "optimizer": "optimizer"}
+
+
+def part_of_role(role: str) -> str:
+    """What an argument of the step is for."""
+    return _PART_OF_ROLE.get(role, "inputs")
+
+
+class TemporaryParts:
+    """What a temporary of a traced step is for: by its size and by what it is made of."""
+
+    def __init__(self, graph: Graph, sizes: Sizes, tensors: tuple[TensorSpec, ...]) -> None:
+        self._graph, self._sizes = graph, sizes
+        self._from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
+        self._from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
+        self._weights = {spec.shape for spec in tensors if spec.role == "weight"}
+
+    def of(self, node: int, kind: TensorType) -> str:
+        """The part of a result of ``node``, which holds a ``kind``."""
+        like_weight = kind.shape in self._weights or self._sizes.marker > 0
+        late = phase_of(self._graph.nodes[node].location) != "forward"
+        if late and like_weight and not self._sizes.grows(kind.elements):
+            return "gradients"
+        cast = self._from_weight[node] and not self._from_input[node]
+        return "weights" if cast else "activations"
+
+
+def parts_bytes(held: Iterable[Buffer]) -> dict[str, Scaled]:
+    """Bytes of every part."""
+    parts = {part: Scaled() for part in PARTS}
+    for each in held:
+        parts[each.part] += each.bytes
+    return parts
+
+
+def largest(held: Sequence[Buffer], batch_size: int) -> tuple[Buffer, ...]:
+    """The buffers that a plan names, largest first."""
+    return tuple(sorted(held, key=lambda each: -each.bytes.at(batch_size))[:LARGEST])

@@ -1,0 +1,49 @@
+"""What a predicted memory figure rests on, in words: no device, and what XLA computes again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes
+
+if TYPE_CHECKING:
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.program import Rematerialisation
+
+UNVERIFIED = "unverified on a device"
+"""No figure was compared with the memory that a GPU really held."""
+
+
+def standing(estimate: Estimate) -> str:
+    """How far the memory of an estimate is verified: the label, or the card it was measured on."""
+    measured = estimate.memory_measured_on
+    return f"compared with {measured}" if measured else UNVERIFIED
+
+
+def recomputed(found: Rematerialisation | None) -> str:
+    """``needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB``; empty where all is kept."""
+    if found is None:
+        return ""
+    need, held = (format_bytes(size, 3) for size in (found.need_bytes, found.held_bytes))
+    words = f"needs {need}; XLA recomputes to hold it in {held}"
+    if found.limit_met:
+        return words
+    return f"{words}, short of the {format_bytes(found.limit_bytes, 3)} that it aims at"
+
+
+def slower(estimate: Estimate) -> str:
+    """A sentence on what recomputing means for the time; empty where all is kept."""
+    words = recomputed(estimate.rematerialisation)
+    if not words:
+        return ""
+    count = estimate.rematerialisation.instruction_count if estimate.rematerialisation else 0
+    kernels = f"{count:,} operations run twice" if count else "some operations run twice"
+    return f"The step {words}: {kernels}, which the time shown leaves out."
+
+
+def proof(estimate: Estimate) -> str:
+    """What stands behind ``fits``, to follow its figures; empty without a compile at the batch."""
+    if not estimate.fits_verified:
+        return ""
+    words = recomputed(estimate.rematerialisation)
+    return f", compiled at this very batch{': ' if words else ''}{words}"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.advice import estimate
+
+from tfdyno.core.program import Rematerialisation
+from tfdyno.view.memory_words import UNVERIFIED, proof, recomputed, slower, standing
+
+GIB = 2.0**30
+MET = Rematerialisation(
+    need_bytes=20.1 * GIB, held_bytes=13.3 * GIB, limit_bytes=13.5 * GIB, limit_met=True,
+    instruction_count=45,
+)  # fmt: skip
+
+
+def test_what_is_kept_whole_is_not_mentioned() -> None:
+    one = estimate(batch_size=64)
+    assert (recomputed(None), slower(one)) == ("", "")
+
+
+def test_need_and_what_is_held_are_told_apart() -> None:
+    assert recomputed(MET) == "needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB"
+
+
+def test_a_limit_that_was_missed_is_said() -> None:
+    missed = replace(MET, limit_met=False, limit_bytes=11.9 * GIB)
+    assert recomputed(missed).endswith("in 13.3 GiB, short of the 11.9 GiB that it aims at")
+
+
+def test_recomputing_takes_time_that_is_not_in_the_estimate() -> None:
+    one = replace(estimate(batch_size=64), rematerialisation=MET)
+    assert slower(one) == (
+        "The step needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB: 45 operations run twice, "
+        "which the time shown leaves out."
+    )
+
+
+@pytest.mark.parametrize("again", [None, MET])
+def test_only_a_compile_at_the_batch_is_proof(again: Rematerialisation | None) -> None:
+    one = replace(estimate(batch_size=64), rematerialisation=again, fits_verified=False)
+    assert proof(one) == ""
+    words = proof(replace(one, fits_verified=True))
+    assert words.startswith(", compiled at this very batch")
+    assert words.endswith(recomputed(again))
+
+
+def test_the_label_stays_until_a_card_was_measured() -> None:
+    one = estimate(batch_size=64)
+    assert standing(one) == UNVERIFIED == "unverified on a device"
+    assert standing(replace(one, memory_measured_on="A100")) == "compared with A100"
