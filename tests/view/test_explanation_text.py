@@ -115,7 +115,7 @@ def test_the_range_names_its_bucket_and_why_it_is_wider() -> None:
     assert "in log time of cnn/train/xla, learned from " in text(found)
     width = replace(found.explanation.width, groups=63, reasons=("hardly measured",))
     wider = replace(found, explanation=replace(found.explanation, width=width))
-    assert "of cnn/train/xla, learned from 63 models on a card. Nine in ten" in text(wider)
+    assert "of cnn/train/xla, learned from 63 models on a card. About nine in ten" in text(wider)
     assert "lay inside. Hardly measured." in text(wider)
 
 

@@ -129,7 +129,8 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
         f"traced by {trace.path}",
         f"peak memory {standing(estimates[0])}",
     ]
-    return wrapped(f"Assumed: {', '.join(parts)}. Ranges hold nine times in ten.", width=width)
+    held = "Ranges hold about nine times in ten."
+    return wrapped(f"Assumed: {', '.join(parts)}. {held}", width=width)
 
 
 def _joined(links: Sequence[str]) -> str:

@@ -217,8 +217,8 @@ def _range(why: Explanation, step_s: Interval, width: int) -> str:
     told = (
         f"{low} to {high}: the best figure divided and multiplied by {significant(ratio)}, the "
         f"half-width {significant(basis.log_half_width_ratio)} in log time of {basis.bucket}, "
-        f"learned from {plural(basis.groups, 'model')} on a card. Nine in ten measurements of "
-        "cards that a fit had not seen lay inside."
+        f"learned from {plural(basis.groups, 'model')} on a card. About nine in ten measurements "
+        "of cards that a fit had not seen lay inside."
     )
     told = " ".join((told, *(f"{reason[0].upper()}{reason[1:]}." for reason in basis.reasons)))
     return wrapped(told, width=width, first="  ", rest="  ")
