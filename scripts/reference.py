@@ -1,4 +1,4 @@
-"""Write the generated pages: help, docstrings, data columns, the doctor's causes and outputs."""
+"""Write the generated pages: help, docstrings, columns, causes, what composes, outputs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 import cause_pages
 import command_output
+import composition_matrix.page
 import tfdyno
 from tfdyno.cli.main import tfdyno as group
 
@@ -73,6 +74,7 @@ def pages() -> dict[Path, str]:
         result[REFERENCE / "api.md"] = api_page()
     if (DATA / "README.md").exists():
         result[REFERENCE / "data.md"] = data_page()
+    result |= composition_matrix.page.pages()
     return result | cause_pages.pages() | command_output.pages()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +109,34 @@ def test_estimate_takes_a_keras_model_too() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "t4", done.stderr[-500:]
+
+
+def test_fit_trains_in_this_process_and_says_what_it_cannot_set(tmp_path: Path) -> None:
+    code = (
+        "import keras, numpy as np, tfdyno\n"
+        "m = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])\n"
+        "m.compile('sgd', 'mse')\n"
+        "x, y = np.ones((32, 8)), np.ones((32, 1))\n"
+        "open('r.toml', 'w').write('clip_norm = 0.5')\n"
+        "done = tfdyno.fit(m, (x, y), recipe='r.toml', output='run', epochs=2)\n"
+        "print(isinstance(done, tfdyno.TrainResult), done.recipe == tfdyno.Recipe(clip_norm=0.5))\n"
+        "print(len(done.history['loss']), done.steps, tfdyno.core.recipe_file.FILE_NAME)\n"
+        "try:\n"
+        "    tfdyno.fit(m, (x, y), recipe={'threads_intra': 3})\n"
+        "except tfdyno.UsageError as error:\n"
+        "    print(error)\n"
+    )
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+    first, second, refused = done.stdout.splitlines() or [done.stderr[-800:], "", ""]
+    assert (first, second) == ("True True", "2 2 recipe.toml")
+    assert refused.startswith("threads_intra cannot be set by fit in a process that runs already")
+    assert "epoch 2/2  loss " in done.stderr
+    assert {"recipe.toml", "checkpoints", "model.keras"} <= {p.name for p in tmp_path.glob("run/*")}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import training
 from benchmarks.clock import Failed, run
 from benchmarks.figure import Figure
 from benchmarks.page import document, page, write
@@ -94,6 +95,35 @@ def test_explaining_a_log_is_measured_for_real(tmp_path: Path) -> None:
     assert bars > texts > 0.5
     assert 20 < bars_peak < 150
     assert 20 < texts_peak < 150
+
+
+def test_overhead_is_the_median_of_the_rounds_and_not_of_the_arms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keras, loop = ([1e-3, 2e-3, 4e-3], [1.01e-3, 2.04e-3, 4.12e-3])
+    times = {"keras": keras, "loop": loop, "saves": keras, "graph": keras, "xla": loop}
+    arms = {name: [(s, s) for s in values] for name, values in times.items()}
+    made = {"steps": 100, "batch": 32, "arms": arms}
+    monkeypatch.setattr(training, "_job", lambda *_words: made)
+    first, second, *_ = training.overhead(quick=True)
+    assert (first.name, first.is_met) == ("tiny MLP, no folder", False)
+    assert first.value == pytest.approx(2.0)
+    assert first.note.startswith("1.00 % to 3.00 %; CPU time 2.00 %; steps of 2.00 ms in Keras")
+    assert (second.value, second.is_met) == (0.0, True)
+    same, slower, *_ = training.replicas(quick=True)
+    assert same.value == pytest.approx(1.0)
+    assert slower.value == pytest.approx(1 / 1.02)
+
+
+@pytest.mark.tf
+@pytest.mark.slow
+def test_the_train_loop_is_measured_for_real(tmp_path: Path) -> None:
+    done = bench("--quick", "--only", "fit", "--only", "replicas", "--output", str(tmp_path))
+    written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
+    fit, two = (written["groups"][name]["figures"] for name in ("fit", "replicas"))
+    assert (len(fit), len(two)) == (6, 6), done.stderr
+    assert all(-90 < figure["value"] < 200 for figure in fit), fit
+    assert all(0.02 < figure["value"] < 50 for figure in two), two
 
 
 def test_an_unknown_group_is_wrong_use() -> None:

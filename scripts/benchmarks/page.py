@@ -43,6 +43,25 @@ HEADINGS = {
         "`tfdyno doctor --explain LOG`: size of the log by the CPU time of the whole process, one "
         "core; memory is the most that the process held. The target of a speed is the least.",
     ),
+    "fit": (
+        "Train on one device",
+        "How much longer a step of `tfdyno train` takes than one of Keras' own `fit`, as a graph: "
+        "both train the same model in one process by turns, and the first epoch, in which the "
+        "step is built, does not count. Median over the rounds of the difference on the clock, "
+        "with its 95 % interval; "
+        "the tiny MLP is the worst case, for nothing hides what is done between its steps. With "
+        "checkpoints there is one at each end of an epoch, here every second: more than anyone "
+        "needs.",
+    ),
+    "replicas": (
+        "Train on two replicas",
+        "How many times as fast a step of `tfdyno train` is as one of Keras' own `fit` under "
+        "MirroredStrategy, both on two logical devices of one CPU, measured in the same way. Two "
+        "replicas share the cores of one here, and what they exchange never leaves the memory: "
+        "what this shows is the work of the host for a step, and what XLA saves on a CPU. Only "
+        "several GPUs will show what counts there: kernels that XLA fuses, launches that it "
+        "saves, and gradients exchanged while others are still computed.",
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.clock import Failed, run, tfdyno
 from benchmarks.figure import Figure
 from benchmarks.logs import explained
+from benchmarks.training import overhead, replicas
 from tfdyno.catalog.families import all_families
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "compile": compiles,
     "advise": advice,
     "explain": explained,
+    "fit": overhead,
+    "replicas": replicas,
 }
 
 

@@ -13,13 +13,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tfdyno.api import AdviceResult, EstimateResult, advise, estimate, trace
+    from tfdyno.api import AdviceResult, EstimateResult, TrainResult, advise, estimate, fit, trace
     from tfdyno.core.advice import Advice
     from tfdyno.core.errors import TfdynoError, ToolError, UsageError
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu, Link, Offer
     from tfdyno.core.interval import Interval
     from tfdyno.core.program import Program
+    from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Trace, Workload
     from tfdyno.jobs.trace import Traced
 
@@ -34,14 +35,17 @@ __all__ = [
     "Link",
     "Offer",
     "Program",
+    "Recipe",
     "TfdynoError",
     "ToolError",
     "Trace",
     "Traced",
+    "TrainResult",
     "UsageError",
     "Workload",
     "advise",
     "estimate",
+    "fit",
     "trace",
 ]
 _HOMES = {
@@ -54,14 +58,17 @@ _HOMES = {
     "Link": "core.hardware",
     "Offer": "core.hardware",
     "Program": "core.program",
+    "Recipe": "core.recipe",
     "TfdynoError": "core.errors",
     "ToolError": "core.errors",
     "Trace": "core.workload",
     "Traced": "jobs.trace",
+    "TrainResult": "api",
     "UsageError": "core.errors",
     "Workload": "core.workload",
     "advise": "api",
     "estimate": "api",
+    "fit": "api",
     "trace": "api",
 }
 """Module of each public name: nothing is imported before it is used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,8 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.program import Program
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import TrainOutcome
 from tfdyno.core.workload import Mode, Trace, Workload
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.jobs.trace import Traced
@@ -74,6 +76,23 @@ class AdviceResult(Advice):
         from tfdyno.view.notebook import advice_html
 
         return advice_html(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainResult(TrainOutcome):
+    """What a training brought: ``history`` as Keras has it; a notebook shows the last metrics."""
+
+    recipe: Recipe
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from tfdyno.view.train_text import metrics_words
+
+        end = f"stopped by {self.stopped}" if self.stopped else "trained"
+        said = "".join(f"<p>{escape(line)}</p>" for line in self.notes)
+        metrics = escape(metrics_words(self))
+        return f"<p><strong>{escape(end)}: {metrics}</strong></p>{said}"
 
 
 def trace(subject: Any, *, mode: Mode = "train", precision: str = "", **options: Any) -> Traced:  # noqa: ANN401
@@ -208,6 +227,70 @@ def advise(
     )
     found = {field.name: getattr(outcome.advice, field.name) for field in fields(Advice)}
     return AdviceResult(**found, trace=outcome.trace, program=outcome.program, gpus=outcome.gpus)
+
+
+def fit(
+    model: Any,  # noqa: ANN401
+    data: Any,  # noqa: ANN401
+    *,
+    recipe: Recipe | Mapping[str, object] | str | Path | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_every: int | str | None = None,
+    keep: int = 3,
+    tensorboard: bool = False,
+    norms: int = 0,
+    progress: bool = True,
+    **options: Any,
+) -> TrainResult:
+    """Train a compiled Keras model in this process, as its ``fit`` does, under a recipe.
+
+    On one device the numbers are those of ``fit``. A model that was built in the scope of a
+    MirroredStrategy takes XLA, accumulation and the rest too. Settings that need a fresh process
+    (threads, memory, another precision or strategy) are refused by name: ``tfdyno train`` has one.
+    Afterwards Keras' own ``fit`` works as before; what the recipe set on the optimizer
+    (accumulation, ema, clip_norm, loss_scale) stays there.
+
+    Ctrl-C and SIGTERM end the training after a step and a checkpoint, and ``stopped`` says so; a
+    second Ctrl-C raises KeyboardInterrupt.
+
+    Args:
+        model: Compiled; on TensorFlow.
+        data: (x, y) or (x, y, sample_weight), a ``tf.data.Dataset``, a PyDataset, a generator.
+        recipe: A ``Recipe``, its settings by name, or the path of a TOML file.
+        output: Folder for checkpoints and the trained model; None: nothing is written.
+        resume: Go on with the run in ``output``, if there is one.
+        checkpoint_every: Steps, or a time as "10min"; None: 5 min. Each epoch ends with one too.
+        keep: So many of the newest checkpoints stay.
+        tensorboard: Write logs for TensorBoard to ``output``.
+        norms: Norms of gradients and activations each so many steps, for TensorBoard; 0: none.
+        progress: Show a bar on a terminal, and lines elsewhere, on stderr; ``verbose=0`` of Keras
+            means False.
+        options: Other arguments of ``model.fit``: epochs, validation_data, callbacks, …
+
+    Raises:
+        UsageError: The model is not compiled, or data, recipe and arguments do not go together.
+        ToolError: A checkpoint cannot be written, or TensorFlow did not take a setting.
+    """
+    from tfdyno.cli.train_progress import train_progress
+    from tfdyno.runtime.fit import fit as run
+    from tfdyno.runtime.fit import read_settings
+
+    asked = read_settings(
+        output=output,
+        resume=resume,
+        checkpoint_every=checkpoint_every,
+        keep=keep,
+        tensorboard=tensorboard,
+        norms=norms,
+    )
+    quiet = not progress or options.get("verbose") == 0
+    with train_progress(quiet=quiet, verbose=False) as shown:
+        outcome, taken = run(
+            model, data, recipe=recipe, settings=asked, options=options, progress=shown.progress
+        )
+    found = {field.name: getattr(outcome, field.name) for field in fields(TrainOutcome)}
+    return TrainResult(**found, recipe=taken)
 
 
 @cache

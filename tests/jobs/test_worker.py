@@ -159,6 +159,114 @@ def test_ctrl_c_kills_the_child(modules: Path) -> None:
     assert _is_gone(int(pid.read_text()))
 
 
+SAVES = (
+    "told = []; signal.signal(signal.SIGTERM, lambda *_: told.append(1));"
+    " pathlib.Path({ready!r}).touch()\n"
+    "    while not told: time.sleep(0.02)\n"
+    "    {then}"
+)
+
+
+def stopped(folder: Path, then: str, *, grace_s: float, times: int = 1) -> dict[str, object]:
+    """The result of a child that is stopped as soon as it listens to SIGTERM."""
+    ready = folder / "ready"
+
+    def interrupt() -> None:
+        while not ready.exists():
+            time.sleep(0.02)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    kid = write(folder, SAVES.format(ready=str(ready), then=then))
+    try:
+        return run_child(
+            kid, {"question": 41}, timeout_s=60, doing="training train.py", stop_grace_s=grace_s
+        )
+    finally:
+        thread.join()
+
+
+def test_ctrl_c_lets_a_child_save_and_say_how_to_go_on(modules: Path) -> None:
+    result = stopped(modules, "time.sleep(0.3); return {'resume': 'so'}", grace_s=20)
+    assert result == {"resume": "so"}
+
+
+def test_what_a_stopped_child_says_counts(modules: Path) -> None:
+    with pytest.raises(ToolError, match=r"^the disk is full\.$"):
+        stopped(modules, "raise ToolError('the disk is full')", grace_s=20)
+
+
+def test_a_stopped_child_without_a_result_is_no_crash(modules: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        stopped(modules, "os._exit(1)", grace_s=20)
+
+
+def test_a_stopped_child_gets_no_more_than_its_time(modules: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        stopped(modules, "time.sleep(60)", grace_s=1)
+    assert time.monotonic() - began < 15
+    assert caught.value.__notes__ == ["training train.py did not end within 1 s and was killed."]
+
+
+def test_a_second_ctrl_c_kills_the_child(modules: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        stopped(modules, "time.sleep(60)", grace_s=50, times=2)
+    assert time.monotonic() - began < 15
+
+
+def test_sigterm_lets_a_child_save_as_well(modules: Path) -> None:
+    """The command line turns SIGTERM into an exception that is no ``Exception``."""
+    ready, said = modules / "ready", modules / "said"
+    write(modules, SAVES.format(ready=str(ready), then="return {'resume': 'so'}"))
+    code = (
+        "import click, json, sys; from pathlib import Path\n"
+        "from tfdyno.cli.main import main; from tfdyno.jobs._worker import run_child\n"
+        "@click.group()\n"
+        "def tool(): pass\n"
+        "@tool.command()\n"
+        "def train():\n"
+        "    got = run_child('kid', {'question': 1}, timeout_s=60, stop_grace_s=30)\n"
+        f"    Path({str(said)!r}).write_text(json.dumps(got))\n"
+        "sys.exit(main(['train'], group=tool))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+        while not ready.exists():
+            time.sleep(0.05)
+        parent.terminate()
+    assert parent.returncode == 0
+    assert said.read_text() == '{"resume": "so"}'
+
+
+def test_a_listener_that_fails_ends_the_child(modules: Path) -> None:
+    def fail(_line: str) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    pid = modules / "pid"
+    body = (
+        f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); progress('building');"
+        " time.sleep(60)"
+    )
+    began = time.monotonic()
+    with pytest.raises(BrokenPipeError):
+        run_child(write(modules, body), {"question": 1}, progress=fail, timeout_s=60)
+    assert time.monotonic() - began < 15
+    assert _is_gone(int(pid.read_text()))
+
+
+def test_one_that_left_the_group_and_holds_the_output_does_not_hold_up_the_end(
+    modules: Path,
+) -> None:
+    body = "subprocess.Popen(['sleep', '8'], start_new_session=True); return {'answer': 1}"
+    began = time.monotonic()
+    assert ask(modules, body) == {"answer": 1}
+    assert time.monotonic() - began < 6
+
+
 def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
     pid = modules / "pid"
     write(modules, f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(60)")

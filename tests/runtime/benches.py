@@ -31,6 +31,7 @@ MODEL = (
 FORKED = """
 import json, os, sys
 import keras, tensorflow
+from tfdyno.core.errors import UsageError
 from tfdyno.runtime import bench, child
 
 for number, request in enumerate(json.loads(sys.stdin.read())):
@@ -38,7 +39,7 @@ for number, request in enumerate(json.loads(sys.stdin.read())):
         sys.stdin = open(os.devnull)
         try:
             outcome = bench.handle(request, lambda _message: None)
-        except bench.UsageError as error:
+        except UsageError as error:
             outcome = {"refused": str(error)}
         with open(request["result"], "w") as file:
             json.dump(outcome, file)

@@ -13,7 +13,9 @@ APPLIED = """
 import keras, numpy as np, tensorflow as tf
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.recipe import Recipe
-from tfdyno.runtime.recipe_apply import apply_recipe, settings_held, settle, verify
+from tfdyno.runtime.recipe_apply import (
+    apply_recipe, set_memory_fraction, settings_held, settle, verify,
+)
 
 recipe = Recipe(precision="float32", threads_intra=1, threads_inter=2, accumulation=4,
                 clip_norm=1.0, execution="xla", steps_per_execution=2, seed=1)
@@ -21,6 +23,7 @@ notes, held = apply_recipe(recipe), []
 with settings_held(recipe, held):
     tf.config.threading.set_intra_op_parallelism_threads(8)
     tf.config.experimental.enable_tensor_float_32_execution(True)
+set_memory_fraction(0.3)
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
@@ -56,6 +59,9 @@ result = {
     "plain": said(lambda: settle(two, Recipe(clip_norm=1.0), "train")),
     "policy": said(lambda: settle(one, Recipe(precision="mixed_float16"), "infer")),
     "tf32": said(lambda: verify(Recipe(precision="tf32"))),
+    "fraction": [said(lambda: verify(Recipe(memory_fraction=part))) for part in (0.3, 0.4)],
+    "late": said(lambda: set_memory_fraction(0.5)),
+    "no card": said(lambda: apply_recipe(Recipe(memory_fraction=0.5))),
 }
 """
 
@@ -64,11 +70,6 @@ def test_a_setting_of_training_is_refused_for_inference() -> None:
     with pytest.raises(UsageError, match="clip_norm is a setting of training"):
         check_recipe(Recipe(clip_norm=1.0), "infer")
     check_recipe(Recipe(clip_norm=1.0), "train")
-
-
-def test_settings_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(UsageError, match="deterministic and execution = xla do not go together"):
-        check_recipe(Recipe(deterministic=True, execution="xla"), "train")
 
 
 def test_what_a_recipe_asks_of_keras_own_loop() -> None:
@@ -101,3 +102,6 @@ def test_settings_reach_tensorflow_and_the_model_and_hold() -> None:
     assert found["plain"] is None
     assert found["policy"].startswith("precision = mixed_float16 does not reach the layers")
     assert found["tf32"] == "TensorFlow did not take precision = tf32."
+    assert found["fraction"] == [None, "TensorFlow did not take memory_fraction = 0.4."]
+    assert found["late"].startswith("memory_fraction = 0.5 comes too late: TensorFlow has opened")
+    assert found["no card"] == "memory_fraction needs a GPU: TensorFlow sees none here."

@@ -21,11 +21,10 @@ from tfdyno.cli.progress import progress_line
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import DataMode, Protocol
-from tfdyno.core.recipe import from_settings, typed
+from tfdyno.core.recipe import Recipe, from_settings, typed
 
 if TYPE_CHECKING:
     from tfdyno.core.measurement import Comparison, Measurement, Summary
-    from tfdyno.core.recipe import Recipe
     from tfdyno.jobs.bench import Question
     from tfdyno.view.bench_document import Told
 
@@ -160,9 +159,9 @@ def _recipe(given: dict[str, Any]) -> Recipe:
     Raises:
         UsageError: A setting is not possible, or given twice in different ways.
     """
-    from tfdyno.core.codec import read_toml
+    from tfdyno.core.recipe_file import read_recipe
 
-    file = read_toml(given["recipe"]) if given["recipe"] else {}
+    base = read_recipe(given["recipe"]) if given["recipe"] else Recipe()
     changes: dict[str, object] = dict(typed(given["changes"]))
     for name in _AS_SETTINGS:
         value = given[name]
@@ -173,7 +172,7 @@ def _recipe(given: dict[str, Any]) -> Recipe:
             raise UsageError(f"{option} {value} and --set {name}={changes[name]} contradict",
                              remedy="give one of them")  # fmt: skip
         changes[name] = value
-    return from_settings(changes, from_settings(file))
+    return from_settings(changes, base)
 
 
 def _protocol(given: dict[str, Any], data: DataMode) -> Protocol:

@@ -47,6 +47,16 @@ COMMANDS = {
         summary="Predict time and memory of a step on one GPU or many.",
         section="Choose",
     ),
+    "train": Entry(
+        module="tfdyno.cli.train",
+        summary="Train with a recipe: precision, XLA, input, strategy, checkpoints.",
+        section="Train",
+    ),
+    "recipe": Entry(
+        module="tfdyno.cli.recipe",
+        summary="Show, compare and choose the settings of a training run.",
+        section="Train",
+    ),
     "bench": Entry(
         module="tfdyno.cli.bench",
         summary="Measure a training run fairly, or two recipes in turns.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
+from tfdyno.core.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import DataMode, Measurement, Protocol
 from tfdyno.core.recipe import Recipe
@@ -97,6 +98,9 @@ def bench(
 
 def check(question: Question) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    for recipe in filter(None, (question.recipe, question.against)):
+        refuse_trainer_settings(recipe)
+        check_composition(recipe)
     protocol = question.protocol
     if not 1 <= protocol.least_runs <= protocol.most_runs <= MOST_RUNS:
         raise UsageError(

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import datetime
 import math
-import platform
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import BenchRun, BenchTask, Protocol
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe import Recipe, recipe_of
 from tfdyno.runtime import child
 from tfdyno.runtime.bench_clock import StepClock
-from tfdyno.runtime.failure import first_line
+from tfdyno.runtime.software import import_tensorflow, software
 
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
@@ -46,7 +44,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     workload, recipe, protocol = _nouns(request)
     progress("importing TensorFlow")
     began = time.perf_counter()
-    _import_tensorflow(workload)
+    import_tensorflow(workload, "bench", "measure")
     import_s = time.perf_counter() - began
     from tfdyno.runtime.recipe_apply import apply_recipe, check_recipe
 
@@ -159,27 +157,9 @@ def _nouns(request: child.Request) -> tuple[Workload, Recipe, Protocol]:
 
     return (
         workload_of(request["workload"]),
-        Recipe(**request["recipe"]),
+        recipe_of(request["recipe"]),
         Protocol(**request["protocol"]),
     )
-
-
-def _import_tensorflow(workload: Workload) -> None:
-    try:
-        import keras  # noqa: F401  (timed here)
-        import tensorflow  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            "a bench needs TensorFlow",
-            why=first_line(error),
-            remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
-        ) from None
-    from tfdyno.runtime.keras2 import adapt, is_keras2
-
-    adapt(workload.reference)
-    if is_keras2():
-        what = f"{workload.reference} uses Keras 2, which bench does not measure"
-        raise UsageError(what, remedy="use Keras 3 (TensorFlow 2.16 or newer)")
 
 
 def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
@@ -188,25 +168,6 @@ def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
 
     loss = run.metrics.get("loss", loss_of(outcome))
     return ("The loss is not a number: training diverged.",) if math.isnan(loss) else ()
-
-
-def software() -> dict[str, Any]:
-    """Versions, and the devices that TensorFlow has."""
-    import keras
-    import tensorflow as tf
-
-    build = tf.sysconfig.get_build_info()
-    gpus = tf.config.list_physical_devices("GPU")
-    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-    return {
-        "tensorflow": tf.__version__,
-        "keras": keras.__version__,
-        "python": platform.python_version(),
-        "cuda": str(build.get("cuda_version", "")),
-        "cudnn": str(build.get("cudnn_version", "")),
-        "device": "gpu" if gpus else "cpu",
-        "devices": [str(one.get("device_name", "a GPU")) for one in details] or ["CPU"],
-    }
 
 
 if __name__ == "__main__":

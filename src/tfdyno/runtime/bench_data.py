@@ -13,6 +13,7 @@ import tensorflow as tf
 from tfdyno.core.errors import UsageError
 from tfdyno.runtime.bench_synthetic import SEED
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec, of_fit
+from tfdyno.runtime.rebatch import is_arrays, rebatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,50 +62,6 @@ def own_stream(arguments: dict[str, Any], batch_size: int) -> Stream:
     return Stream(arguments=kept, spec=spec, endless=once, notes=notes)
 
 
-def rebatched(arguments: dict[str, Any], batch_size: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments of ``fit`` with another batch size, and notes on how that was done.
-
-    Raises:
-        UsageError: The data makes its own batches in Python.
-    """
-    x = arguments.get("x")
-    if not batch_size:
-        return arguments, ()
-    if isinstance(x, tf.data.Dataset):
-        return {**arguments, "x": _of_size(x, batch_size)}, (_SAID[_has_batch_stage(x)],)
-    if not _is_arrays(x):
-        raise UsageError(
-            f"batch_size cannot be set for a {type(x).__name__}",
-            why="it makes its batches itself",
-            remedy="set its batch size in the script",
-        )
-    return {**arguments, "batch_size": batch_size}, ()
-
-
-_SAID = {
-    True: "The last batch() of the dataset makes batches of another size.",
-    False: "The dataset's batches are cut anew (rebatch), which costs time on the host.",
-}
-
-
-def _has_batch_stage(dataset: Any) -> bool:  # noqa: ANN401
-    return hasattr(_without_prefetch(dataset), "_drop_remainder")
-
-
-def _without_prefetch(dataset: Any) -> Any:  # noqa: ANN401
-    while "Prefetch" in type(dataset).__name__ or "Options" in type(dataset).__name__:
-        dataset = dataset._input_dataset
-    return dataset
-
-
-def _of_size(dataset: Any, batch_size: int) -> Any:  # noqa: ANN401
-    if not _has_batch_stage(dataset):
-        return dataset.rebatch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
-    stage = _without_prefetch(dataset)
-    made = stage._input_dataset.batch(batch_size, drop_remainder=True)
-    return made.prefetch(tf.data.AUTOTUNE) if dataset is not stage else made
-
-
 def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
     """The shapes of the data; a generator's first batch is put back in front."""
     x = arguments.get("x")
@@ -122,15 +79,6 @@ def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
     return {**arguments, "x": again()}, spec
 
 
-def _is_arrays(x: Any) -> bool:  # noqa: ANN401
-    others = (tf.data.Dataset, types.GeneratorType)
-    return not isinstance(x, others) and not hasattr(x, "num_batches") and not _is_loader(x)
-
-
-def _is_loader(x: Any) -> bool:  # noqa: ANN401
-    return type(x).__module__.startswith("torch.utils.data")
-
-
 def _repeated(dataset: Any) -> Any:  # noqa: ANN401
     """Without end; without the last batch of each pass where that may be a smaller one."""
     count = int(dataset.cardinality())
@@ -143,7 +91,7 @@ def _repeated(dataset: Any) -> Any:  # noqa: ANN401
 
 def _of_arrays(arguments: dict[str, Any], spec: DataSpec) -> Any:  # noqa: ANN401
     """The dataset that Keras itself makes of arrays, repeated; None for anything else."""
-    if not _is_arrays(arguments.get("x")):
+    if not is_arrays(arguments.get("x")):
         return None
     from keras.src.trainers.data_adapters import get_data_adapter
     from keras.src.trainers.data_adapters.array_slicing import train_validation_split

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -17,7 +17,11 @@ from tfdyno.runtime import bench_data
 from tfdyno.runtime.bench_clock import StepClock
 from tfdyno.runtime.bench_synthetic import batch_for
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec
+from tfdyno.runtime.rebatch import rebatched
 from tfdyno.runtime.recipe_apply import replicas, settle
+
+if TYPE_CHECKING:
+    from tfdyno.runtime.fit_call import Call
 
 MANY_EPOCHS = 1_000_000
 LOWER_IS_BETTER = ("loss", "error", "mse", "mae", "perplexity")
@@ -32,24 +36,6 @@ class Plan:
     protocol: Protocol
     clock: StepClock
     progress: Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call of ``fit`` or ``predict`` that was kept: the model and the arguments by name."""
-
-    model: Any
-    title: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    data_set: str = ""
-    """Name of real data."""
-    is_batched: bool = False
-    """Whether the recipe's batch size is in the data already."""
-
-    def batch_size(self, recipe: Recipe) -> int:
-        """Over all replicas, where the data is to be batched anew; else 0."""
-        return 0 if self.is_batched else recipe.batch_size * replicas(self.model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +170,7 @@ def _whole_epochs(call: Call, plan: Plan, stream: bench_data.Stream, size: int) 
     protocol = plan.protocol
     own = protocol.data in ("own", "real") and call.arguments.get("x") is not None
     wanted = call.batch_size(plan.recipe)
-    arguments = {**bench_data.rebatched(call.arguments, wanted)[0]} if own else {}
+    arguments = {**rebatched(call.arguments, wanted)[0]} if own else {}
     if not own:
         steps = (stream.spec.samples_per_epoch or 0) // max(1, size)
         if not steps:

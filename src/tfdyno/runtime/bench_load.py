@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
-import runpy
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.runtime.bench_failure import measured_code
-from tfdyno.runtime.bench_fit import Call, Outcome, Plan, measure_fit, measure_predict
+from tfdyno.runtime.bench_fit import Outcome, Plan, measure_fit, measure_predict
 from tfdyno.runtime.bench_loop import LoopBench, LoopDone, watched
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
-from tfdyno.runtime.failure import Declined, first_line
+from tfdyno.runtime.fit_call import Call, built
+from tfdyno.runtime.held_calls import Held, held_calls
+from tfdyno.runtime.script_run import run_as_main
 from tfdyno.runtime.standins import stand_in
-from tfdyno.runtime.workloads import application, default_compile, model_and_data, title_of
+from tfdyno.runtime.workloads import title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tfdyno.core.workload import Workload
+    from collections.abc import Iterator
 
 
 class _Reached(BaseException):
     """Leaves the script after the measurement; no ``except Exception`` of the user stops it."""
-
-
-class Held:
-    """Calls that are not the measured one: counted, answered with zeros, and named."""
-
-    def __init__(self) -> None:
-        """Nothing was called yet."""
-        self.calls = 0
-        self.names: list[str] = []
-        self.outcome: Outcome | None = None
-        self.error: TfdynoError | None = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the script called that was left out, as a sentence."""
-        names = ", ".join(dict.fromkeys(self.names))
-        return (f"Left out of the script: {names}.",) if names else ()
 
 
 def run_workload(plan: Plan, task: str, loop: LoopBench) -> Outcome:
@@ -71,7 +51,7 @@ def run_workload(plan: Plan, task: str, loop: LoopBench) -> Outcome:
         elif plan.workload.kind == "step_function":
             outcome = _step_function(plan, loop)
         else:
-            outcome = _measured(_built(plan.workload), plan)
+            outcome = _measured(built(plan.workload), plan)
     stood_in = tuple(f"Zeros stand for keras.datasets.{name}." for name in used)
     return replace(outcome, notes=(*outcome.notes, *stood_in))
 
@@ -108,47 +88,6 @@ def _standard_task(name: str, plan: Plan) -> Call:
     )
 
 
-def _built(workload: Workload) -> Call:
-    """The model (and data) of everything that is not a script."""
-    notes: tuple[str, ...] = ()
-    arguments: dict[str, Any] = {}
-    with measured_code(workload.reference, lambda: 0, lambda: 0):
-        if workload.kind == "application":
-            model, title, _ = application(workload)
-        elif workload.kind == "keras_file":
-            model, title = _keras_file(workload), Path(workload.reference).stem
-        else:
-            held = Held()
-            with _held_calls(held):
-                model, title, data = model_and_data(workload.reference)
-            arguments, notes = _as_arguments(data), held.notes
-    if workload.mode == "train" and not getattr(model, "compiled", False):
-        notes += (default_compile(model, named=workload.kind != "application"),)
-    return Call(model=model, title=title, arguments=arguments, notes=notes)
-
-
-def _as_arguments(data: Any) -> dict[str, Any]:  # noqa: ANN401
-    if data is None:
-        return {}
-    if isinstance(data, tuple):
-        return dict(zip(("x", "y", "sample_weight"), data, strict=False))
-    return {"x": data}
-
-
-def _keras_file(workload: Workload) -> Any:  # noqa: ANN401
-    """The model with its weights; loading by configuration alone first tells what is wrong."""
-    import keras
-
-    from tfdyno.runtime.kerasfile import load_config
-
-    path = Path(workload.reference)
-    load_config(path, allow_unsafe=workload.allow_unsafe)
-    try:
-        return keras.saving.load_model(path, safe_mode=not workload.allow_unsafe)
-    except Exception as error:
-        raise Declined(f"{path} cannot be loaded", why=first_line(error)) from None
-
-
 def _measured(call: Call, plan: Plan) -> Outcome:
     """Measure a call in place; errors come as sentences."""
     plan.progress("first step (compiling)")
@@ -174,15 +113,17 @@ def _script(plan: Plan, loop: LoopBench) -> Outcome:
             held.error = error
         raise _Reached
 
-    sys.argv = [str(script), *workload.script_arguments]
-    sys.path.insert(0, str(script.resolve().parent))
     with (
         measured_code(str(script), lambda: plan.clock.step_count, lambda: _batch(loop)),
         contextlib.suppress(_Reached, LoopDone),
-        _held_calls(held, workload, reached, loop),
+        held_calls(held, workload, reached, loop),
         watched(loop),
     ):
-        _run(script, lambda: bool(held.outcome or held.error or loop.outcome))
+        run_as_main(
+            script,
+            workload.script_arguments,
+            is_enough=lambda: bool(held.outcome or held.error or loop.outcome),
+        )
     if held.error:
         raise held.error
     if held.outcome:
@@ -197,80 +138,8 @@ def _script(plan: Plan, loop: LoopBench) -> Outcome:
     )
 
 
-def _run(script: Path, is_found: Callable[[], bool]) -> None:
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except SystemExit:
-        if not is_found():
-            raise  # else it is only the end of the script
-
-
 def _batch(loop: LoopBench) -> int:
     return loop.outcome.spec.batch_size if loop.outcome else 0
-
-
-@contextlib.contextmanager
-def _held_calls(
-    held: Held,
-    workload: Workload | None = None,
-    reached: Callable[[Any, dict[str, Any]], None] | None = None,
-    loop: LoopBench | None = None,
-) -> Iterator[None]:
-    """Replace what trains, evaluates and saves; the call that counts is handed to ``reached``.
-
-    Keras' own methods stand again while that one is measured.
-    """
-    import keras
-
-    kind = keras.Model
-    names = ("fit", "train_on_batch", "predict", "evaluate", "save", "save_weights", "export")
-    originals = {name: getattr(kind, name) for name in names}
-    signatures = {name: inspect.signature(original) for name, original in originals.items()}
-    counted = "predict" if workload and workload.mode == "infer" else "fit"
-    number = workload.fit_number if workload else 0
-
-    def restore() -> None:
-        for name, original in originals.items():
-            setattr(kind, name, original)
-
-    def replacement(name: str) -> Any:  # noqa: ANN401
-        def call(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
-            bound = dict(signatures[name].bind(self, *args, **options).arguments)
-            if name == "train_on_batch" and counted == "fit" and loop and number == held.calls + 1:
-                original = originals[name]
-                return loop.batch_trained(self, lambda: original(self, *args, **options), bound)
-            if name == counted or name == "train_on_batch":
-                held.calls += 1
-                if name == counted and held.calls == number and reached:
-                    restore()
-                    reached(self, _named(bound))
-            if name == "predict" and counted == "fit":
-                return originals[name](self, *args, **options)
-            held.names.append(name)
-            return _answer(name, self, bound)
-
-        return call
-
-    for name in names:
-        setattr(kind, name, replacement(name))
-    try:
-        yield
-    finally:
-        restore()
-
-
-def _named(bound: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in bound.items() if name != "self"}
-
-
-def _answer(name: str, model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
-    from tfdyno.runtime import capture
-
-    if name == "fit":
-        return capture.History(bound)
-    if name == "evaluate":
-        return capture.evaluated(model, **_named(bound))
-    return [0.0, 0.0] if name == "train_on_batch" else None
 
 
 def _step_function(plan: Plan, loop: LoopBench) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError, UsageError
@@ -20,15 +21,10 @@ _MIB = 1 << 20
 
 
 def check_recipe(recipe: Recipe, mode: Mode) -> None:
-    """Refuse what no workload can do.
+    """Refuse a setting of training where nothing is trained; raises ``UsageError``.
 
-    Raises:
-        UsageError: A setting of training is asked for inference, or two exclude each other.
+    Which settings exclude each other was checked before (``core.composition``).
     """
-    if recipe.deterministic and recipe.execution == "xla":
-        what = "deterministic and execution = xla do not go together"
-        why = "Keras compiles nothing with XLA while operations are deterministic"
-        raise UsageError(what, why=why, remedy="leave one of them out")
     if mode == "infer":
         for name in asked(recipe, TRAINING_ONLY):
             raise UsageError(f"{name} is a setting of training", remedy="leave it out for infer")
@@ -77,11 +73,34 @@ def _set_devices(recipe: Recipe) -> None:
     elif recipe.memory_growth:
         for gpu in gpus:
             tf.config.experimental.set_memory_growth(gpu, True)
+    if recipe.memory_fraction:
+        set_memory_fraction(recipe.memory_fraction)
+
+
+def set_memory_fraction(fraction: float) -> None:
+    """Let TensorFlow take this part of each card's memory, to 1.
+
+    ``tf.config`` has no call for it: the option belongs to the session that TensorFlow 1 opened,
+    and TensorFlow 2 still reads it from there (``GPUOptions.per_process_gpu_memory_fraction``).
+
+    Raises:
+        ToolError: TensorFlow has opened its devices already.
+    """
+    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.python.eager import context
+
+    found = context.context()
+    if found._context_handle is not None:
+        what = f"memory_fraction = {fraction:g} comes too late"
+        raise ToolError(what, why="TensorFlow has opened its devices already")
+    options = config_pb2.GPUOptions(per_process_gpu_memory_fraction=fraction)
+    found._config = config_pb2.ConfigProto(gpu_options=options)
 
 
 def _check_devices(recipe: Recipe, count: int) -> None:
-    if recipe.memory_limit_bytes and not count:
-        raise UsageError("memory_limit_bytes needs a GPU", why="TensorFlow sees none here")
+    for name in ("memory_limit_bytes", "memory_fraction"):
+        if getattr(recipe, name) and not count:
+            raise UsageError(f"{name} needs a GPU", why="TensorFlow sees none here")
     numbers = [part for part in recipe.visible_devices.split(",") if part.strip()]
     if numbers and "-1" not in numbers and count != len(numbers):
         cards = f"{len(numbers)} card{'s' * (len(numbers) > 1)}"
@@ -106,8 +125,9 @@ def settings_held(recipe: Recipe, notes: list[str]) -> Iterator[None]:
         held[threading, "set_inter_op_parallelism_threads"] = "threads_inter"
     if recipe.precision in ("float32", "tf32"):
         held[experimental, "enable_tensor_float_32_execution"] = "precision"
-    if recipe.memory_limit_bytes:
-        held[tf.config, "set_logical_device_configuration"] = "memory_limit_bytes"
+    if recipe.memory_limit_bytes or recipe.memory_fraction:
+        name = "memory_limit_bytes" if recipe.memory_limit_bytes else "memory_fraction"
+        held[tf.config, "set_logical_device_configuration"] = name
     if recipe.memory_growth or recipe.memory_limit_bytes:
         held[experimental, "set_memory_growth"] = "memory_growth"
     if recipe.visible_devices:
@@ -141,16 +161,16 @@ def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
     """
     notes: list[str] = []
     _check_strategy(model, recipe)
-    _check_policy(model, recipe)
+    check_policy(model, recipe)
     if recipe.execution != "auto":
         if model.run_eagerly:
             notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
             model.run_eagerly = False
-        _set_execution(model, recipe.execution)
+        set_execution(model, recipe.execution)
     if recipe.steps_per_execution > 1:
         model.steps_per_execution = recipe.steps_per_execution
     if mode == "train" and asked(recipe, TRAINING_ONLY):
-        _settle_optimizer(model, recipe, notes)
+        settle_optimizer(model, recipe, notes)
     for name in ("train_function", "test_function", "predict_function"):
         setattr(model, name, None)  # to be made anew
     return notes
@@ -174,7 +194,8 @@ def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
 
 
-def _check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+def check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
     if not recipe.precision:
         return
     wanted = "float32" if recipe.precision == "tf32" else recipe.precision
@@ -187,7 +208,8 @@ def _check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         )
 
 
-def _set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
+def set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
+    """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
     model.jit_compile = execution == "xla"
     if bool(model.jit_compile) != (execution == "xla"):
         unfit = [part.name for part in model._flatten_layers() if not part.supports_jit]
@@ -196,13 +218,14 @@ def _set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
         raise UsageError(what, why=why, remedy="use execution = graph")
 
 
-def _settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # noqa: ANN401
+def settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # noqa: ANN401
+    """Set accumulation and clipping; raises ``UsageError`` where the optimizer cannot."""
     optimizer = getattr(model, "optimizer", None)
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if inner is None or not hasattr(inner, "gradient_accumulation_steps"):
         name = ", ".join(asked(recipe, TRAINING_ONLY))
         raise UsageError(f"{name} needs a Keras 3 optimizer", why="the model has none")
-    if recipe.accumulation > 1:
+    if recipe.accumulation > 1 and inner.gradient_accumulation_steps != recipe.accumulation:
         if inner.built:
             what = "accumulation cannot be set any more"
             raise UsageError(what, why="the optimizer's variables exist before fit")
@@ -234,5 +257,15 @@ def verify(recipe: Recipe) -> None:
     switch = tf.config.experimental.tensor_float_32_execution_enabled()
     if recipe.precision in ("float32", "tf32") and switch != (recipe.precision == "tf32"):
         raise ToolError(f"TensorFlow did not take precision = {recipe.precision}")
+    if recipe.memory_fraction and not math.isclose(
+        recipe.memory_fraction, _memory_fraction(), rel_tol=1e-6
+    ):
+        raise ToolError(f"TensorFlow did not take memory_fraction = {recipe.memory_fraction:g}")
     if recipe.deterministic and not is_op_determinism_enabled():
         raise ToolError("TensorFlow did not take deterministic = true")
+
+
+def _memory_fraction() -> float:
+    from tensorflow.python.eager import context
+
+    return float(context.context().config.gpu_options.per_process_gpu_memory_fraction)

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.composition import is_trainer_only
 from tfdyno.core.measurement import Card
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.units import format_bytes, format_si, significant
@@ -62,11 +63,11 @@ class Pair:
 
 
 def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
-    """All settings; a default says what it means."""
+    """All settings that a bench takes; a default says what it means."""
     return tuple(
         Pair(name=field.name, values=tuple(
             _setting(field.name, getattr(one.measurement.recipe, field.name)) for one in told))
-        for field in dataclasses.fields(Recipe)
+        for field in dataclasses.fields(Recipe) if not is_trainer_only(field.name)
     )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""The composition matrix: what a training recipe can combine, run for real."""

@@ -1,0 +1,35 @@
+"""What a chosen recipe rests on beside the estimate, with where each number is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from tfdyno.core.codec import from_builtins, read_toml
+
+FILE = "recipe_rules.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeRules:
+    """Limits of the choice."""
+
+    least_gain_ratio: float
+    """A change that an estimate calls less faster than this is not made."""
+    first_mixed_float16_capability: float
+    first_mixed_bfloat16_capability: float
+    xla_on_cpu_low_ratio: float
+    """So many times as long a step takes with XLA on a CPU, at least."""
+    xla_on_cpu_high_ratio: float
+    """The same, at most."""
+
+
+@cache
+def recipe_rules() -> RecipeRules:
+    """Read the rules; raises ``UsageError`` when the file is damaged."""
+    with resources.as_file(resources.files("tfdyno.catalog") / "data" / FILE) as path:
+        rows = read_toml(path)
+    return from_builtins(
+        {name: row["value"] for name, row in rows.items()}, RecipeRules, where=FILE
+    )

@@ -1,0 +1,140 @@
+"""``tfdyno recipe``: show, compare and choose the settings of a training run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.options import Filled, NewFile, Shape, Whole, check_writable
+from tfdyno.core.composition import check_composition
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import Recipe, from_settings, typed
+from tfdyno.core.recipe_file import read_recipe, to_toml
+from tfdyno.view.recipe_text import (
+    auto_document,
+    auto_text,
+    auto_toml,
+    diff_document,
+    diff_text,
+    recipe_document,
+    recipe_text,
+)
+from tfdyno.view.text import colour_wanted, terminal_width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FILE = click.Path(path_type=Path)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_OUTPUT = click.option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the TOML.")
+
+
+@click.group()
+def recipe() -> None:
+    """Show, compare and choose the settings of a training run."""
+
+
+@recipe.command()
+@click.argument("file", required=False, type=_FILE)
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many.")
+@click.option("--full", is_flag=True, help="Settings that change nothing too.")
+@_OUTPUT
+@_JSON
+def show(
+    file: Path | None, changes: tuple[str, ...], full: bool, output: Path | None, as_json: bool
+) -> None:
+    """Print a recipe as TOML, each setting with what it means.
+
+    FILE is a recipe, or the folder of a run; without it only what --set says is set. What is
+    printed can be kept as a file.
+    """
+    base = read_recipe(file) if file else Recipe()
+    found = from_settings(typed(changes), base)
+    check_composition(found)
+    if output:
+        _write(output, to_toml(found, full=full))
+    if as_json:
+        _print_json(recipe_document(found))
+        return
+    colour = colour_wanted()
+    click.echo(recipe_text(found, str(file or ""), full=full, colour=colour), color=colour)
+
+
+@recipe.command("diff")
+@click.argument("a", type=_FILE)
+@click.argument("b", type=_FILE)
+@_JSON
+def diff_of(a: Path, b: Path, as_json: bool) -> None:
+    """Say in which settings two recipes differ.
+
+    A and B are recipes, or folders of runs.
+    """
+    names, found = (str(a), str(b)), (read_recipe(a), read_recipe(b))
+    if as_json:
+        _print_json(diff_document(names, *found))
+        return
+    colour = colour_wanted()
+    click.echo(diff_text(names, *found, width=terminal_width(), colour=colour), color=colour)
+
+
+@recipe.command()
+@click.argument("workload")
+@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--gpu", type=Filled(), metavar="SLUG", help="Plan for this card, not this machine.")
+@click.option("--count", type=Whole("count"), help="How many of --gpu one machine has.")
+@click.option(
+    "--input-shape", "input_shapes", type=Shape(), multiple=True,
+    help="Sizes of an input without the batch, 224,224,3; one per input.",
+)  # fmt: skip
+@click.option(
+    "--fit", "fit_number", type=Whole("call of fit"), default=1, show_default=True,
+    help="Which call of fit in the script is meant.",
+)  # fmt: skip
+@click.option("--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
+@click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
+@_OUTPUT
+@_JSON
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+def auto(**given: Any) -> None:
+    """Choose the fastest recipe for a workload by the estimate, with a reason for each line.
+
+    WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
+    task:bert-base. Arguments of a script follow after --. The samples of an update of the weights
+    stay as many as they are.
+    """
+    from tfdyno.catalog.gpus import find
+    from tfdyno.cli.options import workload_from
+    from tfdyno.cli.progress import progress_line
+    from tfdyno.jobs.recipe_auto import auto_recipe
+
+    if given["count"] and not given["gpu"]:
+        raise UsageError("--count goes with --gpu", remedy="name the card, or leave --count out")
+    if given["output"]:
+        check_writable(given["output"])
+    workload = workload_from({**given, "precision": "", "input_spec": ()}, mode="train")
+    card = find(given["gpu"]) if given["gpu"] else None
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        found = auto_recipe(workload, gpu=card, count=given["count"] or 1, progress=progress)
+    if given["output"]:
+        _write(given["output"], auto_toml(found))
+    if given["as_json"]:
+        _print_json(auto_document(found))
+        return
+    colour = colour_wanted()
+    click.echo(auto_text(found, width=terminal_width(), colour=colour), color=colour)
+
+
+def _write(path: Path, text: str) -> None:
+    from tfdyno.core.codec import write_atomic
+
+    check_writable(path)
+    write_atomic(path, text.encode())
+
+
+def _print_json(document: Mapping[str, object]) -> None:
+    from tfdyno.core.codec import to_json
+
+    click.echo(to_json(document, indent=2).decode())

@@ -1,0 +1,221 @@
+"""``tfdyno train``: train a workload under a recipe, in a folder from which it goes on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.options import Filled, OneOf, Shape, Whole, workload_from
+from tfdyno.cli.progress import progress_line
+from tfdyno.cli.train_progress import train_progress
+from tfdyno.core import settings
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import Recipe, from_settings, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.jobs.train import Question, Trained
+
+AUTO = "auto"
+CLOUDS = ("aws", "gcp", "azure")
+_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
+_EVERY = "--checkpoint-every"
+
+
+class _Every(click.ParamType[tuple[int, float]]):
+    """How often: a number of steps, or a time as 30s, 10min, 1h; as (steps, seconds)."""
+
+    name = "N|TIME"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, float]:
+        """Read it; raises ``UsageError``."""
+        text = str(value).strip()
+        if time := _TIME.fullmatch(text):
+            return 0, settings.positive(time[1], _EVERY) * _UNITS_S[time[2]]
+        if not re.fullmatch(r"[-+]?[\d_.]+", text):
+            remedy = "write a number of steps, as 500, or a time, as 30s, 10min or 1h"
+            raise UsageError(f"{_EVERY} {text} cannot be read", remedy=remedy)
+        return settings.whole(text, _EVERY), 0.0
+
+
+@click.command()
+@click.argument("workload")
+@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--recipe", type=Filled(), metavar="FILE|auto",
+    help="Settings, TOML or the folder of a run; auto: what estimate advises for this machine.",
+)  # fmt: skip
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many.")
+@click.option("--epochs", type=Whole("epochs"), help="Instead of the workload's own number.")
+@click.option("--steps-per-epoch", type=Whole("steps"), help="Instead of the whole data.")
+@click.option(
+    "--data", type=Filled(), metavar="FILE.py:FUNCTION",
+    help="Returns the data of a model that brings none.",
+)  # fmt: skip
+@click.option(
+    "--output", type=Filled(), metavar="DIR",
+    help="Folder of the run.  [default: a new one in tfdyno-runs]",
+)  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with the run in --output where it stopped.")
+@click.option(
+    _EVERY, "every", type=_Every(),
+    help="So many steps, or a time as 10min.  [default: 5min, and at each epoch's end]",
+)  # fmt: skip
+@click.option("--keep", type=Whole("checkpoints"), help="So many checkpoints stay.  [default: 3]")
+@click.option("--tensorboard", is_flag=True, help="Write logs for TensorBoard.")
+@click.option(
+    "--norms", type=Whole("steps"), metavar="N",
+    help="Norms of gradients and activations per layer every N steps, for TensorBoard.",
+)  # fmt: skip
+@click.option("--no-model", is_flag=True, help="Do not keep the trained model as model.keras.")
+@click.option(
+    "--spot", type=OneOf("--spot", CLOUDS), metavar="CLOUD",
+    help="Listen to aws, gcp or azure for the end of a spot machine.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print the plan, with time and memory of a step.")
+@click.option("--gpu", type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
+@click.option(
+    "--input-shape", "input_shapes", type=Shape(), multiple=True,
+    help="Sizes of an input without the batch, 224,224,3; one per input.",
+)  # fmt: skip
+@click.option("--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
+@click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
+def train(**given: Any) -> int:
+    """Train with a recipe: precision, XLA, input, strategy, checkpoints.
+
+    WORKLOAD is an unmodified script.py, file.py:function that returns (model, data),
+    file.py:function:data_function, model.keras with --data, or a standard task as
+    task:resnet18-cifar10. Arguments of a script follow after --.
+
+    A script runs to its end; each of its calls of fit is trained under the recipe. Ctrl-C or
+    SIGTERM end the training with a checkpoint; --resume goes on as if it had not stopped.
+    """
+    if given["gpu"] and not given["dry_run"]:
+        remedy = "choose among the cards here with --set visible_devices=N"
+        raise UsageError("--gpu goes with --dry-run", remedy=remedy)
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        question, reasons, notes = _question(given, progress)
+        if given["dry_run"]:
+            return _preview(question, reasons, notes, given, progress)
+    from tfdyno.jobs.train import train as run
+
+    with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
+        trained = run(question, progress=shown.progress, output=shown.output)
+    return _answer(trained, notes, given)
+
+
+def _question(
+    given: dict[str, Any], progress: Callable[[str], None]
+) -> tuple[Question, dict[str, str], tuple[str, ...]]:
+    """What is asked, why each setting of a chosen recipe is there, and notes on the choice."""
+    from tfdyno.core.training import RunSettings
+    from tfdyno.jobs.train import Question
+
+    full = {**given, "precision": "", "input_spec": (), "fit_number": 1}
+    workload = workload_from(full, mode="train")
+    steps, seconds_s = given["every"] or (0, RunSettings().checkpoint_s)
+    asked: dict[str, Any] = {
+        "epochs": given["epochs"],
+        "steps_per_epoch": given["steps_per_epoch"],
+        "keep": given["keep"],
+        "norms_steps": given["norms"],
+        "tensorboard": given["tensorboard"] or bool(given["norms"]) or None,
+        "save_model": False if given["no_model"] else None,
+        "checkpoint_steps": steps if given["every"] else None,
+        "checkpoint_s": seconds_s if given["every"] else None,
+    }
+    kept = {name: value for name, value in asked.items() if value is not None}
+    changes = typed(given["changes"])
+    recipe: Recipe | None = None
+    reasons: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    if given["recipe"] == AUTO and not given["resume"]:
+        from tfdyno.jobs.recipe_auto import auto_recipe
+
+        visible = from_settings(changes).visible_devices or None
+        chosen = auto_recipe(workload, visible=visible, progress=progress)
+        recipe = from_settings(changes, chosen.recipe)
+        reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
+        told = [f"{name}: {why}" for name, why in reasons.items()]
+        notes = (f"The recipe is for {chosen.target}.", *told, *chosen.notes)
+    elif changes or given["recipe"] not in (None, AUTO):
+        recipe = from_settings(changes, _read(given["recipe"]))
+    question = Question(
+        workload=workload,
+        recipe=recipe,
+        settings=RunSettings(output=given["output"] or "", resume=given["resume"], **kept),
+        given=frozenset(kept),
+        data=given["data"] or "",
+        spot=given["spot"] or "",
+    )
+    return question, reasons, notes
+
+
+def _read(name: str | None) -> Recipe:
+    from tfdyno.core.recipe_file import read_recipe
+
+    return Recipe() if name in (None, AUTO) else read_recipe(Path(str(name)))
+
+
+def _preview(
+    question: Question,
+    reasons: dict[str, str],
+    notes: tuple[str, ...],
+    given: dict[str, Any],
+    progress: Callable[[str], None],
+) -> int:
+    from dataclasses import replace
+
+    from tfdyno.jobs.train_preview import preview
+    from tfdyno.view.text import colour_wanted, terminal_width
+    from tfdyno.view.train_preview_text import train_preview_document, train_preview_text
+
+    plan = preview(question, gpu=given["gpu"] or "", reasons=reasons, progress=progress)
+    said = [note for note in notes if not any(note.startswith(f"{name}:") for name in reasons)]
+    plan = replace(plan, notes=(*plan.notes, *said))
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+
+        click.echo(to_json(train_preview_document(plan), indent=2).decode())
+    else:
+        click.echo(train_preview_text(plan, width=terminal_width(), colour=colour_wanted()))
+    return 0
+
+
+def _answer(trained: Trained, notes: tuple[str, ...], given: dict[str, Any]) -> int:
+    """Print the answer; 1 where something is wrong with what was trained."""
+    from dataclasses import replace
+
+    from tfdyno.jobs.train import shown
+    from tfdyno.view.train_document import TrainTold, train_document
+
+    outcome = replace(trained.outcome, notes=(*notes, *trained.outcome.notes))
+    told = TrainTold(
+        outcome=outcome,
+        output=str(trained.folder) if given["as_json"] else shown(trained.folder),
+        reference=trained.workload.reference,
+        recipe=trained.recipe,
+        environment=trained.environment,
+        telemetry=trained.telemetry,
+        resume_command=trained.resume_command,
+    )
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+
+        click.echo(to_json(train_document(told), indent=2).decode())
+    else:
+        from tfdyno.view.text import colour_wanted, terminal_width
+        from tfdyno.view.train_text import train_text
+
+        click.echo(train_text(told, width=terminal_width(), colour=colour_wanted()))
+    return int(any(one.severity == "error" for one in outcome.findings))

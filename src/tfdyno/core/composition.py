@@ -1,0 +1,98 @@
+"""Which settings of a recipe exclude each other, and which need tfdyno's own training loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import Recipe, diff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRAINER_ONLY = (
+    "remat", "ema", "ema_overwrite", "loss_scale", "strategy", "devices", "memory_fraction",
+    "input",
+)  # fmt: skip
+"""Settings that Keras' own ``fit`` is not given by tfdyno: they need the trainer."""
+
+
+def check_composition(recipe: Recipe) -> None:
+    """Refuse settings that no run can have together, before TensorFlow starts.
+
+    Raises:
+        UsageError: Two settings exclude each other; says which and why.
+    """
+    for what, why, remedy in _impossible(recipe):
+        raise UsageError(what, why=why, remedy=remedy)
+
+
+def refuse_trainer_settings(recipe: Recipe) -> None:
+    """Refuse what Keras' own ``fit`` cannot be told, where that is what is measured.
+
+    Raises:
+        UsageError: A setting needs the trainer.
+    """
+    why = "it is not a setting of Keras' own fit, which is what is measured here"
+    for name in diff(Recipe(), recipe):
+        if is_trainer_only(name):
+            raise UsageError(f"{name} cannot be set", why=why, remedy="leave it out")
+    if recipe.precision == "float8":
+        raise UsageError("precision = float8 cannot be set", why=why, remedy="leave it out")
+
+
+def is_trainer_only(name: str) -> bool:
+    """Whether a setting, by its flat name, needs the trainer."""
+    return name.partition(".")[0] in TRAINER_ONLY
+
+
+def _impossible(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    """What, why and remedy of each pair that does not go together."""
+    yield from _of_execution(recipe)
+    if recipe.strategy == "ps":
+        yield from _of_parameter_server(recipe)
+    yield from _of_memory(recipe)
+    yield from _alone(recipe)
+
+
+def _of_execution(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    if recipe.deterministic and recipe.execution == "xla":
+        why = "Keras compiles nothing with XLA while operations are deterministic"
+        yield "deterministic and execution = xla do not go together", why, "leave one of them out"
+    if recipe.strategy == "single" and recipe.devices > 1:
+        what = f"strategy = single and devices = {recipe.devices} do not go together"
+        yield what, "it trains on one device", "use strategy = mirrored, or leave devices out"
+
+
+def _of_parameter_server(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    what = "strategy = ps and {} do not go together"
+    if recipe.execution == "xla":
+        why = "every step reads variables of another process, which XLA cannot compile"
+        yield what.format("execution = xla"), why, "use execution = graph"
+    if recipe.accumulation > 1:
+        why = "each worker updates the weights by itself, so there is no common sum to wait for"
+        yield what.format(f"accumulation = {recipe.accumulation}"), why, "leave accumulation out"
+    if recipe.deterministic:
+        why = "workers update the weights in the order in which they happen to be ready"
+        yield what.format("deterministic"), why, "use strategy = multiworker"
+
+
+def _of_memory(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    asked = [
+        name
+        for name in ("memory_limit_bytes", "memory_fraction", "memory_growth")
+        if getattr(recipe, name)
+    ]
+    if recipe.memory_limit_bytes and len(asked) > 1:
+        what = f"memory_limit_bytes and {asked[1]} do not go together"
+        yield what, "TensorFlow takes the whole limit at once", "leave one of them out"
+
+
+def _alone(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    """Settings that mean nothing without another."""
+    if recipe.loss_scale and recipe.precision not in ("", "mixed_float16"):
+        what = f"loss_scale and precision = {recipe.precision} do not go together"
+        yield what, "only mixed_float16 needs its loss scaled", "leave loss_scale out"
+    if recipe.ema_overwrite and not recipe.ema:
+        what = "ema_overwrite needs ema"
+        yield what, "without it there is no moving average", "set ema too, as ema=0.99"

@@ -1,0 +1,84 @@
+"""A training run: what is asked of it beside the recipe, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tfdyno.core.finding import Finding
+
+History = dict[str, list[float]]
+"""As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What a run does beside training; none of it changes a number that is learned."""
+
+    output: str = ""
+    """Folder of the run; empty: nothing is written."""
+    resume: bool = False
+    """Go on from the newest checkpoint in ``output``."""
+    checkpoint_steps: int = 0
+    """A checkpoint every so many steps; 0: by time alone."""
+    checkpoint_s: float = 300.0
+    """A checkpoint every so many seconds, 0: by steps alone; each epoch ends with one."""
+    keep: int = 3
+    """So many of the newest checkpoints are kept."""
+    epochs: int = 0
+    """0: as many as the workload's own call of fit, or 1."""
+    steps_per_epoch: int = 0
+    """0: the whole data."""
+    tensorboard: bool = False
+    """Scalars for TensorBoard."""
+    norms_steps: int = 0
+    """Norms of gradients and activations of every layer each so many steps; 0: none."""
+    reshuffle: bool = False
+    """Whether nobody has set a seed but tfdyno: arrays then come in another order in each epoch."""
+    save_model: bool = True
+    """Whether the trained model is kept as ``model.keras``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """A setting and what TensorFlow or Keras says of it after the first step."""
+
+    name: str
+    asked: str
+    reported: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOutcome:
+    """What a run left behind."""
+
+    history: History
+    epochs: int
+    """Whole epochs that were trained, earlier sittings of the run included."""
+    steps: int
+    """Calls of the train step (batches), earlier sittings included."""
+    updates: int
+    """Updates of the weights: fewer than ``steps`` with accumulation."""
+    skipped_updates: int = 0
+    """Left out because a gradient overflowed in float16."""
+    seconds_s: float = 0.0
+    """Of this sitting, from its first step on."""
+    samples_per_s: float = 0.0
+    """Of this sitting, without its first step."""
+    replica_count: int = 1
+    global_batch_size: int = 0
+    seed: int | None = None
+    parameter_count: int = 0
+    peak_memory_bytes: int = 0
+    memory_kind: str = "process"
+    """``allocator`` of the GPU, or the memory of the ``process``."""
+    stopped: str = ""
+    """Why it ended early: ``SIGTERM``, ``Ctrl-C``, ``spot notice``, ``NaN loss``; else empty."""
+    resumed_from: str = ""
+    """Checkpoint that this sitting began with."""
+    checkpoints: tuple[str, ...] = ()
+    """Paths, the newest last."""
+    model_path: str = ""
+    applied: tuple[Applied, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    software: dict[str, object] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""What starts programs: several processes on this machine that work as one."""

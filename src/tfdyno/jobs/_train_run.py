@@ -1,0 +1,254 @@
+"""One sitting of a training: fresh child processes, watched from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import UsageError
+from tfdyno.core.measurement import Environment, Telemetry
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.workload import Workload
+from tfdyno.engines.tf_config import Task, chief_of, multiworker, one_card_each, parameter_server
+from tfdyno.jobs._found_cards import found_cards
+from tfdyno.jobs._free_cards import check_room
+from tfdyno.jobs._knowledge import capability_of
+from tfdyno.jobs._recipe_env import recipe_environment
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs._workers import run_children
+from tfdyno.jobs.trace import interpreter
+from tfdyno.model.peaks import peak_flops_per_s, unit_for
+from tfdyno.probe import cards
+from tfdyno.probe.fingerprint import environment
+from tfdyno.probe.host import this_host
+from tfdyno.probe.telemetry import Sampler
+from tfdyno.store.run_folder import LOGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tfdyno.probe.spot import Notice
+
+CHILD = "tfdyno.runtime.train"
+STOP_GRACE_S = 600.0
+"""For the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
+START_LIMIT_S = 600.0
+"""For each of several processes to show that it runs."""
+PORTION_S = 1.0
+"""Between two points of telemetry: a training may take weeks."""
+MOST_POINTS = 2_000
+DEFAULT_PROCESSES = 2
+DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+"""Keras' names for what layers compute in, and the catalogue's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is trained in this sitting."""
+
+    workload: Workload
+    recipe: Recipe
+    settings: RunSettings
+    folder: Path
+    data: str = ""
+    spot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitting:
+    """What came out of it, and where it ran."""
+
+    outcome: TrainOutcome
+    environment: Environment
+    telemetry: Telemetry
+
+
+def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], None]) -> Sitting:
+    """Train until the end, or until somebody ends it.
+
+    Args:
+        run: What, how and where to.
+        progress: Called with the lines of progress of the child, or of the chief of several.
+        output: Called with every other line that they print; all of it is in the folder's logs.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong.
+        ToolError: A child crashed, a card is full, a worker is missing.
+    """
+    variables = recipe_environment(run.recipe)
+    visible = variables.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    check_room(visible)
+    doing = f"training {run.workload.reference}"
+    request = _request(run) | {"peaks": _peaks(run.recipe, visible)}
+    common: dict[str, Any] = {
+        "progress": progress,
+        "timeout_s": math.inf,
+        "python": interpreter(run.workload),
+        "env": variables,
+        "doing": doing,
+        "hide_gpu": False,
+        "stop_grace_s": STOP_GRACE_S,
+    }
+    notices: list[Notice] = []
+    pids: list[int] = []
+    with (
+        Sampler(visible=visible, interval_s=PORTION_S) as sampler,
+        _spot_watched(run, pids, notices),
+        _logged(run.folder, output) as logged,
+    ):
+
+        def started(pid: int) -> None:
+            pids.append(pid)
+            sampler.watch(pid)  # of several the first, which is the chief
+
+        if tasks := _tasks(run.recipe, visible):
+            found = run_children(
+                CHILD,
+                [request] * len(tasks),
+                tasks,
+                logs=run.folder / LOGS,
+                cards=_cards(tasks, visible),
+                start_timeout_s=START_LIMIT_S,
+                output=lambda line: _of_chief(line, chief_of(tasks), output),
+                started=started,
+                **common,
+            )
+        else:
+            found = run_child(CHILD, request, output=logged, started=started, **common)
+    outcome = _outcome(found["outcome"], doing)
+    if notices and outcome.stopped:
+        said = (*outcome.notes, notices[0].sentence)
+        outcome = replace(outcome, stopped="spot notice", notes=said)
+    return Sitting(
+        outcome=outcome,
+        environment=_environment(outcome.software, variables),
+        telemetry=thinned(sampler.telemetry()),
+    )
+
+
+def thinned(telemetry: Telemetry, most: int = MOST_POINTS) -> Telemetry:
+    """Every so many points, evenly: few enough to be kept and read."""
+    every = math.ceil(len(telemetry.at_s) / most)
+    if every <= 1:
+        return telemetry
+    raw = _every(to_builtins(telemetry), every, len(telemetry.at_s))
+    raw["interval_s"] = telemetry.interval_s * every
+    return from_builtins(raw, Telemetry, where="telemetry")
+
+
+def _every(raw: Any, every: int, count: int) -> Any:  # noqa: ANN401
+    if isinstance(raw, dict):
+        return {name: _every(value, every, count) for name, value in raw.items()}
+    if isinstance(raw, list | tuple) and len(raw) == count:
+        return raw[::every]
+    many = isinstance(raw, list | tuple)
+    return [_every(one, every, count) for one in raw] if many else raw
+
+
+def _request(run: Run) -> dict[str, Any]:
+    request = {
+        "workload": to_builtins(run.workload),
+        "recipe": to_builtins(run.recipe),
+        "settings": to_builtins(run.settings),
+        "data": run.data,
+    }
+    if run.workload.kind == "task":
+        request["task"] = run.workload.reference.removeprefix("task:")
+    return request
+
+
+def _peaks(recipe: Recipe, visible: str | None) -> dict[str, float]:
+    """FLOP/s of all cards of the run together, by dtype; none where a card is not known."""
+    try:
+        found = found_cards(visible=visible)
+    except UsageError:  # a slice, or a card that is not in the catalogue: there is no MFU then
+        return {}
+    count = 1 if recipe.strategy in ("", "single") else recipe.devices or len(found)
+    tf32 = recipe.precision != "float32"
+    return {
+        name: sum(
+            peak_flops_per_s(one.gpu, unit_for(one.gpu, dtype, tf32_allowed=tf32))
+            for one in found[:count]
+        )
+        for name, dtype in DTYPES.items()
+        if found
+    }
+
+
+def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:
+    """Who is who where a strategy needs several processes; else nobody."""
+    if recipe.strategy not in ("multiworker", "ps"):
+        return ()
+    count = recipe.devices or len(_numbers(visible)) or DEFAULT_PROCESSES
+    return multiworker(count) if recipe.strategy == "multiworker" else parameter_server(count)
+
+
+def _cards(tasks: tuple[Task, ...], visible: str | None) -> dict[Task, str] | None:
+    """One card for each worker, where there are cards."""
+    numbers = _numbers(visible)
+    return one_card_each(tasks, numbers) if numbers else None
+
+
+def _numbers(visible: str | None) -> list[str]:
+    with cards.opened(None) as nvml:
+        return [str(index) for index, _ in cards.handles(nvml, visible)] if nvml else []
+
+
+def _of_chief(line: str, chief: Task, output: Callable[[str], None]) -> None:
+    """Pass on what the chief prints; all of them run the same code and have their own logs."""
+    mark = f"[{chief.name}] "
+    if line.startswith(mark):
+        output(line[len(mark) :])
+
+
+@contextlib.contextmanager
+def _spot_watched(run: Run, pids: list[int], notices: list[Notice]) -> Iterator[None]:
+    """Ask the processes to end when the cloud takes the machine away."""
+    if not run.spot:
+        yield
+        return
+    from tfdyno.probe.spot import SpotWatch
+
+    def told(notice: Notice) -> None:
+        notices.append(notice)
+        # A chief with parameter servers speaks for all; the others end it together.
+        for pid in pids[:1] if run.recipe.strategy == "ps" else pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    with SpotWatch(run.spot, told=told):
+        yield
+
+
+@contextlib.contextmanager
+def _logged(folder: Path, output: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """A function that shows a line and keeps it in the log of the only process."""
+    with (folder / LOGS / "worker-0.log").open("a", encoding="utf-8") as log:
+
+        def line(text: str) -> None:
+            with contextlib.suppress(OSError):  # a full disk: the checkpoints will tell
+                log.write(f"{text}\n")
+                log.flush()
+            output(text)
+
+        yield line
+
+
+def _outcome(raw: Mapping[str, Any], doing: str) -> TrainOutcome:
+    return from_builtins(raw, TrainOutcome, where=f"the result of {doing}")
+
+
+def _environment(software: Mapping[str, Any], variables: Mapping[str, str]) -> Environment:
+    host = this_host()
+    return environment(
+        software,
+        slug_of=lambda name: capability_of(name)[0],
+        host=replace(host, environment={**host.environment, **variables}),
+    )

@@ -1,0 +1,295 @@
+"""Train a workload under a recipe, in a folder from which it goes on after any end."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shlex
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.composition import check_composition
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.measurement import Environment, Telemetry
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.workload import Workload
+from tfdyno.jobs._train_resume import differences_from, digest_of
+from tfdyno.jobs._train_run import Run, sat
+from tfdyno.jobs._worker import silent
+from tfdyno.jobs.trace import interpreter
+from tfdyno.probe.revision import revision
+from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_FOLDER = Path("tfdyno-runs")
+MOST_SEED = 2**31
+_PLACE = ("output", "resume")
+"""Settings that say where a run goes on, not how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is trained and how."""
+
+    workload: Workload
+    recipe: Recipe | None = None
+    """None: that of the folder, or the one that changes nothing."""
+    settings: RunSettings = field(default_factory=RunSettings)
+    given: frozenset[str] = frozenset()
+    """Names of the settings that were asked for; a run that goes on keeps its others."""
+    data: str = ""
+    """``file.py:function`` of data that the workload does not bring."""
+    spot: str = ""
+    """Cloud whose notices of the end of a spot machine are listened to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What came out, and where it is."""
+
+    outcome: TrainOutcome
+    folder: Path
+    recipe: Recipe
+    workload: Workload
+    environment: Environment
+    telemetry: Telemetry
+    resume_command: str
+    """Empty where nothing is left to train."""
+
+
+def train(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+) -> Trained:
+    """Train to the end, or until somebody ends it.
+
+    Ctrl-C, SIGTERM and a spot notice end it with a checkpoint. What fails carries a note that says
+    where the run is kept and how to go on.
+
+    Args:
+        question: Workload, recipe and settings.
+        progress: Called with a line at every stage, and with events as JSON while it trains.
+        output: Called with every line that the user's code prints.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the folder holds another run.
+        ToolError: A child crashed, a card or the disk is full, a worker is missing.
+    """
+    check(question)
+    interpreter(question.workload)  # there is one
+    folder = RunFolder(Path(question.settings.output or default_folder(question)).absolute())
+    record, recipe, notes = _resumed(question, folder) if question.settings.resume else _new(
+        question, folder
+    )  # fmt: skip
+    folder.prepare()
+    with folder.held():
+        folder.write_recipe(recipe)
+        folder.write(record)
+        run = Run(
+            workload=question.workload,
+            recipe=recipe,
+            settings=record.settings,
+            data=record.data,
+            spot=question.spot,
+            folder=folder.path,
+        )
+        try:
+            sitting = sat(run, progress=progress, output=output)
+        except BaseException as error:
+            stopped = not isinstance(error, Exception)
+            ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
+            with contextlib.suppress(OSError, TfdynoError):  # the error itself is to be told
+                folder.write(ended)
+            error.add_note(_kept(replace(question, data=record.data), folder.path))
+            raise
+        outcome = replace(sitting.outcome, notes=(*notes, *sitting.outcome.notes))
+        ended = _ended(
+            record,
+            "stopped" if outcome.stopped else "finished",
+            outcome=to_builtins(outcome),
+            environment=sitting.environment,
+            telemetry=sitting.telemetry,
+        )
+        outcome = replace(outcome, notes=(*outcome.notes, *_written(folder, ended, outcome)))
+    return Trained(
+        outcome=outcome,
+        folder=folder.path,
+        recipe=recipe,
+        workload=question.workload,
+        environment=sitting.environment,
+        telemetry=sitting.telemetry,
+        resume_command=resume_command(replace(question, data=record.data), folder.path)
+        if outcome.stopped
+        else "",
+    )
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    if question.recipe:
+        check_composition(question.recipe)
+    if question.workload.mode != "train" or question.workload.kind == "step_function":
+        what = f"{question.workload.reference} cannot be trained"
+        raise UsageError(what, why="a single step has no loop", remedy="name a model with its data")
+    settings = question.settings
+    if settings.resume and not settings.output:
+        raise UsageError("--resume needs the folder of a run", remedy="name it with --output")
+    if question.data and (question.workload.kind == "script" or ":" not in question.data):
+        remedy = "write --data file.py:function, for a model that brings no data"
+        raise UsageError(f"--data {question.data} is not possible here", remedy=remedy)
+    if question.spot:
+        from tfdyno.probe.spot import SpotWatch
+
+        SpotWatch(question.spot, told=lambda _notice: None).check()
+
+
+def planned(question: Question) -> tuple[Recipe, RunSettings]:
+    """The recipe and the settings that ``train`` would train with; nothing is written.
+
+    Raises:
+        UsageError: The folder holds another run, or none to go on with.
+    """
+    if not question.settings.resume:
+        if question.settings.output:
+            _refuse_taken(RunFolder(Path(question.settings.output).absolute()))
+        return question.recipe or Recipe(), question.settings
+    folder = RunFolder(Path(question.settings.output).absolute())
+    record, recipe, _ = _resumed(question, folder)
+    return recipe, replace(record.settings, output=question.settings.output)
+
+
+def default_folder(question: Question) -> Path:
+    """A new folder in ``tfdyno-runs``, named after the workload and the time."""
+    reference = question.workload.reference
+    place, _, name = reference.partition(":")
+    title = name.partition(":")[0] or Path(place).stem
+    plain = re.sub(r"[^\w.-]+", "-", title) or "run"
+    stem = f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    found, number = DEFAULT_FOLDER / stem, 1
+    while found.exists():
+        number += 1
+        found = DEFAULT_FOLDER / f"{stem}-{number}"
+    return found
+
+
+def resume_command(question: Question, folder: Path) -> str:
+    """What goes on with the run in ``folder``."""
+    workload = question.workload
+    words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
+    if question.data:
+        words += ["--data", question.data]
+    if workload.python:
+        words += ["--python", workload.python]
+    if workload.allow_unsafe:
+        words.append("--unsafe")
+    if question.spot:
+        words += ["--spot", question.spot]
+    if workload.script_arguments:
+        words += ["--", *workload.script_arguments]
+    return shlex.join(words)
+
+
+def shown(path: Path) -> str:
+    """A path from where the user stands, if it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _new(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+    _refuse_taken(folder)
+    recipe = question.recipe or Recipe()
+    seed = secrets.randbelow(MOST_SEED) if recipe.seed is None else recipe.seed
+    record = RunRecord(
+        workload=question.workload,
+        folder=str(Path.cwd()),
+        data=question.data,
+        source_sha256=digest_of(question.workload),
+        settings=replace(
+            question.settings,
+            output=str(folder.path),
+            resume=False,
+            reshuffle=recipe.seed is None,
+        ),
+        seed=seed,
+        started_at=_now(),
+        tfdyno=revision(),
+    )
+    return record, replace(recipe, seed=seed), ()
+
+
+def _refuse_taken(folder: RunFolder) -> None:
+    if folder.holds_run:
+        raise UsageError(
+            f"{shown(folder.path)} holds a run already",
+            remedy="go on with it by --resume, or name another folder with --output",
+        )
+    if folder.path.exists() and not folder.path.is_dir():
+        raise UsageError(f"cannot write to {shown(folder.path)}", why="it is a file")
+
+
+def _resumed(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+    """The run of the folder, if it is the one that is asked for."""
+    record, recipe = folder.read()
+    check_composition(recipe)
+    differences = differences_from(
+        record, recipe, question.workload, given=question.recipe, data=question.data
+    )
+    if differences:
+        raise UsageError(
+            f"{shown(folder.path)} holds another run",
+            why="; ".join(differences),
+            remedy="leave that out to go on with it, or start anew in another folder",
+        )
+    asked = {name: getattr(question.settings, name) for name in question.given - set(_PLACE)}
+    settings = replace(record.settings, **asked, output=str(folder.path), resume=True)
+    notes = []
+    if record.source_sha256 != digest_of(question.workload):
+        notes.append(f"{question.workload.reference} has changed since the run was started.")
+    record = replace(
+        record,
+        status="running",
+        settings=settings,
+        sittings=record.sittings + 1,
+        ended_at="",
+        error="",
+    )
+    return record, recipe, tuple(notes)
+
+
+def _written(folder: RunFolder, record: RunRecord, outcome: TrainOutcome) -> tuple[str, ...]:
+    """Keep what came out; what was learned is told also where the disk is full now."""
+    try:
+        folder.write_history(outcome.history)
+        folder.write(record)
+    except (OSError, TfdynoError) as error:
+        return (f"{folder.path / RUN_FILE} could not be written: {error}",)
+    return ()
+
+
+def _ended(record: RunRecord, status: Status, **found: Any) -> RunRecord:
+    return replace(record, status=status, ended_at=_now(), **found)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _words(error: BaseException) -> str:
+    return str(error) if isinstance(error, TfdynoError) else type(error).__name__
+
+
+def _kept(question: Question, folder: Path) -> str:
+    """What is left of a run that failed, and how to go on."""
+    markers = list((folder / "checkpoints").glob("step-*.json"))
+    if not markers:
+        return f"No checkpoint was written; the logs are in {shown(folder)}."
+    newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
+    return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"

@@ -1,0 +1,64 @@
+"""The order of arrays in an epoch, drawn anew for each epoch from one seed.
+
+With a seed Keras draws the same order in every epoch: the random operation begins anew with each
+iterator (Keras 3.15, seen in ``ArrayDataAdapter.get_tf_dataset``). Whoever has set no seed shall
+not get that from the one that tfdyno sets to be able to go on after a kill.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from tensorflow.python.eager import context
+
+
+class ArrayOrder:
+    """Orders that depend on the seed and the epoch alone."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin with epoch 0."""
+        self.seed = seed
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False, name="epoch_of_order")
+
+    def begin(self, epoch: int) -> None:
+        """The iterators that are made next are of this epoch."""
+        self._epoch.assign(epoch)
+
+    def dataset(self, adapter: Any) -> Any:  # noqa: ANN401
+        """Keras' dataset of an adapter of arrays, with these orders in place of its own."""
+        original = tf.random.shuffle
+
+        def shuffle(values: Any, *_args: Any, **_options: Any) -> Any:  # noqa: ANN401
+            seed = tf.stack([tf.constant(self.seed, tf.int64), self._epoch.read_value()])
+            return tf.random.experimental.stateless_shuffle(values, seed)
+
+        tf.random.shuffle = shuffle
+        try:
+            return adapter.get_tf_dataset()
+        finally:
+            tf.random.shuffle = original
+
+
+def order_for(adapter: Any, seed: int | None) -> ArrayOrder | None:  # noqa: ANN401
+    """The order for the data of a ``fit``; None where Keras' own is right.
+
+    Args:
+        adapter: Keras' data adapter.
+        seed: That tfdyno has drawn; None: the user has set one. A seed that the user's code has
+            set since then counts as the user's.
+    """
+    shuffles = isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)
+    return ArrayOrder(seed) if shuffles and seed is not None and _is_set(seed) else None
+
+
+def repeats(adapter: Any) -> bool:  # noqa: ANN401
+    """Whether Keras draws one order for all epochs."""
+    is_shuffled = isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)
+    return is_shuffled and context.global_seed() is not None
+
+
+def _is_set(seed: int) -> bool:
+    return bool(context.global_seed() == seed)

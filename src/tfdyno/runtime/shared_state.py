@@ -1,0 +1,103 @@
+"""Writes to Keras' variables that several workers make at the same moment.
+
+Keras reads a variable, adds and writes it, so that of two additions at once one is lost. Here
+counters are added to in one operation where the variable lies, and metrics and random states
+change in a copy, of which the difference is added afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.common.stateless_scope import StatelessScope, get_stateless_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class Apart(StatelessScope):
+    """Writes go to the variables at once, but for those that are given: they change in a copy."""
+
+    def __init__(self, mapping: Sequence[tuple[Any, Any]]) -> None:
+        """Take the variables that change apart, each with the value that it begins with."""
+        super().__init__(state_mapping=mapping, collect_losses=True)
+        self._before = list(mapping)
+        self._written: set[int] = set()
+
+    def get_current_value(self, variable: Any) -> Any:  # noqa: ANN401
+        """The copy, or the variable itself (regularizers ask for all of them here)."""
+        found = self.state_mapping.get(id(variable))
+        return variable._value if found is None else found
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """Take a write of Keras."""
+        variable, value = update
+        if id(variable) in self.state_mapping:
+            self.state_mapping[id(variable)] = value
+            self._written.add(id(variable))
+        else:
+            variable._direct_assign(value)
+
+    def add_differences(self) -> None:
+        """Add to each variable what its copy has gained, in one operation where it lies."""
+        for variable, before in self._before:
+            if id(variable) in self._written:
+                after = tf.convert_to_tensor(self.state_mapping[id(variable)])
+                variable._value.assign_add(tf.cast(after, before.dtype) - before)
+
+
+@contextlib.contextmanager
+def added_at_once() -> Iterator[None]:
+    """Let ``assign_add`` and ``assign_sub`` in an ``Apart`` be one operation each."""
+    kind, names = keras.Variable, ("assign_add", "assign_sub")
+    plain = {name: getattr(kind, name) for name in names}
+    own = {name: vars(kind)[name] for name in names if name in vars(kind)}
+
+    def replaced(name: str) -> Callable[[Any, Any], Any]:
+        @functools.wraps(plain[name])
+        def at_once(self: Any, value: Any) -> Any:  # noqa: ANN401
+            scope = get_stateless_scope()
+            # No scope: a thread of a replica within the step, as LossScaleOptimizer begins one.
+            if scope is not None and (
+                not isinstance(scope, Apart) or id(self) in scope.state_mapping
+            ):
+                return plain[name](self, value)
+            memory = self._value
+            getattr(memory, name)(tf.cast(tf.convert_to_tensor(value), memory.dtype))
+            return self.value
+
+        return at_once
+
+    for name in names:
+        setattr(kind, name, replaced(name))
+    try:
+        yield
+    finally:
+        for name in names:
+            if name in own:
+                setattr(kind, name, own[name])
+            else:
+                delattr(kind, name)
+
+
+def metric_variables(model: Any) -> list[Any]:  # noqa: ANN401
+    """All states of a model's metrics that are sums over workers, as Keras' own metrics are."""
+    found = {id(v): v for v in model.metrics_variables}
+    found |= {id(v): v for metric in model.metrics for v in metric.variables}
+    return [v for v in found.values() if v.aggregation == "sum"]
+
+
+def seed_states(model: Any) -> list[Any]:  # noqa: ANN401
+    """The states of all random layers: a seed and how often it was drawn from."""
+    kind, own = keras.src.backend.random_seed_dtype(), keras.random.SeedGenerator
+    found = [
+        generator.state
+        for layer in model._flatten_layers()
+        for generator in getattr(layer, "_seed_generators", ())
+        if isinstance(generator, own)
+    ]
+    return list({id(v): v for v in found if v.dtype == kind and tuple(v.shape) == (2,)}.values())

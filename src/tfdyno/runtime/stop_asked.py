@@ -1,0 +1,46 @@
+"""Somebody asks the process to end: leave the user's code at once, or training after its step."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class StopAsked(BaseException):
+    """Leaves the user's code; no ``except Exception`` of the user stops it.
+
+    Attributes:
+        signal_name: ``SIGTERM`` or ``SIGINT``.
+    """
+
+    def __init__(self, signal_name: str) -> None:
+        self.signal_name = signal_name
+        super().__init__(signal_name)
+
+
+@contextlib.contextmanager
+def asked_to_stop(ask: Callable[[str], None]) -> Iterator[None]:
+    """Call ``ask`` with the signal's name instead of ending, until the block ends.
+
+    In another thread than the main one signals cannot be taken: they stay as they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def asked(number: int, _frame: object) -> None:
+        ask("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+
+    before = {number: signal.signal(number, asked) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,60 @@
+"""The strategy of the recipe in place of those that the user's code makes."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAMES = (
+    "CentralStorageStrategy", "MirroredStrategy", "MultiWorkerMirroredStrategy",
+    "OneDeviceStrategy", "ParameterServerStrategy", "TPUStrategy",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def strategies_held(strategy: Any, name: str, notes: list[str]) -> Iterator[None]:  # noqa: ANN401
+    """Hand out the recipe's strategy for every one that the user's code makes.
+
+    A scope inside another strategy's scope fails in TensorFlow, and a second multi-worker strategy
+    would ask for the same port. With the same one, scope in scope is allowed.
+
+    Args:
+        strategy: The recipe's; None: TensorFlow's own for one device.
+        name: As the recipe has it; empty: it asks for none, and the code's own are left alone.
+        notes: Receives a sentence for each kind of strategy that the code makes.
+    """
+    if not name:
+        yield
+        return
+    import tensorflow as tf
+
+    held = strategy or tf.distribute.get_strategy()
+    places = (tf.distribute, tf.distribute.experimental, tf.compat.v1.distribute)
+    originals = {
+        (place, each): getattr(place, each)
+        for place in places
+        for each in _NAMES
+        if hasattr(place, each)
+    }
+    for place, each in originals:
+        setattr(place, each, _standing_for(each, held, name, notes))
+    try:
+        yield
+    finally:
+        for (place, each), original in originals.items():
+            setattr(place, each, original)
+
+
+def _standing_for(kind: str, held: Any, name: str, notes: list[str]) -> type:  # noqa: ANN401
+    """A class, so that ``isinstance`` and annotations of the user's code still work."""
+    note = f"The code makes a {kind}; strategy = {name} of the recipe holds."
+
+    def make(_class: type, *_args: Any, **_options: Any) -> Any:  # noqa: ANN401
+        if note not in notes:
+            notes.append(note)
+        return held
+
+    return type(kind, (), {"__new__": make})

@@ -1,0 +1,157 @@
+"""Child process: one training under a recipe, in a process that has done nothing else before.
+
+Request: ``workload``, ``recipe``, ``settings`` (fields of the nouns), and optionally ``task`` (name
+of a standard task), ``data`` (``file.py:function``) and ``peaks`` (FLOP/s of all cards together by
+the dtype of the layers). Result: ``outcome``, the fields of ``TrainOutcome``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.recipe import Recipe, recipe_of
+from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.runtime import child
+from tfdyno.runtime.software import import_tensorflow, software
+from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
+
+if TYPE_CHECKING:
+    from tfdyno.core.workload import Workload
+
+FLOAT8_POLICY = "mixed_bfloat16"
+"""What Keras' float8 layers compute everything else in."""
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Train.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
+        ToolError: There is not enough memory, a checkpoint cannot be written, or TensorFlow did
+            not take a setting.
+    """
+    workload, recipe, settings = _nouns(request)
+    try:
+        with asked_to_stop(_leave):
+            progress("importing TensorFlow")
+            import_tensorflow(workload, "train", "train")
+            outcome = _trained(workload, recipe, settings, request, progress)
+    except StopAsked as stop:
+        outcome = _not_begun(settings, recipe, stop.signal_name)
+        return {"outcome": asdict(outcome)}
+    return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
+
+
+def _not_begun(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
+    """Where the end was asked for before the first step: what earlier sittings have left."""
+    from tfdyno.runtime.checkpoint_files import list_checkpoints
+    from tfdyno.runtime.train_load import CHECKPOINTS
+
+    found, _ = list_checkpoints(Path(settings.output, CHECKPOINTS)) if settings.output else ([], {})
+    newest = found[0] if found else None
+    return TrainOutcome(
+        history=newest.history if newest else {},
+        epochs=newest.position.epoch if newest else 0,
+        steps=newest.step if newest else 0,
+        updates=0,
+        seed=recipe.seed,
+        stopped=signal_name,
+        checkpoints=tuple(str(one.marker) for one in reversed(found)),
+        notes=("It was stopped before its first step.",),
+    )
+
+
+def _trained(
+    workload: Workload,
+    recipe: Recipe,
+    settings: RunSettings,
+    request: child.Request,
+    progress: child.Progress,
+) -> TrainOutcome:
+    from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.recipe_apply import apply_recipe, settings_held
+    from tfdyno.runtime.strategy_held import strategies_held
+    from tfdyno.runtime.train_load import Loading, run_workload
+    from tfdyno.runtime.train_strategy import is_chief, make_strategy
+    from tfdyno.runtime.workloads import policy_held
+
+    notes = apply_recipe(recipe)
+    if recipe.strategy == "ps" and not is_chief():
+        from tfdyno.runtime.parameter_server import serve_forever
+
+        progress("serving")
+        serve_forever()
+    strategy = make_strategy(recipe)
+    task = request.get("task") or ""
+    progress(f"building {task or workload.reference}")
+    loading = Loading(
+        workload=workload,
+        recipe=recipe,
+        settings=settings,
+        train=_loop(workload, recipe, request.get("peaks") or {}, progress),
+        task=task,
+        data=request.get("data") or "",
+        notes=notes,
+    )
+    precision = recipe.precision or workload.precision
+    policy = FLOAT8_POLICY if precision == "float8" else precision
+    with (
+        policy_held(policy, notes),
+        settings_held(recipe, notes),
+        strategies_held(strategy, recipe.strategy, notes),
+        saved_by_chief(),
+        strategy.scope() if strategy else contextlib.nullcontext(),
+    ):
+        return run_workload(loading)
+
+
+def _loop(
+    workload: Workload, recipe: Recipe, peaks: dict[str, float], progress: child.Progress
+) -> Any:  # noqa: ANN401
+    """The training loop, as ``train_load`` calls it."""
+    from tfdyno.runtime.train_flops import flops_and_peak
+    from tfdyno.runtime.train_loop import TrainPlan, train
+    from tfdyno.runtime.train_watch import Watch
+
+    def run(
+        model: Any,  # noqa: ANN401
+        arguments: dict[str, Any],
+        settings: RunSettings,
+        title: str,
+    ) -> TrainOutcome:
+        flops, peak = flops_and_peak(model, arguments, peaks) if peaks else (0.0, 0.0)
+        plan = TrainPlan(
+            workload=workload,
+            recipe=recipe,
+            settings=settings,
+            title=title,
+            watch=Watch(progress),
+            progress=progress,
+            flops_per_step=flops,
+            peak_flops_per_s=peak,
+        )
+        return train(model, arguments, plan)
+
+    return run
+
+
+def _nouns(request: child.Request) -> tuple[Workload, Recipe, RunSettings]:
+    from tfdyno.runtime.trace import workload_of
+
+    return (
+        workload_of(request["workload"]),
+        recipe_of(request["recipe"]),
+        RunSettings(**request["settings"]),
+    )
+
+
+def _leave(signal_name: str) -> None:
+    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
+    raise StopAsked(signal_name)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,376 @@
+"""A training: Keras' own ``fit`` with the recipe's functions, checkpoints and a watch."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.workload import Workload
+from tfdyno.runtime.checkpoint_callbacks import callback_state, restore_callbacks
+from tfdyno.runtime.checkpoint_files import Position
+from tfdyno.runtime.checkpoint_random import (
+    drawn_since,
+    random_state,
+    restore_random_state,
+)
+from tfdyno.runtime.checkpoints import Checkpoints
+from tfdyno.runtime.recipe_apply import replicas, verify
+from tfdyno.runtime.stop_asked import asked_to_stop
+from tfdyno.runtime.train_board import TrainBoard
+from tfdyno.runtime.train_build import samples_of
+from tfdyno.runtime.train_engine import Engine
+from tfdyno.runtime.train_epochs import Hooks, Place, epochs_of
+from tfdyno.runtime.train_functions import First, Last, functions_of
+from tfdyno.runtime.train_meeting import Meeting
+from tfdyno.runtime.train_nan import keep_good, repeated, unlocated
+from tfdyno.runtime.train_outcome import Counts, outcome_of
+from tfdyno.runtime.train_strategy import is_chief, worker_count, worker_rank
+from tfdyno.runtime.train_watch import NanLoss, RunAbout, Watch
+
+if TYPE_CHECKING:
+    from tfdyno.core.finding import Finding
+    from tfdyno.runtime.checkpoint_files import Checkpoint
+
+CHECKPOINTS, MEETING = "checkpoints", ".meeting"
+"""In the folder of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainPlan:
+    """What is trained, how, and who is told."""
+
+    workload: Workload | None
+    recipe: Recipe
+    settings: RunSettings
+    title: str
+    watch: Watch
+    progress: Callable[[str], None]
+    flops_per_step: float = 0.0
+    peak_flops_per_s: float = 0.0
+
+
+def train(model: Any, arguments: dict[str, Any], plan: TrainPlan) -> TrainOutcome:  # noqa: ANN401
+    """Train a compiled model that was built in the recipe's strategy.
+
+    Args:
+        model: A compiled Keras model.
+        arguments: Of ``fit``, by name; batch sizes are those over all replicas.
+        plan: What is asked.
+
+    Raises:
+        UsageError: The model, its data or the recipe do not go together.
+        ToolError: A checkpoint cannot be written, or TensorFlow did not take a setting.
+    """
+    return _Training(model, arguments, plan).run()
+
+
+class _Stopped(BaseException):
+    """Leaves ``fit`` after the checkpoint of a stop; no ``except Exception`` of the user does."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sitting:
+    """What this sitting knows while it runs."""
+
+    place: Place = field(default_factory=Place)
+    step: int = 0
+    """Batches since the beginning of the training, earlier sittings included."""
+    history: dict[str, list[float]] = field(default_factory=dict)
+    stop: str = ""
+    """The signal that asked for the end."""
+    before_validation: list[tuple[Any, Any]] = field(default_factory=list)
+    """Metrics of the training while those of the validation are computed."""
+    notes: list[str] = field(default_factory=list)
+    is_verified: bool = False
+    random: dict[str, Any] = field(default_factory=dict)
+    """The random generators before anything of the data was read."""
+
+
+class _Training:
+    """One sitting of a training; ``fit`` calls back into it."""
+
+    def __init__(self, model: Any, arguments: dict[str, Any], plan: TrainPlan) -> None:  # noqa: ANN401
+        self.model, self.plan, self.settings = model, plan, plan.settings
+        self.arguments = {**arguments, "verbose": 0}
+        self.sitting = _Sitting()
+        self.engine = Engine(model, plan.recipe)
+        self.hooks = Hooks(
+            made=self._made,
+            change=self.engine.change,
+            change_test=self.engine.change_test,
+            begun=self._begun,
+            whole=self.engine.whole,
+            progress=plan.progress,
+            place=self.sitting.place,
+            drawn_seed=plan.recipe.seed if plan.settings.reshuffle else None,
+            notes=self.sitting.notes,
+        )
+        self.counts = Counts()
+        self.board = TrainBoard(plan.settings)
+        self.findings: tuple[Finding, ...] = ()
+        self.checkpoints: Checkpoints | None = None
+        self.found: Checkpoint | None = None
+        self.extra: dict[str, Any] = {}
+        given = arguments.get("callbacks") or []
+        self.own = list(given) if isinstance(given, list | tuple) else [given]
+        folder = Path(self.settings.output) if self.settings.output else None
+        self.meeting = Meeting(
+            folder / MEETING if folder else None,
+            rank=worker_rank(),
+            count=worker_count(),
+            has_gpu=bool(tf.config.list_physical_devices("GPU")),
+        )
+
+    def run(self) -> TrainOutcome:
+        """Train until the end, a stop or a loss that is not a number."""
+        with contextlib.ExitStack() as stack:
+            if self.settings.output:
+                self._open(stack, Path(self.settings.output) / CHECKPOINTS)
+            stack.callback(self.board.close)
+            self.engine.enter(stack)
+            stack.enter_context(epochs_of(self.hooks))
+            functions = functions_of(
+                self.model,
+                lambda: self.engine.composed,
+                is_composed=self.engine.is_composed,
+                around_train=self._around,
+                after_train=self._ran,
+                before_test=self._tests,
+            )
+            stack.enter_context(functions)
+            stack.enter_context(asked_to_stop(self._stop))
+            stopped = self._fit()
+            self.counts.compiled = self.engine.compiled
+            self.counts.iterations = self.engine.iterations()
+            if self.counts.nan:
+                self.findings = (self._lost(self.counts.nan),)
+            if self.checkpoints:
+                self.checkpoints.wait()
+                self.sitting.notes += self.checkpoints.notes
+        return self._outcome(stopped)
+
+    def _around(self, run: Any) -> Any:  # noqa: ANN401
+        return self.board.watching(self.model, run, lambda: self.sitting.step)
+
+    def _open(self, stack: contextlib.ExitStack, folder: Path) -> None:
+        self.checkpoints = stack.enter_context(
+            Checkpoints(
+                folder,
+                keep=self.settings.keep,
+                every_steps=self.settings.checkpoint_steps,
+                every_s=self.settings.checkpoint_s,
+                writes=is_chief(),
+            )
+        )
+        self.found = self.checkpoints.latest() if self.settings.resume else None
+        if self.found:
+            position = self.found.position
+            self.hooks.start = Place(
+                epoch=position.epoch,
+                step=position.step_in_epoch,
+                batch_count=position.data.get("batch_count"),
+            )
+            self.arguments["initial_epoch"] = position.epoch
+            self.sitting.step = self.found.step
+            self.sitting.history = {name: list(v) for name, v in self.found.history.items()}
+
+    def _fit(self) -> str:
+        """Call Keras; returns why it ended early, or nothing."""
+        callbacks = [First(self), *self.own, Last(self)]
+        try:
+            self.model.fit(**{**self.arguments, "callbacks": callbacks})
+        except _Stopped:
+            return self.sitting.stop
+        except NanLoss as error:
+            self.counts.nan = error
+            return "NaN loss"
+        finally:
+            self.plan.watch.end()
+        return ""
+
+    # Moments of the data
+
+    def _made(self, dataset: Any) -> None:  # noqa: ANN401
+        """The data are known: build what is composed or restored before the first step."""
+        size = samples_of(dataset.element_spec, self.arguments)
+        self.counts.samples_per_step = size
+        early = self.checkpoints is not None
+        self.engine.build(dataset.element_spec, batch_size=size, early=early)
+        if self.found and self.checkpoints:
+            self.sitting.random = random_state()
+            state = self.engine.state()
+            # What is read again draws as it did then.
+            self.extra = self.checkpoints.restore(state, self.found, random=False) or {}
+
+    def _begun(self) -> None:
+        """Keras has reset the metrics and drawn what it draws: set what an earlier sitting left."""
+        if self.found and self.checkpoints:
+            if self.found.position.step_in_epoch:
+                self.checkpoints.restore(self.engine.state(), self.found, random=False)
+            # Data that draw from Python's generators stand where they stood, and read ahead.
+            leave = drawn_since(self.sitting.random) if self.hooks.reads_again else frozenset()
+            restore_random_state(self.found.random, leave=leave)
+        elif self.checkpoints:
+            self.save()  # the beginning, for a run that ends before its first checkpoint
+
+    # Steps
+
+    def _ran(self, logs: Any) -> None:  # noqa: ANN401
+        """The train function has returned: counting, watching, checkpoints, stopping."""
+        sitting, done = self.sitting, self.hooks.calling
+        sitting.step += done - sitting.place.step
+        sitting.place.step = done
+        if not sitting.is_verified:
+            sitting.is_verified = True
+            verify(self.plan.recipe)
+        try:
+            self.plan.watch.steps(done, logs)
+        except NanLoss as error:
+            if not self.meeting.is_joint:
+                raise
+            self.counts.nan = self.counts.nan or error
+        self._after_steps()
+
+    def _after_steps(self) -> None:
+        sitting, checkpoints = self.sitting, self.checkpoints
+        if self.meeting.agreed("nan", sitting.step, bool(self.counts.nan)):
+            raise self.counts.nan or _Stopped
+        if self.meeting.agreed("stop", sitting.step, bool(sitting.stop)):
+            sitting.stop = sitting.stop or "SIGTERM"
+            if checkpoints:
+                self.save(wait=True)
+            raise _Stopped
+        if checkpoints:
+            due = checkpoints.due(sitting.step, time.monotonic())
+            if self.meeting.agreed("save", sitting.step, due):
+                self.save()
+
+    def _tests(self) -> None:
+        """The test function is to be called: a stop keeps the state from before validation."""
+        sitting = self.sitting
+        if sitting.stop and sitting.before_validation and not self.meeting.is_joint:
+            for variable, value in sitting.before_validation:
+                variable.assign(value)
+            if self.checkpoints:
+                self.save(wait=True)
+            raise _Stopped
+
+    def save(self, *, wait: bool = False, place: Place | None = None) -> None:
+        """Keep all that the next sitting needs to go on as if there had been no end."""
+        assert self.checkpoints
+        place = place or self.sitting.place
+        states, notes = callback_state(self.own)
+        self.sitting.notes += [note for note in notes if note not in self.sitting.notes]
+        self.checkpoints.save(
+            self.sitting.step,
+            self.engine.state(),
+            Position(
+                epoch=place.epoch,
+                step_in_epoch=place.step,
+                seed=self.plan.recipe.seed,
+                data={"batch_count": place.batch_count},
+            ),
+            {"callbacks": states, "iterations_before": self.counts.iterations_before},
+            wait=wait,
+            history=self.sitting.history,
+        )
+
+    def _stop(self, signal_name: str) -> None:
+        if self.sitting.stop and signal_name == "Ctrl-C":
+            raise KeyboardInterrupt  # whoever asks a second time does not want to wait
+        self.sitting.stop = signal_name
+
+    # Callbacks
+
+    def epoch_begin(self, epoch: int) -> None:
+        """An epoch is to start; the user's callbacks do not know yet."""
+        self.sitting.place.epoch, self.sitting.place.step = epoch, 0
+
+    def train_begin(self) -> None:
+        """Keras' callbacks have begun: the first number of updates, and what they knew before."""
+        iterations = self.engine.iterations()
+        self.counts.iterations_before = int(self.extra.get("iterations_before", iterations))
+        self.counts.first_step = self.sitting.step
+        if self.found:
+            self.sitting.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
+        self.board.begin(self.plan.recipe)
+        steps = (self.model.history.params or {}).get("steps") if self.model.history else None
+        self.plan.watch.begin(
+            self.model,
+            RunAbout(
+                epochs=int(self.arguments.get("epochs") or 1),
+                steps=int(steps or 0),
+                samples_per_step=self.counts.samples_per_step,
+                first_epoch=int(self.arguments.get("initial_epoch") or 0),
+                flops_per_step=self.plan.flops_per_step,
+                peak_flops_per_s=self.plan.peak_flops_per_s,
+            ),
+        )
+
+    def test_begin(self) -> None:
+        """Validation is to start: keep the metrics of the training for a stop in it."""
+        if self.checkpoints and not self.meeting.is_joint:
+            variables = self.model.metrics_variables
+            self.sitting.before_validation = [(v, v.numpy()) for v in variables]
+
+    def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        """An epoch has ended with its validation, and the user's callbacks have seen it."""
+        self.sitting.before_validation = []
+        for name, value in logs.items():
+            with contextlib.suppress(TypeError, ValueError):
+                self.sitting.history.setdefault(name, []).append(float(value))
+        self.counts.epochs = epoch + 1
+        self.plan.watch.epoch_end(epoch, logs)
+        self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
+        count = self.sitting.place.batch_count or self.sitting.place.step
+        following = Place(epoch=epoch + 1, step=0, batch_count=count)
+        stops = self.meeting.agreed("stop", self.sitting.step, bool(self.sitting.stop))
+        if self.checkpoints:
+            self.save(place=following, wait=stops)
+        if stops and epoch + 1 < int(self.arguments.get("epochs") or 1):
+            raise _Stopped
+
+    def _lost(self, error: NanLoss) -> Finding:
+        """Go back to the last good checkpoint, and look for where the number was lost."""
+        if (
+            self.meeting.is_joint or self.engine.is_scheduled
+        ):  # what is repeated needs all processes
+            if self.checkpoints and is_chief():
+                keep_good(self.checkpoints)
+            return unlocated(error)
+        good = keep_good(self.checkpoints) if self.checkpoints else None
+        if good and self.checkpoints:
+            self.checkpoints.restore(self.engine.state(), good)
+        self.plan.progress("looking for where the number was lost")
+        step = self.engine.one_batch()
+        found = repeated(self.model, self.hooks.dataset, step, error, good)
+        if good and self.checkpoints:
+            self.checkpoints.restore(self.engine.state(), good)
+            self.sitting.notes.append(f"The last good checkpoint is {good.marker}.")
+        return found
+
+    def _outcome(self, stopped: str) -> TrainOutcome:
+        counts, sitting = self.counts, self.sitting
+        counts.epochs = counts.epochs or int(self.arguments.get("initial_epoch") or 0)
+        counts.step = sitting.step
+        counts.accumulation = self.engine.accumulation
+        return outcome_of(
+            self.model,
+            self.plan,
+            counts,
+            history=sitting.history,
+            stopped=stopped,
+            resumed_from=str(self.found.marker) if self.found else "",
+            checkpoint_folder=self.checkpoints.folder if self.checkpoints else None,
+            replica_count=replicas(self.model),
+            findings=self.findings,
+            notes=tuple(dict.fromkeys((*self.engine.notes, *sitting.notes))),
+        )

@@ -1,0 +1,83 @@
+"""Where several workers of one training agree on the step at which all of them do something.
+
+Each step is a joint operation: a worker that leaves alone lets the others wait for ever, and a
+checkpoint is read together. A signal or a clock reaches them at different steps, so worker 0 names
+a step that nobody has reached yet, in a file of the folder that they share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Kind = Literal["stop", "save", "nan"]
+MARGIN_STEPS = 2
+"""On CPUs a worker is at most one step ahead: it takes part in every exchange before."""
+MARGIN_STEPS_GPU = 50
+"""A GPU is given steps ahead; so many calls of the train function are never under way."""
+
+
+class Meeting:
+    """The agreement of one process with the others; alone it agrees with itself at once."""
+
+    def __init__(self, folder: Path | None, *, rank: int, count: int, has_gpu: bool) -> None:
+        """Begin; what an earlier sitting agreed upon is forgotten.
+
+        Args:
+            folder: That all workers see; None: nothing can be agreed upon.
+            rank: 0 for the worker that decides.
+            count: Workers.
+            has_gpu: Whether steps run ahead of the host.
+        """
+        self.is_joint = count > 1
+        self._folder, self._rank = folder, rank
+        self._margin = MARGIN_STEPS_GPU if has_gpu else MARGIN_STEPS
+        self._agreed: dict[Kind, int] = {}
+        if folder and self.is_joint:
+            folder.mkdir(parents=True, exist_ok=True)
+            if rank == 0:
+                for path in folder.iterdir():
+                    path.unlink()
+
+    def agreed(self, kind: Kind, step: int, wanted: bool) -> bool:
+        """Whether this is the step to do it.
+
+        Args:
+            kind: What is to be done.
+            step: Steps done.
+            wanted: Whether this process wants it.
+        """
+        if not self.is_joint:
+            return wanted
+        if self._folder is None:
+            return False
+        if wanted and kind not in self._agreed:
+            self._ask(kind)
+        if self._rank == 0 and kind not in self._agreed and self._is_asked(kind):
+            self._agreed[kind] = step + self._margin
+            part = self._folder / f"{kind}.part"
+            part.write_text(str(step + self._margin))
+            part.replace(self._folder / kind)
+        elif kind not in self._agreed:
+            with contextlib.suppress(OSError, ValueError):
+                self._agreed[kind] = int((self._folder / kind).read_text())
+        if step < self._agreed.get(kind, step + 1):
+            return False
+        del self._agreed[kind]
+        if self._rank == 0:
+            for name in (kind, f"{kind}.asked"):
+                with contextlib.suppress(OSError):
+                    (self._folder / name).unlink()
+        return True
+
+    def _ask(self, kind: Kind) -> None:
+        assert self._folder
+        with contextlib.suppress(OSError):
+            (self._folder / f"{kind}.asked").touch()
+
+    def _is_asked(self, kind: Kind) -> bool:
+        assert self._folder
+        return (self._folder / f"{kind}.asked").exists()

@@ -1,0 +1,82 @@
+"""The ``tf.distribute`` strategy of a recipe, made before anything touches a device."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfdyno.core.recipe import Recipe
+
+DEFAULT_CPU_DEVICES = 2
+"""Where there is no card, ``mirrored`` shows on so many logical CPU devices that it works."""
+
+
+def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
+    """The strategy that a recipe names; None: one device, or what the script makes itself.
+
+    Raises:
+        UsageError: There are fewer devices than asked for, or no TF_CONFIG for several workers.
+    """
+    if recipe.strategy == "mirrored":
+        return _mirrored(recipe.devices)
+    if recipe.strategy == "multiworker":
+        return _multi_worker()
+    if recipe.strategy == "ps":
+        from tfdyno.runtime.parameter_server import make_strategy as parameter_server
+
+        return parameter_server()
+    return None
+
+
+def is_chief() -> bool:
+    """Whether this process writes and answers: the only one, the chief, or worker 0 without one."""
+    task = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    role, index = (task.get("task") or {}).get("type"), (task.get("task") or {}).get("index", 0)
+    has_chief = "chief" in (task.get("cluster") or {})
+    return role in (None, "chief") or (role == "worker" and index == 0 and not has_chief)
+
+
+def _mirrored(count: int) -> Any:  # noqa: ANN401
+    import tensorflow as tf
+
+    cards = len(tf.config.list_physical_devices("GPU"))
+    if cards:
+        if count > cards:
+            what = f"devices = {count}, and TensorFlow sees {cards} GPU{'s' * (cards > 1)}"
+            raise UsageError(what, remedy="give as many or fewer, and see tfdyno doctor")
+        return tf.distribute.MirroredStrategy([f"GPU:{n}" for n in range(count or cards)])
+    count = count or DEFAULT_CPU_DEVICES
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    parts = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+    tf.config.set_logical_device_configuration(cpu, parts)
+    return tf.distribute.MirroredStrategy([f"CPU:{n}" for n in range(count)])
+
+
+def _multi_worker() -> Any:  # noqa: ANN401
+    import tensorflow as tf
+
+    if not os.environ.get("TF_CONFIG"):
+        raise UsageError(
+            "strategy = multiworker needs TF_CONFIG, which names the workers",
+            remedy="let tfdyno train start the processes, or set it on every worker",
+        )
+    kinds = tf.distribute.experimental.CommunicationImplementation
+    kind = kinds.AUTO if tf.config.list_physical_devices("GPU") else kinds.RING
+    options = tf.distribute.experimental.CommunicationOptions(implementation=kind)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def worker_rank() -> int:
+    """0 for the process that decides; workers of a cluster in the order of TF_CONFIG."""
+    task = json.loads(os.environ.get("TF_CONFIG") or "{}").get("task") or {}
+    return int(task.get("index", 0))
+
+
+def worker_count() -> int:
+    """Processes that run each step together."""
+    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster") or {}
+    return 1 if "ps" in cluster else max(1, len(cluster.get("worker", ())))

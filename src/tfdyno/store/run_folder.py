@@ -1,0 +1,146 @@
+"""The folder of a training run: its recipe, what was asked, how it stands, and what came out.
+
+``run.json`` is written as a whole each time, so that a reader, or a crash, never sees half of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.core.codec import from_json, to_json, write_atomic
+from tfdyno.core.errors import UsageError
+from tfdyno.core.measurement import Environment, Telemetry
+from tfdyno.core.recipe_file import FILE_NAME, read_recipe, to_toml
+from tfdyno.core.training import History, RunSettings
+from tfdyno.core.workload import Workload
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tfdyno.core.recipe import Recipe
+
+RUN_FILE, HISTORY_FILE, LOCK_FILE, LOGS = "run.json", "history.json", ".run.lock", "logs"
+Status = Literal["running", "finished", "stopped", "failed"]
+HEAD = (
+    "The recipe of this run of tfdyno, its seed included.",
+    "--resume goes on with it; --recipe with this folder repeats it elsewhere.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """What ``run.json`` says."""
+
+    version: int = 1
+    status: Status = "running"
+    """``running`` also where the run was killed."""
+    workload: Workload
+    folder: str = ""
+    """Where the command was given: the workload's path is relative to it."""
+    data: str = ""
+    """``file.py:function`` of data that the workload does not bring."""
+    source_sha256: str = ""
+    """Of the workload's own file, at the first start."""
+    settings: RunSettings = field(default_factory=RunSettings)
+    seed: int = 0
+    started_at: str = ""
+    ended_at: str = ""
+    """Of the last sitting; empty while it runs."""
+    sittings: int = 1
+    tfdyno: str = ""
+    error: str = ""
+    outcome: dict[str, object] = field(default_factory=dict)
+    """The fields of the last sitting's ``TrainOutcome``; a loss that is no number is null."""
+    environment: Environment | None = None
+    telemetry: Telemetry | None = None
+    """Of the last sitting, in few enough points to be read."""
+
+
+class RunFolder:
+    """One folder, and the one command that trains in it."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder; nothing is made yet."""
+        self.path = path
+
+    @property
+    def holds_run(self) -> bool:
+        """Whether a run was started here."""
+        return (self.path / RUN_FILE).exists()
+
+    def read(self) -> tuple[RunRecord, Recipe]:
+        """The record and the recipe of the run here.
+
+        Raises:
+            UsageError: There is none, or a file is damaged.
+        """
+        file = self.path / RUN_FILE
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            why = "there is no run in it" if error.errno == errno.ENOENT else error.strerror or ""
+            remedy = "leave --resume out, or name the folder of a run with --output"
+            raise UsageError(f"cannot resume in {self.path}", why=why, remedy=remedy) from None
+        return from_json(data, RunRecord, where=str(file)), read_recipe(self.path)
+
+    def prepare(self) -> None:
+        """Make the folder.
+
+        Raises:
+            UsageError: It cannot be made or written, or is something else.
+        """
+        try:
+            (self.path / LOGS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise UsageError(f"cannot write to {self.path}", why=why) from None
+        if not os.access(self.path, os.W_OK):
+            raise UsageError(f"cannot write to {self.path}", why="permission denied")
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other commands out until the block ends, or this process.
+
+        Raises:
+            UsageError: Another one trains here.
+        """
+        if fcntl is None:
+            yield
+            return
+        with (self.path / LOCK_FILE).open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                why = file.read().strip()
+                remedy = "wait for its end or stop it"
+                what = f"{self.path} is in use by another run"
+                raise UsageError(what, why=why, remedy=remedy) from None
+            except OSError:
+                pass  # a file system without locks
+            file.truncate(0)
+            file.write(f"process {os.getpid()}\n")
+            file.flush()
+            yield
+
+    def write_recipe(self, recipe: Recipe) -> None:
+        """Keep the recipe; raises ``UsageError`` where it cannot be written."""
+        write_atomic(self.path / FILE_NAME, to_toml(recipe, head=HEAD).encode())
+
+    def write_history(self, history: History) -> None:
+        """Keep the metrics by epoch for other programs; raises ``UsageError``, ``OSError``."""
+        write_atomic(self.path / HISTORY_FILE, to_json(history, indent=2) + b"\n")
+
+    def write(self, record: RunRecord) -> None:
+        """Keep the record; raises ``UsageError`` where it cannot be written."""
+        write_atomic(self.path / RUN_FILE, to_json(record, indent=2) + b"\n")

@@ -1,0 +1,183 @@
+"""Workers agree on the step at which all of them stop; two real ones train as two devices do."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runtime.clusters import addresses
+from tests.runtime.training_child import LIMIT_S, ROOT, case, environment
+
+from tfdyno.runtime.train_meeting import Meeting
+
+
+def pair(folder: Path, *, has_gpu: bool = False) -> list[Meeting]:
+    return [Meeting(folder, rank=rank, count=2, has_gpu=has_gpu) for rank in (0, 1)]
+
+
+def steps_of(meetings: list[Meeting], wishes: tuple[int, int], lead: list[bool]) -> list[int]:
+    """The step at which each of two workers stops; one is at most one step ahead of the other."""
+    done, found = [0, 0], [0, 0]
+    while not all(found):
+        assert max(done) < 60, "nobody stops"
+        ahead = 1 if lead and lead.pop() else 0
+        for rank in (ahead, 1 - ahead):
+            if found[rank]:
+                continue
+            done[rank] += 1
+            asks = bool(wishes[rank]) and done[rank] >= wishes[rank]
+            if meetings[rank].agreed("stop", done[rank], asks):
+                found[rank] = done[rank]
+    return found
+
+
+@given(
+    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any), st.lists(st.booleans(), max_size=9)
+)
+def test_both_stop_at_the_same_step(wishes: tuple[int, int], lead: list[bool]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        first, second = steps_of(pair(Path(name) / "meeting"), wishes, lead)
+    assert first == second
+    assert first > min(wish for wish in wishes if wish)
+
+
+def test_a_save_can_be_agreed_upon_again_and_again(tmp_path: Path) -> None:
+    chief, other = pair(tmp_path)
+    found: dict[str, list[int]] = {"chief": [], "other": []}
+    for step in range(1, 20):
+        if chief.agreed("save", step, step in (3, 11)):
+            found["chief"].append(step)
+        if other.agreed("save", step, wanted=False):
+            found["other"].append(step)
+    assert found["chief"] == found["other"]
+    assert len(found["chief"]) == 2
+
+
+def test_a_gpu_is_given_more_steps_ahead(tmp_path: Path) -> None:
+    chief, other = pair(tmp_path, has_gpu=True)
+    assert not chief.agreed("stop", 1, wanted=True)
+    steps = [n for n in range(2, 200) if other.agreed("stop", n, wanted=False)]
+    assert steps[0] == 51
+
+
+def test_one_alone_does_it_at_once() -> None:
+    alone = Meeting(None, rank=0, count=1, has_gpu=False)
+    assert alone.agreed("stop", 7, wanted=True)
+    assert not alone.agreed("stop", 8, wanted=False)
+
+
+def test_without_a_folder_nothing_can_be_agreed_upon() -> None:
+    assert not Meeting(None, rank=0, count=2, has_gpu=False).agreed("stop", 7, wanted=True)
+
+
+def test_what_an_earlier_sitting_agreed_upon_is_forgotten(tmp_path: Path) -> None:
+    chief, _ = pair(tmp_path)
+    chief.agreed("stop", 3, wanted=True)
+    _, other = pair(tmp_path)
+    assert not other.agreed("stop", 9, wanted=False)
+
+
+def test_two_threads_meet(tmp_path: Path) -> None:
+    """Each step waits for the other, as an exchange of gradients does."""
+    meetings, exchange = pair(tmp_path), threading.Barrier(2)
+    found: list[int] = [0, 0]
+
+    def work(rank: int) -> None:
+        for step in range(1, 200):
+            exchange.wait(20)
+            if meetings[rank].agreed("stop", step, wanted=rank == 1 and step > 50):
+                found[rank] = step
+                return
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in (0, 1)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(30)
+    assert found[0] == found[1] > 50
+
+
+@functools.cache
+def workers() -> list[dict[str, Any]]:
+    """What two processes found, each for itself."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, cluster = Path(name), addresses({"worker": 2})
+        started = []
+        for index in (0, 1):
+            task = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+            more = {"TF_CONFIG": json.dumps(task), "RUN_FOLDER": str(folder)}
+            words = [sys.executable, "-m", "tests.runtime.training_workers", f"{folder}/{index}"]
+            with (folder / f"{index}.log").open("w") as log:
+                process = subprocess.Popen(
+                    words, cwd=ROOT, env=environment(**more), stdout=log, stderr=log,
+                    start_new_session=True,
+                )  # fmt: skip
+            started.append(process)
+        try:
+            for process in started:
+                process.wait(LIMIT_S)
+        finally:
+            for process in started:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+        logs = "\n".join((folder / f"{index}.log").read_text()[-3000:] for index in (0, 1))
+        assert [process.returncode for process in started] == [0, 0], logs
+        found = [json.loads((folder / str(index)).read_text()) for index in (0, 1)]
+    for one in found:
+        for result in one.values():
+            assert "raised" not in result, result["raised"]
+    return found
+
+
+def weights(result: dict[str, Any]) -> list[float]:
+    return [value for each in result["weights"] for value in each]
+
+
+@pytest.mark.tf
+def test_two_processes_learn_what_two_devices_learn() -> None:
+    expected = case("training_mirrored", "as_two_workers")
+    for one in workers():
+        assert one["whole"]["replicas"] == 2
+        assert (one["whole"]["steps"], one["whole"]["updates"]) == (12, 6)
+        assert weights(one["whole"]) == pytest.approx(weights(expected), abs=1e-6)
+        assert sorted(one["whole"]["history"]) == ["loss", "mae", "val_loss", "val_mae"]
+        for name, values in expected["history"].items():
+            assert one["whole"]["history"][name] == pytest.approx(values, abs=1e-6)
+
+
+@pytest.mark.tf
+def test_two_processes_stop_at_the_same_step_though_asked_at_others() -> None:
+    first, second = (one["stopped"] for one in workers())
+    assert first["stopped"] == second["stopped"] == "SIGTERM"
+    assert first["steps"] == second["steps"]
+    assert 8 < first["steps"] < 12
+    assert weights(first) == weights(second)
+
+
+@pytest.mark.tf
+def test_the_stop_of_one_process_is_that_of_both() -> None:
+    first, second = (one["one_asked"] for one in workers())
+    assert first["stopped"] == second["stopped"] == "SIGTERM"
+    assert first["steps"] == second["steps"] < 12
+
+
+@pytest.mark.tf
+def test_two_processes_go_on_where_they_stopped() -> None:
+    for one in workers():
+        assert one["resumed"]["resumed_from"]
+        assert one["resumed"]["steps"] == 12
+        assert weights(one["resumed"]) == weights(one["whole"])
+        for name, values in one["whole"]["history"].items():
+            assert one["resumed"]["history"][name] == pytest.approx(values, abs=1e-6)

@@ -1,0 +1,35 @@
+"""A loss that is not a number ends the training at the last good checkpoint, with the cause."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from tests.runtime.training_child import case
+
+pytestmark = pytest.mark.tf
+seen = functools.partial(case, "training_around", "lost")
+
+
+def test_the_place_in_the_data_is_named() -> None:
+    found = seen()
+    assert found["stopped"] == "NaN loss"
+    assert "inputs" in found["summary"]
+    assert any("feature 2" in text for text in found["evidence"])
+    assert any("after the checkpoint: loss is not finite" in text for text in found["evidence"])
+
+
+def test_the_last_good_checkpoint_is_kept_and_no_model_is_written() -> None:
+    found = seen()
+    assert found["kept"][-1] == "step-000000006.json"  # sample 50 is in batch 7
+    assert found["model"] == ""
+    assert "The last good checkpoint is /checkpoints/step-000000006.json." in found["notes"]
+
+
+def test_batches_that_lost_the_number_are_no_overflows() -> None:
+    assert seen()["skipped"] == 0
+    assert seen()["updates"] >= 7
+
+
+def test_without_a_folder_the_cause_is_looked_for_too() -> None:
+    assert seen()["without_folder"] == ["NaN loss", "error"]
