@@ -23,12 +23,13 @@ from tfdyno.core.interval import Interval, Scaled
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
-    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "psutil", "pynvml", "scipy",
+    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "psutil", "pynvml", "rich", "scipy",
     "tensorflow", "vl_convert",
 }  # fmt: skip
 LIGHT_COMMANDS = [
     ["--help"], ["--version"], ["gpus"], ["gpus", "a100-sxm4-80gb"], ["offers"],
     ["doctor", "--quick"], ["doctor", "--matrix"],
+    ["train", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip

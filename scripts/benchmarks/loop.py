@@ -1,9 +1,10 @@
-"""Trainings in one process, by turns: the train loop beside Keras' own ``fit``.
+"""Trainings in one process that hand over every few steps: the train loop beside Keras' ``fit``.
 
-``python -m benchmarks.loop one MODEL ROUNDS SECONDS`` on one device: Keras' fit, the loop without
-and with checkpoints. ``python -m benchmarks.loop two MODEL ROUNDS SECONDS`` on two logical CPU
-devices under MirroredStrategy: Keras' fit, the loop as a graph and with XLA. Prints JSON: seconds
-of a step on the clock and of CPU time, by arm and round.
+``python -m benchmarks.loop one MODEL SECONDS`` on one device: Keras' fit, the same again, and the
+loop. ``python -m benchmarks.loop two MODEL SECONDS`` on two logical CPU devices under
+MirroredStrategy: Keras' fit, the loop as a graph and with XLA. Each trains in a thread of its own,
+one at a time: what disturbs the machine for longer than a turn meets all of them. Prints JSON:
+seconds of each turn, and of those in which an epoch ends, by arm.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ os.environ |= {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings
@@ -32,10 +36,10 @@ from tfdyno.runtime.train_watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EPOCHS = 3
-"""Of which the first, with the building of the step in it, does not count."""
-LEAST_STEPS = 10
-PROBE_STEPS = 100
+TURN_S = 0.02
+"""Long beside a hand-over (some 20 us), short beside what else happens on a machine."""
+TURNS_PER_EPOCH = 40
+PROBE_STEPS = 60
 
 
 def mlp() -> tuple[Any, Any, Any, int]:
@@ -89,95 +93,130 @@ def _compiled(model: Any) -> Any:  # noqa: ANN401
     return model
 
 
+class Turns:
+    """Lets one of several threads run at a time, in a ring."""
+
+    def __init__(self, count: int) -> None:
+        """Give the first turn to number 0."""
+        self._mine = [threading.Semaphore(0) for _ in range(count)]
+        self._mine[0].release()
+
+    def wait(self, number: int) -> None:
+        """Go on when the turn comes."""
+        self._mine[number].acquire()
+
+    def end(self, number: int) -> None:
+        """Let the next go on."""
+        self._mine[(number + 1) % len(self._mine)].release()
+
+
 class Clock(keras.callbacks.Callback):  # type: ignore[misc]
-    """Reads the clocks at the beginning of the second epoch and at the end of the last."""
+    """Ends the turn every few steps and keeps how long it took."""
 
-    def __init__(self) -> None:
-        """Begin with nothing read."""
+    def __init__(self, turns: Turns, number: int, steps: int, count: int) -> None:
+        """Begin with nothing read.
+
+        Args:
+            turns: Of all trainings.
+            number: Of this training among them.
+            steps: Of a turn.
+            count: Turns until the end.
+        """
         super().__init__()
-        self.began = self.ended = (0.0, 0.0)
+        self.turns, self.number, self.steps, self.count = turns, number, steps, count
+        self.turns_s: list[float] = []
+        self._spent_s, self._begun_s = 0.0, 0.0
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def now_s(self) -> float:
+        """Seconds that this training has run: what it does by the clock it does as if alone."""
+        return self._spent_s + time.perf_counter() - self._begun_s
+
+    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
         """Called by Keras."""
-        if epoch == 1:
-            self.began = _clocks()
+        self._begun_s = time.perf_counter()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
         """Called by Keras."""
-        self.ended = _clocks()
-
-    def per_step(self, steps: int) -> tuple[float, float]:
-        """Seconds of a step on the clock, and of CPU time."""
-        count = steps * (EPOCHS - 1)
-        wall_s, cpu_s = (b - a for a, b in zip(self.began, self.ended, strict=True))
-        return wall_s / count, cpu_s / count
-
-
-def _clocks() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
+        if (batch + 1) % self.steps:
+            return
+        self.turns_s.append(time.perf_counter() - self._begun_s)
+        self._spent_s += self.turns_s[-1]
+        self.turns.end(self.number)
+        if len(self.turns_s) < self.count:
+            self.turns.wait(self.number)
+        self._begun_s = time.perf_counter()
 
 
-def measured(devices: str, name: str, rounds: int, seconds_s: float) -> dict[str, Any]:
-    """Train by turns, each round in another order.
+def measured(devices: str, name: str, seconds_s: float) -> dict[str, Any]:
+    """Train by turns.
 
     Args:
         devices: ``one`` or ``two``.
         name: Of a model.
-        rounds: How often each arm trains.
-        seconds_s: That the steps of one training which count shall take together.
+        seconds_s: That each training shall take.
     """
     recipe = Recipe(strategy="mirrored", devices=2) if devices == "two" else Recipe()
+    # Steps so small are done by one thread as fast, and by several unsteadily.
+    tf.config.threading.set_intra_op_parallelism_threads(1)
     strategy = make_strategy(recipe)
-    with strategy.scope() if strategy else contextlib.nullcontext():
-        model, shape, kind, batch = MODELS[name]()
     chance = np.random.default_rng(0)
 
+    def made() -> tuple[Any, tuple[int, ...], int]:
+        with strategy.scope() if strategy else contextlib.nullcontext():
+            model, shape, _kind, batch = MODELS[name]()
+        return model, shape, batch
+
     def data(steps: int) -> dict[str, Any]:
-        x = chance.normal(size=(steps * batch, *shape)).astype(kind)
-        y = chance.integers(0, 10, len(x))
-        return {"x": x, "y": y, "batch_size": batch, "verbose": 0}
+        x = chance.normal(size=(steps * batch, *shape)).astype(np.float32)
+        return {"x": x, "y": chance.integers(0, 10, len(x)), "batch_size": batch, "verbose": 0}
 
-    probe = data(PROBE_STEPS)
-    wall_s, _ = _keras(model, {**probe, "epochs": EPOCHS}, PROBE_STEPS)
-    steps = max(LEAST_STEPS, round(seconds_s / (EPOCHS - 1) / wall_s))
-    arguments = {**data(steps), "epochs": EPOCHS}
-    under = partial(_loop, model, arguments, steps)
-    arms: dict[str, Callable[[], tuple[float, float]]] = {
-        "keras": partial(_keras, model, arguments, steps)
-    }
-    if devices == "one":
-        arms["loop"] = partial(under, recipe, saves=False)
-        arms["saves"] = partial(under, recipe, saves=True)
+    probed, shape, batch = made()
+    alone = Clock(Turns(1), 0, PROBE_STEPS, 2)
+    _keras(probed, {**data(PROBE_STEPS), "epochs": 2}, alone)
+    turn_steps = max(1, round(TURN_S / (alone.turns_s[1] / PROBE_STEPS)))
+    epochs = max(2, round(seconds_s / TURN_S / TURNS_PER_EPOCH))
+    arguments = {**data(turn_steps * TURNS_PER_EPOCH), "epochs": epochs}
+    arms: dict[str, Callable[..., None]] = {"keras": _keras}
+    if devices == "one":  # the loop last: it puts its iterator in the place of Keras'
+        arms |= {"again": _keras, "loop": partial(_loop, recipe)}
     else:
-        arms["graph"] = partial(under, replace(recipe, execution="graph"), saves=False)
-        arms["xla"] = partial(under, replace(recipe, execution="xla"), saves=False)
-    found: dict[str, list[tuple[float, float]]] = {arm: [] for arm in arms}
-    order = list(arms)
-    for number in range(rounds):
-        order = order[1:] + order[:1] if number % 2 else order[::-1]
-        for arm in order:
-            found[arm].append(arms[arm]())
-    return {"steps": steps, "batch": batch, "arms": found}
+        for execution in ("graph", "xla"):
+            arms[execution] = partial(_loop, replace(recipe, execution=execution))
+    clocks = _by_turns(arms, made, arguments, turn_steps)
+    return {
+        "steps": turn_steps,
+        "turns_per_epoch": TURNS_PER_EPOCH,
+        "batch": batch,
+        "arms": {arm: clock.turns_s for arm, clock in clocks.items()},
+    }
 
 
-def _keras(model: Any, arguments: dict[str, Any], steps: int) -> tuple[float, float]:  # noqa: ANN401
-    clock = Clock()
-    model.train_function = None  # made anew, as the loop does
-    model.jit_compile = False
-    model.fit(**arguments, callbacks=[clock])
-    return clock.per_step(steps)
-
-
-def _loop(
-    model: Any,  # noqa: ANN401
+def _by_turns(
+    arms: dict[str, Callable[..., None]],
+    made: Callable[[], tuple[Any, tuple[int, ...], int]],
     arguments: dict[str, Any],
-    steps: int,
-    recipe: Recipe,
-    *,
-    saves: bool,
-) -> tuple[float, float]:
-    """As ``tfdyno train`` does it: events go to a pipe or, here, nowhere."""
-    clock = Clock()
+    turn_steps: int,
+) -> dict[str, Clock]:
+    turns, count = Turns(len(arms)), arguments["epochs"] * TURNS_PER_EPOCH
+    models = [made()[0] for _ in arms]
+    clocks = {arm: Clock(turns, n, turn_steps, count) for n, arm in enumerate(arms)}
+
+    def run(number: int, arm: str) -> None:
+        turns.wait(number)
+        arms[arm](models[number], arguments, clocks[arm])
+
+    with ThreadPoolExecutor(len(arms)) as pool:
+        for waiting in [pool.submit(run, number, arm) for number, arm in enumerate(arms)]:
+            waiting.result()
+    return clocks
+
+
+def _keras(model: Any, arguments: dict[str, Any], clock: Clock) -> None:  # noqa: ANN401
+    model.fit(**arguments, callbacks=[clock])
+
+
+def _loop(recipe: Recipe, model: Any, arguments: dict[str, Any], clock: Clock) -> None:  # noqa: ANN401
+    """As ``tfdyno train`` does it, checkpoints included: events go to a pipe or, here, nowhere."""
     with (
         tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as folder,
         open(os.devnull, "w", encoding="ascii") as nowhere,  # noqa: PTH123
@@ -187,17 +226,14 @@ def _loop(
             print(f"progress: {line}", file=nowhere, flush=True)
 
         plan = TrainPlan(
-            workload=None,
             recipe=recipe,
-            settings=RunSettings(output=folder if saves else "", save_model=False),
-            title=model.name,
-            watch=Watch(told),
+            settings=RunSettings(output=folder, save_model=False),
+            watch=Watch(told, now=clock.now_s),
             progress=told,
         )
         train(model, {**arguments, "callbacks": [clock]}, plan)
-    return clock.per_step(steps)
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    print(json.dumps(measured(given[0], given[1], int(given[2]), float(given[3]))))
+    print(json.dumps(measured(given[0], given[1], float(given[2]))))

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 Row = tuple[Any, ...]
 Pair = tuple[tuple[int, Any], tuple[int, Any]]
@@ -16,16 +16,6 @@ Pair = tuple[tuple[int, Any], tuple[int, Any]]
 def pairs_of(row: Sequence[Any]) -> set[Pair]:
     """All pairs of values that meet in a row."""
     return set(itertools.combinations(enumerate(row), 2))
-
-
-def coverable(columns: Sequence[Sequence[Any]], allowed: Callable[[Row], bool]) -> set[Pair]:
-    """All pairs that some allowed row has.
-
-    Args:
-        columns: The values of each column.
-        allowed: Whether a row can be.
-    """
-    return set().union(*(pairs_of(row) for row in _rows(columns, allowed)))
 
 
 def covering(columns: Sequence[Sequence[Any]], allowed: Callable[[Row], bool]) -> list[Row]:
@@ -38,7 +28,7 @@ def covering(columns: Sequence[Sequence[Any]], allowed: Callable[[Row], bool]) -
         columns: The values of each column.
         allowed: Whether a row can be.
     """
-    rows = list(_rows(columns, allowed))
+    rows = [row for row in itertools.product(*columns) if allowed(row)]
     missing = set().union(*(pairs_of(row) for row in rows))
     chosen: list[Row] = []
     while missing:
@@ -46,7 +36,3 @@ def covering(columns: Sequence[Sequence[Any]], allowed: Callable[[Row], bool]) -
         missing -= pairs_of(best)
         chosen.append(best)
     return chosen
-
-
-def _rows(columns: Sequence[Sequence[Any]], allowed: Callable[[Row], bool]) -> Iterator[Row]:
-    return (row for row in itertools.product(*columns) if allowed(row))

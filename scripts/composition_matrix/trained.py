@@ -51,8 +51,7 @@ def by_tfdyno(cell: Cell, strategy: Any) -> dict[str, Any]:  # noqa: ANN401
         arguments = {"x": x, "y": y, "batch_size": subject.BATCH, "epochs": subject.EPOCHS,
                      "shuffle": False}  # fmt: skip
         plan = TrainPlan(
-            workload=None, recipe=recipe, settings=RunSettings(), title=cell.name,
-            watch=Watch(_nobody), progress=_nobody,
+            recipe=recipe, settings=RunSettings(), watch=Watch(_nobody), progress=_nobody,
         )  # fmt: skip
         outcome = train(model, arguments, plan)
     _check_outcome(cell, outcome)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import NO_GPU
 
 from tfdyno.cli.main import main
 
@@ -101,6 +101,7 @@ def test_a_loss_that_is_no_number_is_an_answer_with_a_finding(folder: Path) -> N
     assert "the script's own words" not in done.stderr
 
 
+@pytest.mark.slow  # test_train_load has the same without the command
 @pytest.mark.tf
 def test_a_model_and_its_data_can_come_from_two_places(folder: Path) -> None:
     done = tfdyno("train", "train.py:build", "--data", "train.py:data", "--set",
@@ -121,7 +122,7 @@ def test_a_failure_is_one_sentence_with_what_is_kept(folder: Path) -> None:
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert last == (
-        "tfdyno: train.py failed: train.py, line 1: KeyError: 'no such row'. "
+        "tfdyno: train.py failed: line 1: KeyError: 'no such row'. "
         "No checkpoint was written; the logs are in run."
     )
 
@@ -137,6 +138,19 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
     as_json = json.loads(tfdyno("train", "train.py", "--dry-run", "--gpu", "l4", "--json").stdout)
     assert (as_json["dry_run"], as_json["steps_per_epoch"]) == (True, 8)
+
+
+@pytest.mark.tf
+def test_a_dry_run_chooses_the_recipe_for_the_card_that_it_estimates(folder: Path) -> None:
+    done = tfdyno("train", "train.py", "--recipe", "auto", "--set", "seed=3", "--dry-run",
+                  "--gpu", "l4", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["recipe"]["seed"] == 3
+    assert (told["estimate"]["gpu"], "execution" in told["reasons"]) == ("l4", True)
+    assert "The recipe is for L4." in told["notes"]
+    assert "Planned for L4, not for this machine." in told["notes"]
+    assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
 
 
 @pytest.mark.parametrize(
@@ -171,12 +185,3 @@ def test_what_cannot_be_is_one_sentence(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], text: str
 ) -> None:
     assert text in refused(capsys, *words)
-
-
-def test_help_loads_nothing_heavy() -> None:
-    code = (
-        "import sys\nfrom tfdyno.cli.main import main\nmain(['train', '--help'])\n"
-        "print(sorted({'tensorflow', 'keras', 'numpy', 'rich', 'psutil'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

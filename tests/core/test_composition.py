@@ -31,6 +31,12 @@ def recipe(text: str) -> Recipe:
             "loss_scale and precision = float32 .* only mixed_fl",
         ),
         ("precision=mixed_bfloat16 loss_scale=8", "precision = mixed_bfloat16 do not go together"),
+        (
+            "precision=float8 strategy=mirrored",
+            "float8 and strategy = mirrored .*: Keras' float8 .*; use precision = mixed_bfloat16",
+        ),
+        ("precision=float8 strategy=multiworker", "float8 and strategy = multiworker do not go"),
+        ("precision=float8 strategy=ps", "float8 and strategy = ps do not go together"),
         ("ema_overwrite=10", "ema_overwrite needs ema: without it .* set ema too"),
     ],
 )
@@ -52,6 +58,7 @@ def test_settings_that_exclude_each_other_are_refused(text: str, message: str) -
         "memory_fraction=0.5 memory_growth=true",
         "ema=true ema_overwrite=10",
         "precision=float8 execution=xla",
+        "precision=float8 strategy=single accumulation=4",
     ],
 )
 def test_settings_that_go_together_pass(text: str) -> None:

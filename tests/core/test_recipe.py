@@ -54,10 +54,18 @@ def test_an_input_is_refused_by_the_name_of_its_setting() -> None:
 def test_remat_is_blocks_a_budget_or_layers() -> None:
     blocks, budget = Recipe(remat="blocks"), Recipe(remat="1.5 GiB")
     layers = Recipe(remat="block1_*, head")
-    assert (blocks.remat_budget_bytes, blocks.remat_layers) == (0, ())
-    assert (budget.remat_budget_bytes, budget.remat_layers) == (1536 << 20, ())
-    assert (layers.remat_budget_bytes, layers.remat_layers) == (0, ("block1_*", "head"))
-    assert (Recipe().remat_budget_bytes, Recipe().remat_layers) == (0, ())
+    assert budget.remat_budget_bytes == 1536 << 20
+    assert [one.remat_budget_bytes for one in (blocks, layers, Recipe())] == [0, 0, 0]
+    for wrong in ("0GiB", "0.2", "-1GiB", "8 GiBs", ".5GiB"):
+        with pytest.raises(UsageError):
+            Recipe(remat=wrong)
+
+
+def test_a_strategy_takes_what_is_named_or_all_cards_or_two_without() -> None:
+    mirrored = Recipe(strategy="mirrored")
+    assert [mirrored.replica_count(cards) for cards in (0, 1, 4)] == [2, 1, 4]
+    assert Recipe(strategy="ps", devices=3).replica_count(4) == 3
+    assert (Recipe().replica_count(4), Recipe(strategy="single").replica_count(4)) == (1, 1)
 
 
 def test_a_recipe_comes_back_from_its_fields_as_json_has_them() -> None:

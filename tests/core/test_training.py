@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import Evidence, Finding, FixStep
-from tfdyno.core.training import Applied, RunSettings, TrainOutcome
+from tfdyno.core.training import Applied, RunSettings, TrainOutcome, how_often
 
 LOST = Finding(
     cause="num.nan",
@@ -32,6 +34,35 @@ def test_a_run_that_asks_for_nothing_writes_nothing_and_keeps_three_checkpoints(
     )
     assert plain.keep == 3
     assert plain.checkpoint_s == 300.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (500, (500, 0.0)), ("1_000", (1000, 0.0)),
+        ("30s", (0, 30.0)), (" 1.5 min ", (0, 90.0)), ("2h", (0, 7200.0)),
+    ],
+)  # fmt: skip
+def test_how_often_is_a_number_of_steps_or_a_time(
+    asked: object, expected: tuple[int, float]
+) -> None:
+    assert how_often(asked, "checkpoint_every") == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("often", "checkpoint_every often cannot be read; write a number of steps, as 500, or a"),
+        ("10 days", "10 days cannot be read"),
+        (0, "checkpoint_every 0 is not possible"),
+        ("0min", "checkpoint_every 0 is not possible"),
+        (1.5, "checkpoint_every 1.5 is not possible"),
+        ("1.2.3s", "'1.2.3' is not a number"),
+    ],
+)
+def test_what_is_no_frequency_is_refused(asked: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        how_often(asked, "checkpoint_every")
 
 
 @given(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 import psutil
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import NO_GPU
 
 if TYPE_CHECKING:
     import random

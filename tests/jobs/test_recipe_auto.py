@@ -140,6 +140,27 @@ def test_where_one_sample_does_not_fit_layers_are_computed_again(net: Path) -> N
     assert "Only the run shows" in found.reasons["remat"]
 
 
+def test_what_weights_take_is_no_room_for_activations(net: Path) -> None:
+    wide = """
+def dense():
+    x = inputs = keras.Input((8192, 8192, 3))
+    x = keras.layers.Conv2D(64, 3, padding="same", activation="relu")(x)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    for units in (10_000, 10_000):
+        x = keras.layers.Dense(units)(x)
+    model = keras.Model(inputs, keras.layers.Dense(10)(x))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+"""
+    (net / "net.py").write_text(NET + wide)
+    workload = parse_reference("net.py:dense")
+    found = sound(auto_recipe(workload, gpu=BEFORE_TENSOR_CORES))
+    weights = 10_000 * 10_000 * 4
+    usable_bytes = BEFORE_TENSOR_CORES.usable_memory_bytes
+    # Weights, two moments of Adam, the sums of the gradients.
+    assert 0 < found.recipe.remat_budget_bytes < usable_bytes - 4 * weights
+
+
 def test_weights_that_do_not_fit_have_no_recipe(net: Path) -> None:
     with pytest.raises(UsageError, match=r"does not fit .* at any batch: weights, gradients and"):
         auto_recipe(parse_reference("net.py:wide"), gpu=BEFORE_TENSOR_CORES)

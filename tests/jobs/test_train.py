@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import NO_GPU
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.measurement import CardTelemetry, Telemetry
@@ -110,6 +110,7 @@ def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None
     assert record("run")["sittings"] == 2
 
 
+@pytest.mark.slow  # test_train_kill stops and resumes a longer script in the plain run
 @pytest.mark.tf
 def test_a_stop_by_sigterm_and_a_resume_learn_the_same(folder: Path) -> None:
     recipe = Recipe(seed=11)
@@ -136,7 +137,11 @@ def test_a_stop_by_sigterm_and_a_resume_learn_the_same(folder: Path) -> None:
 
 
 @pytest.mark.tf
-@pytest.mark.parametrize("strategy", ["multiworker", "ps"])
+@pytest.mark.parametrize(
+    "strategy",
+    # A chief beside servers evaluates, predicts and saves in test_scheduled_step as well.
+    ["multiworker", pytest.param("ps", marks=pytest.mark.slow)],
+)
 def test_several_processes_train_evaluate_and_predict_and_one_prints(
     folder: Path, strategy: Strategy
 ) -> None:
@@ -232,11 +237,12 @@ def test_a_new_folder_is_named_after_the_workload_and_the_time() -> None:
 
 
 def test_the_command_that_goes_on_repeats_what_the_folder_does_not_know(folder: Path) -> None:
-    workload = parse_reference("train.py", script_arguments=("--size", "a b"), python="python3")
+    workload = parse_reference("train.py", script_arguments=("--size", "a b"), python="python3",
+                               input_shapes=((8, 3), ()))  # fmt: skip
     asked = Question(workload=workload, data="d.py:f", spot="gcp")
     assert resume_command(asked, folder / "my run") == (
-        "tfdyno train train.py --output 'my run' --resume --data d.py:f --python python3 "
-        "--spot gcp -- --size 'a b'"
+        "tfdyno train train.py --output 'my run' --resume --data d.py:f "
+        "--input-shape 8,3 --input-shape '()' --python python3 --spot gcp -- --size 'a b'"
     )
     check(question())
 

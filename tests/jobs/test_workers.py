@@ -356,6 +356,8 @@ def test_requests_and_roles_must_fit(folder: Path) -> None:
         run(folder, multiworker(2), WAIT)
 
 
+# CI starts real clusters through trainings (test_train.py) and cells (test_composition.py).
+@pytest.mark.slow
 @pytest.mark.tf
 def test_two_real_workers_add_up_their_numbers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -373,6 +375,7 @@ def test_two_real_workers_add_up_their_numbers(
         assert f"rank {rank} has 3.0\n" in (logs / f"worker-{rank}.log").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.tf
 def test_a_real_chief_gives_a_step_to_a_worker_and_ends_the_servers(
     folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,8 @@ import pytest
 
 from tfdyno.core.codec import read_toml
 from tfdyno.core.errors import UsageError
-from tfdyno.probe.spot import CLOUDS, DATA, Notice, SpotWatch
+from tfdyno.core.settings import CLOUDS
+from tfdyno.probe.spot import DATA, Notice, SpotWatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +197,7 @@ def test_a_machine_elsewhere_is_told_at_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_unknown_cloud_is_refused() -> None:
-    with pytest.raises(UsageError, match="--spot ibm is not known; give aws, gcp, azure"):
+    with pytest.raises(UsageError, match="--spot 'ibm' is not one of aws, gcp, azure"):
         SpotWatch("ibm", ignored)
 
 

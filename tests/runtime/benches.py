@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tests.runtime.forks import NO_GPU, forked, handled
 
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.measurement import Protocol
@@ -19,7 +18,6 @@ from tfdyno.jobs.reference import parse_reference
 if TYPE_CHECKING:
     from pathlib import Path
 
-NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 MODEL = (
     "import keras, numpy as np, tensorflow as tf\n"
     "def model(**how):\n"
@@ -28,24 +26,6 @@ MODEL = (
     "    return m\n"
     "x, y = np.ones((200, 8), 'float32'), np.ones((200, 4), 'float32')\n"
 )
-FORKED = """
-import json, os, sys
-import keras, tensorflow
-from tfdyno.core.errors import UsageError
-from tfdyno.runtime import bench, child
-
-for number, request in enumerate(json.loads(sys.stdin.read())):
-    if not (pid := os.fork()):
-        sys.stdin = open(os.devnull)
-        try:
-            outcome = bench.handle(request, lambda _message: None)
-        except UsageError as error:
-            outcome = {"refused": str(error)}
-        with open(request["result"], "w") as file:
-            json.dump(outcome, file)
-        child.leave(0)
-    os.waitpid(pid, 0)
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,30 +66,13 @@ def measured(folder: Path, run: Run) -> dict[str, Any]:
 
 def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name; where a run is wrong use, its sentence under ``refused``."""
-    requests = {name: _request(folder / name, run) for name, run in runs.items()}
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED],
-        input=json.dumps(list(requests.values())),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **recipe_environment(Recipe()), **NO_GPU},
-    )
-    assert done.returncode == 0, done.stderr
-    missing = [name for name in runs if not (folder / name / "result.json").exists()]
-    assert not missing, f"{missing}: {done.stderr[-2000:]}"
-    return {name: json.loads((folder / name / "result.json").read_text()) for name in runs}
+    return {
+        name: handled("tfdyno.runtime.bench", _request(folder / name, run))
+        for name, run in runs.items()
+    }
 
 
 def in_tensorflow(code: str) -> Any:  # noqa: ANN401
     """What ``code`` leaves in ``result``, run where Keras has the TensorFlow backend."""
     ending = "\nimport json, sys\nsys.stdout.write('\\n' + json.dumps(result))\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code + ending],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "KERAS_BACKEND": "tensorflow", **NO_GPU},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(forked(code + ending).splitlines()[-1])

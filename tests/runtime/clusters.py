@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import NO_GPU
+from tests.runtime.once import once
 
 LIMIT_S = 170
 PARENT = """
@@ -38,6 +39,7 @@ import keras, numpy as np, tensorflow as tf
 from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime import parameter_server
 from tfdyno.runtime.scheduled_step import ScheduledSteps, _worker_offset, outside_scope
+from tfdyno.runtime.steps_under_way import unreachable
 
 result, config = {}, json.loads(os.environ["TF_CONFIG"])
 
@@ -221,7 +223,7 @@ class Kills(keras.callbacks.Callback):
 
 model.fit(x, y, batch_size=4, epochs=2, verbose=0, callbacks=[Kills(20, pids[2])])
 result["one_left"] = {"updates": int(model.optimizer.iterations),
-                      "missing": steps.under_way.missing()}
+                      "missing": unreachable(steps.under_way._cluster)}
 steps.under_way.patience_s, began = 2.0, time.monotonic()
 result["none_left"] = said(lambda: model.fit(x, y, verbose=0, callbacks=[Kills(0, pids[1])]))
 result["none_left_s"] = time.monotonic() - began
@@ -231,16 +233,16 @@ os._exit(0)
 """
 
 
+@functools.cache
 def trained() -> dict[str, Any]:
     """What the chief found; its servers have ended by themselves."""
-    found, errors = _run()
+    found, errors = once("cluster", _run)
     assert not errors, errors
     return found
 
 
-@functools.cache
 def _run() -> tuple[dict[str, Any], str]:
-    """Once for all tests, also where it fails."""
+    """What was found, and what went wrong."""
     with tempfile.TemporaryDirectory() as name:
         environment = {
             **os.environ,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,14 +70,6 @@ with open("found.json", "w") as file:
 
 def fitted(folder: Path, cases: str, *names: str) -> dict[str, Any]:
     """What the named functions of ``cases`` return, by name, after real trainings in ``folder``."""
-    done = subprocess.run(
-        [sys.executable, "-c", COMMON + cases + END, *names],
-        cwd=folder,
-        env={**os.environ, **NO_GPU, "KERAS_BACKEND": "tensorflow"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    forked(COMMON + cases + END, *names, folder=folder)
     found: dict[str, Any] = json.loads((folder / "found.json").read_text())
     return found

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from tests.runtime.benches import in_tensorflow
+from tests.runtime.once import once
 
 PIPELINES = """
 import os, random, time
@@ -178,7 +179,7 @@ for name in [*MADE, *CHAINS]:
     for _ in range(2):
         flat(dataset)
     result[name] = {
-        "why": why, "needed": replay.needs_full_replay(dataset), "after": after_iterators,
+        "why": why, "after": after_iterators,
         "replayed": flat(dataset), "not_repeatable": replay.not_repeatable(dataset),
         "titles": [input_stages.title(stage) for stage in input_stages.walk(dataset)],
     }
@@ -194,10 +195,10 @@ def asked(code: str) -> Any:  # noqa: ANN401
 @functools.cache
 def epochs() -> dict[str, list[list[Any]]]:
     """The elements of three epochs of each pipeline."""
-    return dict(asked(EPOCHS))
+    return dict(once("epochs", lambda: asked(EPOCHS)))
 
 
 @functools.cache
 def resumed() -> dict[str, dict[str, Any]]:
     """What a fresh process finds of each pipeline, and its third epoch in two ways."""
-    return dict(asked(RESUMED))
+    return dict(once("resumed", lambda: asked(RESUMED)))

@@ -33,6 +33,7 @@ with strategy.scope(), evaluation_composed(lambda: False):
     except Exception as error:
         result["raised"] = type(error).__name__
 result["overwrite"] = m.optimizer.ema_overwrite_frequency
+result["exchange"] = "_all_reduce_sum_gradients" in vars(m.optimizer)
 result["strategy_back"] = m.distribute_strategy is strategy
 result["restored"] = (keras.Model.evaluate, keras.Model.predict) == own
 with strategy.scope(), evaluation_composed(lambda: True):
@@ -72,6 +73,7 @@ def test_predict_gives_what_the_model_computes_and_its_errors_come_through(
 def test_the_model_is_left_as_it_was(found: dict[str, Any]) -> None:
     assert (found["overwrite"], found["strategy_back"], found["restored"]) == (5, True, True)
     assert found["training"] is True
+    assert not found["exchange"]  # else a loop of the script's own would not sum over replicas
 
 
 def test_only_what_the_chief_saves_is_kept(found: dict[str, Any]) -> None:

@@ -39,6 +39,15 @@ def test_the_step_and_the_line_of_a_failure_are_told() -> None:
     assert text.endswith("ValueError: shapes differ.")
 
 
+def test_a_file_that_fails_by_itself_is_named_once() -> None:
+    def run() -> None:
+        with measured_code(f"{__file__}:run", lambda: 0, lambda: 32):
+            raise ValueError("no")
+
+    with pytest.raises(UsageError, match=r":run failed: line \d+: ValueError: no\.$"):
+        run()
+
+
 def test_before_the_first_step_no_step_is_named() -> None:
     assert failure(ValueError("no"), 0).what == "train.py failed"
 

@@ -52,7 +52,7 @@ def test_a_failure_while_steps_run_names_step_and_line_though_the_script_hides_i
 ) -> None:
     text = found["broken"]["refused"]
     assert "failed at step " in text
-    assert "train.py, line 10: ValueError: sample 5 is broken" in text
+    assert "line 10: ValueError: sample 5 is broken" in text
 
 
 def test_data_that_ends_early_is_told_with_the_number_of_steps(found: dict[str, Any]) -> None:

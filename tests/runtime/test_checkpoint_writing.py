@@ -199,9 +199,6 @@ def test_the_last_k_and_the_pinned_stay(tmp_path: Path) -> None:
         remove_old(tmp_path, 3)
     assert [c.step for c in list_checkpoints(tmp_path)[0]] == [7, 6, 5, 2]
     assert len(list(tmp_path.iterdir())) == 8
-    pin(read_marker(tmp_path / "step-000000002.json"), pinned=False)
-    remove_old(tmp_path, 3)
-    assert [c.step for c in list_checkpoints(tmp_path)[0]] == [7, 6, 5]
 
 
 def test_damaged_ones_do_not_push_good_ones_out(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_settings_are_read_as_on_the_command_line(tmp_path: Path) -> None:
     [
         ({"resume": True}, "resume needs the folder of a run"),
         ({"norms": 5}, "norms needs the folder of a run"),
-        ({"checkpoint_every": "soon"}, "checkpoint_every 'soon' is not a number"),
+        ({"checkpoint_every": "soon"}, "checkpoint_every soon cannot be read; write a"),
         ({"keep": 0}, "keep 0 is not possible"),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_batch_and_the_layer_are_found(found: dict[str, Any]) -> None:
     assert run["finding"]["summary"].partition("/")[2].startswith("my_log (Log) is the first")
     texts = proof(run)
     assert texts[0] == "loss is nan"
-    assert texts[-1] == "batch 15 after the checkpoint: loss is not finite"
+    assert texts[-1] == "batch 15 of the epoch: loss is not finite"
 
 
 def test_the_model_is_left_as_it_was_before_that_batch(found: dict[str, Any]) -> None:

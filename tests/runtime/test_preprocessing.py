@@ -72,6 +72,15 @@ def test_xla_is_refused_with_the_layer_that_is_in_the_way() -> None:
     assert set(prepared()["checked"].values()) == {None}
 
 
+def test_with_remat_nothing_runs_in_front_of_the_step() -> None:
+    found = prepared()["recomputed"]
+    assert found["told"] == [
+        'TextVectorization "words" runs on the CPU inside of the step: its table is on the CPU, '
+        "and remat takes the model as a whole."
+    ]
+    assert found["xla"].startswith('TextVectorization "words" runs inside of the step: its table')
+
+
 def test_statistics_are_computed_on_the_cpu() -> None:
     # CPU:1 stands for a card: where operations go unless they are told otherwise.
     found = prepared()["adapted"]

@@ -14,7 +14,7 @@ import keras, numpy as np, tensorflow as tf
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.recipe import Recipe
 from tfdyno.runtime.recipe_apply import (
-    apply_recipe, set_memory_fraction, settings_held, settle, verify,
+    apply_recipe, limit_bytes, reported, set_memory_fraction, settings_held, settle, verify,
 )
 
 recipe = Recipe(precision="float32", threads_intra=1, threads_inter=2, accumulation=4,
@@ -60,6 +60,9 @@ result = {
     "policy": said(lambda: settle(one, Recipe(precision="mixed_float16"), "infer")),
     "tf32": said(lambda: verify(Recipe(precision="tf32"))),
     "fraction": [said(lambda: verify(Recipe(memory_fraction=part))) for part in (0.3, 0.4)],
+    "limit": said(lambda: verify(Recipe(memory_limit_bytes=1 << 30))), "none": limit_bytes([cpu]),
+    "reported": reported(Recipe(deterministic=True, threads_inter=2, memory_fraction=0.3,
+                                memory_growth=True)),
     "late": said(lambda: set_memory_fraction(0.5)),
     "no card": said(lambda: apply_recipe(Recipe(memory_fraction=0.5))),
 }
@@ -102,6 +105,13 @@ def test_settings_reach_tensorflow_and_the_model_and_hold() -> None:
     assert found["plain"] is None
     assert found["policy"].startswith("precision = mixed_float16 does not reach the layers")
     assert found["tf32"] == "TensorFlow did not take precision = tf32."
-    assert found["fraction"] == [None, "TensorFlow did not take memory_fraction = 0.4."]
+    why = found["fraction"][1].removeprefix("TensorFlow did not take memory_fraction = 0.4: it has")
+    assert found["fraction"][0] is None
+    assert float(why.rstrip(".")) == pytest.approx(0.3)
+    said = "TensorFlow did not take memory_limit_bytes = 1073741824: it has 0."
+    assert (found["limit"], found["none"]) == (said, 0)
+    assert found["reported"] == {  # memory grows on no card here, so that nothing is said of it
+        "threads_inter": 2, "memory_fraction": pytest.approx(0.3), "deterministic": True,
+    }  # fmt: skip
     assert found["late"].startswith("memory_fraction = 0.5 comes too late: TensorFlow has opened")
     assert found["no card"] == "memory_fraction needs a GPU: TensorFlow sees none here."

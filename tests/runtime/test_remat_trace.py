@@ -10,7 +10,8 @@ from tests.runtime.remats import run_models
 
 pytestmark = pytest.mark.tf
 CODE = """
-from tfdyno.runtime.remat_trace import _flops
+from tfdyno.runtime.remat_functional import functionals
+from tfdyno.runtime.remat_trace import _flops, trace
 
 def counted():
     graph = tf.__internal__.FuncGraph("count")
@@ -30,8 +31,13 @@ result["counted"] = counted()
 # Blocks whose numbers can be told by hand.
 wide = keras.Sequential([keras.Input((32,)), *[
     keras.Sequential([L.Dense(64, activation="relu"), L.Dense(32)]) for _ in range(3)]])
-plan = apply_remat(wide, "sequential*", batch_size=8)
-result["known"] = plan.result()["blocks"][0]
+first = wide.layers[0]
+traced = trace(wide, tf.TensorSpec((8, 32)), [first], functionals(wide))
+span = next(each for each in traced.spans if each.key == id(first))
+result["known"] = {
+    "saved_bytes": traced.kept_bytes(span.first, span.last) - span.passed_bytes,
+    "forward_flops": traced.forward_flops(span.first, span.last),
+}
 """
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import forked
 from tests.runtime.trainings import MODEL, Run, all_trained
 
 from tfdyno.core.codec import from_builtins
@@ -23,6 +20,7 @@ FIT = MODEL + (
     "h = model().fit(x, y, epochs=2, batch_size=16)\n"
     "print('losses', h.history['loss'])\n"
     "print('policy', keras.config.dtype_policy().name)\n"
+    "print('on the CPU', hasattr(keras.layers.Normalization.adapt, '__wrapped__'))\n"
 )
 POLICY = FIT.replace(
     "import sys", "import keras\nkeras.config.set_dtype_policy('float32')\nimport sys"
@@ -46,12 +44,8 @@ def outcome(found: dict[str, Any], name: str) -> TrainOutcome:
 
 
 def test_a_seed_gives_the_numbers_of_plain_keras(found: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "plain.py").write_text(PLAIN)
-    done = subprocess.run(
-        [sys.executable, "plain.py"], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "KERAS_BACKEND": "tensorflow", **NO_GPU},
-    )  # fmt: skip
-    line = next(one for one in done.stdout.splitlines() if one.startswith("losses"))
+    printed = forked(PLAIN, folder=tmp_path)
+    line = next(one for one in printed.splitlines() if one.startswith("losses"))
     assert line in found["seeded"]["printed"].splitlines()
     assert outcome(found, "seeded").history["loss"] == json.loads(line.removeprefix("losses "))
 
@@ -76,6 +70,10 @@ def test_the_recipes_precision_holds_over_the_scripts(found: dict[str, Any]) -> 
 def test_what_was_set_is_reported_by_tensorflow(found: dict[str, Any]) -> None:
     applied = {one.name: (one.asked, one.reported) for one in outcome(found, "threads").applied}
     assert applied["threads_intra"] == ("2", "2")
+
+
+def test_statistics_of_the_data_are_computed_on_the_cpu(found: dict[str, Any]) -> None:
+    assert "on the CPU True" in found["seeded"]["printed"]
 
 
 def test_what_this_machine_cannot_do_is_refused(found: dict[str, Any]) -> None:

@@ -23,3 +23,11 @@ def test_whether_every_batch_is_full_is_said_by_the_shapes() -> None:
 
 def test_the_size_of_a_batch_is_known_from_shapes_or_arguments() -> None:
     assert seen()["samples"] == [32, 8]
+
+
+def test_a_budget_is_not_planned_for_batches_of_nobody_knows_how_many_samples() -> None:
+    assert seen()["budget"] == (
+        "remat = 1KiB cannot be planned: the data do not say how many samples a batch has; batch "
+        "them with drop_remainder, or use blocks."
+    )
+    assert any("(activations of one sample " in note for note in seen()["blind"])

@@ -30,3 +30,10 @@ def test_a_table_of_words_runs_in_front_of_the_compiled_step_and_is_named() -> N
 
 def test_a_layer_that_is_not_there_cannot_be_recomputed() -> None:
     assert "no_such_layer" in seen()["refused"]
+
+
+def test_what_is_recomputed_ends_with_the_fit_and_is_planned_anew_in_the_next() -> None:
+    first, second = seen()["recomputed"]
+    assert first == second
+    assert any(note.startswith("remat recomputes dense") for note in first)
+    assert seen()["left"] == []

@@ -106,7 +106,7 @@ def test_a_fit_inside_the_function_is_left_out_and_named(found: dict[str, Any]) 
         ("no_data", "model brings no data, and train needs data; return (model, data)"),
         ("tiny", "a batch of 1 cannot be shared by 2 replicas"),
         ("application", "MobileNetV2 brings no data, and train needs data"),
-        ("broken", "train.py, line 33: ValueError: row 5 is broken"),
+        ("broken", "train.py:model:broken failed: line 33: ValueError: row 5 is broken"),
     ],
 )
 def test_what_cannot_be_trained_on_is_told(found: dict[str, Any], name: str, text: str) -> None:

@@ -22,20 +22,25 @@ from tests.runtime.training_child import LIMIT_S, ROOT, case, environment
 from tfdyno.runtime.train_meeting import Meeting
 
 
-def pair(folder: Path, *, has_gpu: bool = False) -> list[Meeting]:
-    return [Meeting(folder, rank=rank, count=2, has_gpu=has_gpu) for rank in (0, 1)]
+def pair(folder: Path, *, has_gpu: bool = False, steps_per_call: int = 1) -> list[Meeting]:
+    return [
+        Meeting(folder, rank=rank, count=2, has_gpu=has_gpu, steps_per_call=steps_per_call)
+        for rank in (0, 1)
+    ]
 
 
-def steps_of(meetings: list[Meeting], wishes: tuple[int, int], lead: list[bool]) -> list[int]:
-    """The step at which each of two workers stops; one is at most one step ahead of the other."""
+def steps_of(
+    meetings: list[Meeting], wishes: tuple[int, int], lead: list[bool], size: int
+) -> list[int]:
+    """The step at which each of two workers stops; one is at most one call ahead of the other."""
     done, found = [0, 0], [0, 0]
     while not all(found):
-        assert max(done) < 60, "nobody stops"
+        assert max(done) < 60 * size, "nobody stops"
         ahead = 1 if lead and lead.pop() else 0
         for rank in (ahead, 1 - ahead):
             if found[rank]:
                 continue
-            done[rank] += 1
+            done[rank] += size
             asks = bool(wishes[rank]) and done[rank] >= wishes[rank]
             if meetings[rank].agreed("stop", done[rank], asks):
                 found[rank] = done[rank]
@@ -43,11 +48,14 @@ def steps_of(meetings: list[Meeting], wishes: tuple[int, int], lead: list[bool])
 
 
 @given(
-    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any), st.lists(st.booleans(), max_size=9)
+    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any),
+    st.lists(st.booleans(), max_size=9),
+    st.sampled_from((1, 4)),
 )
-def test_both_stop_at_the_same_step(wishes: tuple[int, int], lead: list[bool]) -> None:
+def test_both_stop_at_the_same_step(wishes: tuple[int, int], lead: list[bool], size: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        first, second = steps_of(pair(Path(name) / "meeting"), wishes, lead)
+        meetings = pair(Path(name) / "meeting", steps_per_call=size)
+        first, second = steps_of(meetings, wishes, lead, size)
     assert first == second
     assert first > min(wish for wish in wishes if wish)
 

@@ -16,7 +16,7 @@ def test_the_place_in_the_data_is_named() -> None:
     assert found["stopped"] == "NaN loss"
     assert "inputs" in found["summary"]
     assert any("feature 2" in text for text in found["evidence"])
-    assert any("after the checkpoint: loss is not finite" in text for text in found["evidence"])
+    assert any("batch 7 of the epoch: loss is not finite" in text for text in found["evidence"])
 
 
 def test_the_last_good_checkpoint_is_kept_and_no_model_is_written() -> None:

@@ -40,7 +40,18 @@ STRATEGY = MODEL + (
     "m.fit(x, y, batch_size=16)\n"
     "print('under', type(m.distribute_strategy).__name__)\n"
 )
+OWN_FIT = MODEL + (
+    "class Doubled(keras.Sequential):\n"
+    "    def fit(self, x, y, **how):\n"
+    "        print('own fit')\n"
+    "        return super().fit(x, y, **how)\n"
+    "m = Doubled([keras.Input((8,)), keras.layers.Dense(1)])\n"
+    "m.compile('sgd', 'mse')\n"
+    "m.fit(x, y)\n"
+    "print('left', 'fit' in vars(m))\n"
+)
 RUNS = {
+    "own_fit": Run(code=OWN_FIT),
     "plain": Run(code=PLAIN, words=("--fast", "1"), settings={"output": "run"}),
     "two": Run(code=TWO, settings={"output": "run"}),
     "again": Run(code=TWO, folder="two", settings={"output": "run", "resume": True}),
@@ -84,6 +95,11 @@ def test_a_script_runs_to_its_end_as_it_is(found: dict[str, Any], place: Path) -
     assert "Epoch 1" not in said  # Keras' own bar
 
 
+def test_a_class_with_a_fit_of_its_own_runs_it_once(found: dict[str, Any]) -> None:
+    assert found["own_fit"]["printed"].splitlines() == ["own fit", "left False"]
+    assert found["own_fit"]["outcome"]["steps"] == 2
+
+
 def test_progress_tells_the_stages_and_the_epochs(found: dict[str, Any]) -> None:
     said = found["plain"]["said"]
     assert said[0] == "importing TensorFlow"
@@ -101,7 +117,7 @@ def test_the_answer_is_the_last_fit_and_the_others_are_named(found: dict[str, An
 
 
 def test_a_finished_fit_is_not_trained_again_and_leaves_the_same(found: dict[str, Any]) -> None:
-    twice = found["again"]["printed"]  # of both runs: the file of the folder is appended to
+    twice = found["two"]["printed"] + found["again"]["printed"]
     for kind in ("after first", "second"):
         lines = [line for line in twice.splitlines() if line.startswith(kind)]
         assert len(lines) == 2, twice

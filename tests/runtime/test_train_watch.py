@@ -118,7 +118,6 @@ def test_the_rate_leaves_the_first_step_out_and_tells_how_long_still() -> None:
         watch.steps(step, {})
         time.now_s += 0.1
     told = [event for event in events if event["event"] == "steps"][-1]
-    assert watch.first_step_s == pytest.approx(30.0)
     assert told["samples_per_s"] == pytest.approx(320.0)
     assert told["eta_s"] == pytest.approx((200 - told["step"]) * 0.1, abs=0.11)
     assert told["seconds"] == pytest.approx(30.0 + (told["step"] - 1) * 0.1)
@@ -175,9 +174,8 @@ def test_a_lost_loss_ends_the_run_as_soon_as_it_is_read() -> None:
             watch.steps(step, {"loss": loss, "accuracy": 0.5})
             time.now_s += 0.1
 
-    with pytest.raises(NanLoss, match=r"loss is nan at step 3\d of epoch 1") as caught:
+    with pytest.raises(NanLoss, match=r"loss is nan at step 3\d of epoch 1"):
         train()
-    assert 20 <= caught.value.good_step < 30
     assert events[-1]["loss"] is None
     assert events[-1]["accuracy"] == 0.5
 

@@ -83,11 +83,19 @@ def engine() -> dict[str, Any]:
     blocks = t.dense()
     refused = t.said(lambda: t.trained(
         blocks, {"x": x, "y": y, "batch_size": 8}, {"remat": "no_such_layer"}))  # fmt: skip
+    deep = t.dense("sgd", *[keras.layers.Dense(5, "tanh") for _ in range(3)])
+    twice = [
+        t.trained(deep, {"x": x, "y": y, "batch_size": 8}, {"remat": "dense*"}) for _ in range(2)
+    ]
     return {
         "built": [before, model.optimizer.built], "compiled": one.compiled,
         "batches": one.iterations(), "per_iteration": one.accumulation,
         "text": [made.steps, [a.reported for a in made.applied], list(made.notes)],
-        "refused": refused,
+        "refused": refused, "recomputed": [list(one.notes) for one in twice],
+        "left": [
+            each.name for each in (*deep._flatten_layers(), deep._functional)
+            if {"call", "_run_through_graph"} & vars(each).keys()
+        ],
     }  # fmt: skip
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import NO_GPU
+from tests.runtime.once import once
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 600
@@ -30,22 +31,22 @@ def environment(**more: str) -> dict[str, str]:
 @functools.cache
 def cases_of(child: str, *words: str) -> dict[str, dict[str, Any]]:
     """What the cases of ``tests/runtime/<child>.py`` found, by name; ``slow`` for its slow ones."""
-    folder = Path(os.environ["TFDYNO_CACHE"]) / "trainings"
-    folder.mkdir(parents=True, exist_ok=True)
-    result = folder / f"{'-'.join([child, *words])}.json"
-    # Another worker of the tests may want the same child: one of them starts it.
-    with result.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not result.exists():
-            done = subprocess.run(
-                [sys.executable, "-m", f"tests.runtime.{child}", str(result), *words],
-                capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S,
-            )  # fmt: skip
-            if not result.exists():
-                raised = f"exit code {done.returncode}\n{done.stderr[-6000:]}"
-                result.write_text(json.dumps({"": {"raised": raised}}))
-    found: dict[str, dict[str, Any]] = json.loads(result.read_text())
+    found: dict[str, dict[str, Any]] = once("-".join([child, *words]), lambda: _run(child, words))
     assert "" not in found, found[""]["raised"]
+    return found
+
+
+def _run(child: str, words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """What the cases found, or why there is nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "found.json")
+        done = subprocess.run(
+            [sys.executable, "-m", f"tests.runtime.{child}", str(result), *words],
+            capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S,
+        )  # fmt: skip
+        if not result.exists():
+            return {"": {"raised": f"exit code {done.returncode}\n{done.stderr[-6000:]}"}}
+        found: dict[str, dict[str, Any]] = json.loads(result.read_text())
     return found
 
 

@@ -60,6 +60,14 @@ def overflow() -> dict[str, Any]:
     }
 
 
+def float8() -> dict[str, Any]:
+    """Under a strategy of the user's own code, of which the recipe knows nothing."""
+    t.begin(policy="mixed_bfloat16")
+    with strategy.scope():
+        model = t.dense()
+    return {"said": t.said(lambda: t.trained(model, FEW, {"precision": "float8"}))}
+
+
 def moving_averages() -> dict[str, Any]:
     """The mean of the means of both replicas is that of the whole batch, uneven or not."""
     models = []
@@ -204,24 +212,25 @@ def as_two_workers() -> dict[str, Any]:
 
 
 CASES = {
-    "graph_momentum": lambda: pairs.whole_batch("graph", t.momentum),
+    "float8": float8,
     "all_at_once": pairs.all_at_once,
-    "several_steps": pairs.several_steps,
-    "uneven": lambda: pairs.uneven("graph", 51),
     "no_samples": lambda: pairs.uneven("xla", 33),
+    "odd_batches": pairs.odd_batches,
     "regularized": pairs.regularized,
     "embedded": lambda: pairs.embedded(51, execution="graph"),
     "two_outputs": pairs.two_outputs,
     "own_step": pairs.own_step,
     "two_updates": pairs.two_updates,
     "overflow": overflow,
-    "moving_averages": moving_averages,
     "masks": masks,
     "weighting": weighting,
-    "resumed": lambda: resumed("float32", lambda: keras.optimizers.Adam(0.02)),
     "as_two_workers": as_two_workers,
 }
 SLOW = {
+    "graph_momentum": lambda: pairs.whole_batch("graph", t.momentum),
+    "uneven": lambda: pairs.uneven("graph", 51),
+    "moving_averages": moving_averages,
+    "several_steps": pairs.several_steps,
     "xla_adam": lambda: pairs.whole_batch("xla", lambda: keras.optimizers.Adam(0.05)),
     "accumulated": lambda: pairs.accumulated("graph"),
     "accumulated_xla": lambda: pairs.accumulated("xla"),
@@ -230,6 +239,7 @@ SLOW = {
     "no_samples_several_steps": lambda: pairs.uneven("graph", 33, steps_per_execution=2),
     "embedded_accumulated": lambda: pairs.embedded(64, 64, execution="xla", accumulation=4),
     "half_precision": pairs.half_precision,
+    "resumed": lambda: resumed("float32", lambda: keras.optimizers.Adam(0.02)),
     "resumed_within_update": lambda: resumed(
         "mixed_float16", t.momentum, accumulation=4, precision="mixed_float16", ema=0.9
     ),

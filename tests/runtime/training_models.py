@@ -59,14 +59,14 @@ def trained(
     model: Any,  # noqa: ANN401
     arguments: dict[str, Any],
     recipe: dict[str, Any] | None = None,
+    told: list[str] | None = None,
     **settings: Any,
 ) -> TrainOutcome:
-    """Train as the child of ``tfdyno train`` does."""
-    lines: list[str] = []
+    """Train as the child of ``tfdyno train`` does; ``told`` gets the lines of its progress."""
+    lines = [] if told is None else told
     plan = TrainPlan(
-        workload=None, recipe=Recipe(**{"seed": SEED, **(recipe or {})}),
-        settings=RunSettings(**settings), title="a trial", watch=Watch(lines.append),
-        progress=lines.append,
+        recipe=Recipe(**{"seed": SEED, **(recipe or {})}), settings=RunSettings(**settings),
+        watch=Watch(lines.append), progress=lines.append,
     )  # fmt: skip
     return train(model, arguments, plan)
 

@@ -129,6 +129,17 @@ def uneven(execution: str, count: int, **recipe: Any) -> dict[str, Any]:
     return both(lambda: t.dense(t.momentum()), arguments, {"execution": execution, **recipe})
 
 
+def odd_batches() -> dict[str, Any]:
+    """Batches of 15, each whole, are 8 and 7 samples; the last of the validation is one sample."""
+
+    def batches(count: int, size: int, **how: Any) -> Any:  # noqa: ANN401
+        return tf.data.Dataset.from_tensor_slices((x[:count], y[:count])).batch(size, **how)
+
+    arguments = {"x": batches(72, 15, drop_remainder=True), "epochs": 2,
+                 "validation_data": batches(33, 16)}  # fmt: skip
+    return both(lambda: t.dense(t.momentum()), arguments, {"execution": "graph"})
+
+
 def regularized() -> dict[str, Any]:
     """A penalty of the weights and a weight for each class, an uneven batch at the end."""
     more = functools.partial(keras.layers.Dense, 4, kernel_regularizer=keras.regularizers.L2(0.3))

@@ -19,6 +19,7 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.runtime.replica_values import is_averaged, key_of, times
 from tfdyno.runtime.train_build import build_for, is_always_full, samples_of
 from tfdyno.runtime.train_functions import First, Last, functions_of
+from tfdyno.runtime.train_outcome import Counts, applied
 from tfdyno.runtime.train_settle import settle_training, taken_over
 from tfdyno.runtime.train_strategy import make_strategy
 
@@ -95,6 +96,14 @@ def settled() -> dict[str, Any]:
 
 def built() -> dict[str, Any]:
     t.begin()
+    open_size = tf.data.Dataset.from_generator(
+        lambda: iter([(x[:8], y[:8])]),
+        output_signature=(tf.TensorSpec((None, 6)), tf.TensorSpec((None, 1))),
+    )
+    deep = t.dense("sgd", *[keras.layers.Dense(5, "tanh") for _ in range(3)])
+    budget = t.said(lambda: t.trained(deep, {"x": open_size}, {"remat": "1KiB"}))
+    blind = t.trained(deep, {"x": open_size}, {"remat": "dense*"}).notes
+    t.begin()
     model = t.dense("adam", metrics=["mae", "auc"])
     data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
     build_for(model, data.element_spec)
@@ -107,6 +116,7 @@ def built() -> dict[str, Any]:
     ]
     whole = tf.data.Dataset.from_tensor_slices((x, y)).batch(8, drop_remainder=True)
     return {
+        "budget": budget, "blind": list(blind),
         "same": names == after, "slots": len(model.optimizer.variables),
         "metrics": len(model.metrics_variables),
         "full": [is_always_full(one.element_spec) for one in (data, whole)],
@@ -202,6 +212,11 @@ def outcome() -> dict[str, Any]:
             "seed": made.seed, "speed": made.samples_per_s > 0,
             "memory": made.peak_memory_bytes > 0,
         }  # fmt: skip
+    asked = Recipe(
+        precision="tf32", devices=1, threads_inter=3, visible_devices="-1", deterministic=True
+    )
+    told = applied(model, asked, Counts())
+    found["process"] = {one.name: [one.asked, one.reported] for one in told}
     t.begin()
     model = t.dense(t.momentum())
     with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
@@ -211,15 +212,48 @@ def resumed(
     for name, stop in stops.items():
         with tempfile.TemporaryDirectory() as folder:
             _, first = run(stop(), output=folder)
-            model, second = run(output=folder, resume=True)
+            told: list[str] = []
+            model, second = run(output=folder, resume=True, told=told)
         found[name] = {
             "stopped": first.stopped, "at": first.steps, "from": bool(second.resumed_from),
             "history": second.history == expected.history,
             "apart": t.apart(t.state(model), t.state(whole)),
             "counts": [second.epochs, second.steps, second.updates, second.stopped]
             == [expected.epochs, expected.steps, expected.updates, ""],
+            "read": [line for line in told if line.startswith("reading")],
         }  # fmt: skip
     return found
+
+
+class Killed(keras.callbacks.Callback):
+    """Ends the process when the last checkpoint of the training is there."""
+
+    def on_train_end(self, logs: Any = None) -> None:  # noqa: ANN401
+        raise LookupError
+
+
+def ended_early() -> dict[str, Any]:
+    """A training that a callback ends, killed right after: nothing is left to train."""
+
+    def run(*more: Any, **settings: Any) -> tuple[Any, Any]:
+        keras.backend.clear_session()
+        t.begin()
+        model, given = network(), scheduled()
+        draws = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_given: np.random.random())
+        given["callbacks"] += [draws, *more]
+        return model, t.trained(model, given, save_model=False, **settings)
+
+    whole, expected = run()
+    drawn = np.random.random()
+    with tempfile.TemporaryDirectory() as folder:
+        with contextlib.suppress(LookupError):
+            run(Killed(), output=folder)
+        model, second = run(output=folder, resume=True)
+    return {
+        "random": np.random.random() == drawn,
+        "epochs": second.epochs, "history": second.history == expected.history,
+        "apart": t.apart(t.state(model), t.state(whole)),
+    }  # fmt: skip
 
 
 def accumulated() -> dict[str, Any]:
@@ -255,21 +289,23 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "resumed": lambda: resumed(
         DATA["arrays"],
-        {**AT_STEP, "validation": lambda: t.StopAt(0, 1), "epoch_end": StopHere},
+        {**AT_STEP, "validation": lambda: t.StopAt(0, 1)},
         callbacks=lambda: schedules()[:2],
     ),
     **{f"resumed_{name}": functools.partial(resumed, DATA[name], AT_STEP)
-       for name in DATA if name not in ("arrays", "dataset")},
+       for name in ("no_length", "generator", "part_of_epoch")},
     "resumed_several": several,
+    "ended_early": ended_early,
 }  # fmt: skip
 SLOW: dict[str, Callable[[], Any]] = {
     "last_steps": lambda: resumed(
         DATA["arrays"],
         {"of_epoch": lambda: t.StopAt(9), "of_validation": lambda: t.StopAt(0, 3),
-         "of_all": lambda: t.StopAt(27)},
+         "of_all": lambda: t.StopAt(27), "epoch_end": StopHere},
         callbacks=lambda: schedules()[:2],
     ),
-    "resumed_dataset": functools.partial(resumed, DATA["dataset"], AT_STEP),
+    **{f"resumed_{name}": functools.partial(resumed, DATA[name], AT_STEP)
+       for name in ("dataset", "sequence")},
     "resumed_accumulated": accumulated,
 }  # fmt: skip
 

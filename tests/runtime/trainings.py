@@ -1,20 +1,15 @@
-"""Real trainings, each in a process of its own that shares one import of TensorFlow."""
+"""Real trainings, each in a process of its own."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.runtime.benches import NO_GPU
+from tests.runtime.forks import handled
 
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings
-from tfdyno.jobs._recipe_env import recipe_environment
 from tfdyno.jobs.reference import parse_reference
 
 if TYPE_CHECKING:
@@ -29,28 +24,6 @@ MODEL = (
     "    m.compile(keras.optimizers.SGD(how.pop('rate', 0.01)), 'mse', **how)\n"
     "    return m\n"
 )
-FORKED = """
-import json, os, sys
-import keras, tensorflow
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime import child, train
-
-for number, request in enumerate(json.loads(sys.stdin.read())):
-    if not (pid := os.fork()):
-        sys.stdin = open(os.devnull)
-        os.chdir(request["folder"])
-        out = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(out, 1)
-        said = []
-        try:
-            outcome = train.handle(request, said.append) | {"said": said}
-        except TfdynoError as error:
-            outcome = {"refused": str(error), "exit_code": error.exit_code}
-        with open(request["result"], "w") as file:
-            json.dump(outcome, file)
-        child.leave(0)
-    os.waitpid(pid, 0)
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +50,6 @@ def request_of(folder: Path, name: str, run: Run) -> dict[str, Any]:
     reference = run.reference or f"{folder / 'train.py'}:{run.function}".rstrip(":")
     workload = parse_reference(reference, script_arguments=run.words)
     return {
-        "folder": str(folder),
         "workload": to_builtins(workload),
         "recipe": to_builtins(Recipe(**run.recipe)),
         "settings": to_builtins(RunSettings(**run.settings)),
@@ -88,20 +60,7 @@ def request_of(folder: Path, name: str, run: Run) -> dict[str, Any]:
 
 def all_trained(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name, with what the code printed; a refusal stands under ``refused``."""
-    requests = {n: request_of(folder / (run.folder or n), n, run) for n, run in runs.items()}
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED],
-        input=json.dumps(list(requests.values())),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **recipe_environment(Recipe()), **NO_GPU},
-    )
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for name, run in runs.items():
-        place = folder / (run.folder or name)
-        assert (place / f"{name}.json").exists(), f"{name}: {done.stderr[-3000:]}"
-        result = json.loads((place / f"{name}.json").read_text())
-        found[name] = result | {"printed": (place / "said.txt").read_text()}
-    return found
+    return {
+        name: handled("tfdyno.runtime.train", request_of(folder / (run.folder or name), name, run))
+        for name, run in runs.items()
+    }

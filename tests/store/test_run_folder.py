@@ -79,7 +79,7 @@ def test_one_command_trains_in_it_until_it_ends_however_it_ends(folder: RunFolde
     )  # fmt: skip
     assert other.stdout
     assert other.stdout.readline() == "held\n"
-    text = f"is in use by another run: process {other.pid}; wait for its end or stop it"
+    text = f"is in use by another run: process {other.pid} on "
     with pytest.raises(UsageError, match=text), folder.held():
         pass
     other.kill()

@@ -16,7 +16,7 @@ def test_all_settings_are_listed_and_defaults_are_told() -> None:
     rows = {row.name: row.values for row in recipe_rows([one])}
     assert rows["precision"] == ("the script’s own",)
     assert rows["memory_limit_bytes"] == ("1 GiB",)
-    assert rows["deterministic"] == ("no",)
+    assert rows["deterministic"] == ("false",)
     assert len(rows) == 13
 
 

@@ -8,23 +8,30 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from tfdyno.cli.options import (
+    FIT,
+    INPUT_SHAPE,
+    INPUT_SPEC,
+    PYTHON,
+    SET,
+    UNSAFE,
     Filled,
     NewFile,
     OneOf,
     Positive,
-    Shape,
     Whole,
     check_writable,
+    recipe_from,
     workload_from,
 )
 from tfdyno.cli.progress import progress_line
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import DataMode, Protocol
-from tfdyno.core.recipe import Recipe, from_settings, typed
+from tfdyno.core.recipe import from_settings, typed
 
 if TYPE_CHECKING:
     from tfdyno.core.measurement import Comparison, Measurement, Summary
+    from tfdyno.core.recipe import Recipe
     from tfdyno.jobs.bench import Question
     from tfdyno.view.bench_document import Told
 
@@ -52,7 +59,7 @@ class _Bench(click.Command):
     help="Default: own; synthetic for a model alone.",
 )  # fmt: skip
 @click.option("--recipe", type=click.Path(path_type=Path), metavar="FILE", help="Settings, TOML.")
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many.")
+@SET
 @click.option(
     "--against", multiple=True, metavar="KEY=VALUE",
     help="Measure in turns with the same run that has this setting; many.",
@@ -86,20 +93,11 @@ class _Bench(click.Command):
 @click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
 @click.option("--container", is_flag=True, help="Print the command for a pinned image instead.")
 @click.option("--tf", type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
-@click.option(
-    "--input-shape", "input_shapes", type=Shape(), multiple=True,
-    help="Sizes of an input without the batch, 224,224,3; one per input.",
-)  # fmt: skip
-@click.option(
-    "--input-spec", "input_spec", multiple=True, metavar="DTYPE[SIZES]",
-    help="Arguments of a step function, in order: float32[batch,224,224,3].",
-)  # fmt: skip
-@click.option(
-    "--fit", "fit_number", type=Whole("call of fit"), default=1, show_default=True,
-    help="Which call of fit in the script is meant.",
-)  # fmt: skip
-@click.option("--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
-@click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
+@INPUT_SHAPE
+@INPUT_SPEC
+@FIT
+@PYTHON
+@UNSAFE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
@@ -159,9 +157,6 @@ def _recipe(given: dict[str, Any]) -> Recipe:
     Raises:
         UsageError: A setting is not possible, or given twice in different ways.
     """
-    from tfdyno.core.recipe_file import read_recipe
-
-    base = read_recipe(given["recipe"]) if given["recipe"] else Recipe()
     changes: dict[str, object] = dict(typed(given["changes"]))
     for name in _AS_SETTINGS:
         value = given[name]
@@ -172,7 +167,7 @@ def _recipe(given: dict[str, Any]) -> Recipe:
             raise UsageError(f"{option} {value} and --set {name}={changes[name]} contradict",
                              remedy="give one of them")  # fmt: skip
         changes[name] = value
-    return from_settings(changes, base)
+    return recipe_from(given["recipe"], changes)
 
 
 def _protocol(given: dict[str, Any], data: DataMode) -> Protocol:

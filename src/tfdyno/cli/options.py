@@ -12,8 +12,9 @@ from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Workload
 
 
@@ -151,6 +152,35 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+SET = click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many."
+)
+INPUT_SHAPE = click.option(
+    "--input-shape",
+    "input_shapes",
+    type=Shape(),
+    multiple=True,
+    help="Sizes of an input without the batch, 224,224,3; one per input.",
+)
+INPUT_SPEC = click.option(
+    "--input-spec",
+    "input_spec",
+    multiple=True,
+    metavar="DTYPE[SIZES]",
+    help="Arguments of a step function, in order: float32[batch,224,224,3].",
+)
+FIT = click.option(
+    "--fit",
+    "fit_number",
+    type=Whole("call of fit"),
+    default=1,
+    show_default=True,
+    help="Which call of fit in the script is meant.",
+)
+PYTHON = click.option(
+    "--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code."
+)
+UNSAFE = click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
 _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.argument("workload"),
     click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED),
@@ -178,32 +208,11 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
     ),
     click.option("--link", type=Filled(), metavar="SLUG", help="Interconnect between replicas."),
-    click.option(
-        "--input-shape",
-        "input_shapes",
-        type=Shape(),
-        multiple=True,
-        help="Sizes of an input without the batch, 224,224,3; one per input.",
-    ),
-    click.option(
-        "--input-spec",
-        "input_spec",
-        multiple=True,
-        metavar="DTYPE[SIZES]",
-        help="Arguments of a step function, in order: float32[batch,224,224,3].",
-    ),
-    click.option(
-        "--fit",
-        "fit_number",
-        type=Whole("call of fit"),
-        default=1,
-        show_default=True,
-        help="Which call of fit in the script is meant.",
-    ),
-    click.option(
-        "--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code."
-    ),
-    click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code."),
+    INPUT_SHAPE,
+    INPUT_SPEC,
+    FIT,
+    PYTHON,
+    UNSAFE,
     click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
@@ -237,3 +246,11 @@ def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
         python=given["python"] or "",
         allow_unsafe=given["unsafe"],
     )
+
+
+def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:
+    """The settings of ``--recipe``, and those of ``--set`` over them; raises ``UsageError``."""
+    from tfdyno.core.recipe import Recipe, from_settings
+    from tfdyno.core.recipe_file import read_recipe
+
+    return from_settings(changes, read_recipe(Path(file)) if file else Recipe())

@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.options import Filled, NewFile, Shape, Whole, check_writable
+from tfdyno.cli.options import (
+    FIT,
+    INPUT_SHAPE,
+    PYTHON,
+    SET,
+    UNSAFE,
+    Filled,
+    NewFile,
+    Whole,
+    check_writable,
+    recipe_from,
+    workload_from,
+)
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import Recipe, from_settings, typed
+from tfdyno.core.recipe import typed
 from tfdyno.core.recipe_file import read_recipe, to_toml
 from tfdyno.view.recipe_text import (
     auto_document,
@@ -38,7 +50,7 @@ def recipe() -> None:
 
 @recipe.command()
 @click.argument("file", required=False, type=_FILE)
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many.")
+@SET
 @click.option("--full", is_flag=True, help="Settings that change nothing too.")
 @_OUTPUT
 @_JSON
@@ -50,8 +62,7 @@ def show(
     FILE is a recipe, or the folder of a run; without it only what --set says is set. What is
     printed can be kept as a file.
     """
-    base = read_recipe(file) if file else Recipe()
-    found = from_settings(typed(changes), base)
+    found = recipe_from(file, typed(changes))
     check_composition(found)
     if output:
         _write(output, to_toml(found, full=full))
@@ -84,16 +95,10 @@ def diff_of(a: Path, b: Path, as_json: bool) -> None:
 @click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="Plan for this card, not this machine.")
 @click.option("--count", type=Whole("count"), help="How many of --gpu one machine has.")
-@click.option(
-    "--input-shape", "input_shapes", type=Shape(), multiple=True,
-    help="Sizes of an input without the batch, 224,224,3; one per input.",
-)  # fmt: skip
-@click.option(
-    "--fit", "fit_number", type=Whole("call of fit"), default=1, show_default=True,
-    help="Which call of fit in the script is meant.",
-)  # fmt: skip
-@click.option("--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
-@click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
+@INPUT_SHAPE
+@FIT
+@PYTHON
+@UNSAFE
 @_OUTPUT
 @_JSON
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
@@ -106,7 +111,6 @@ def auto(**given: Any) -> None:
     stay as many as they are.
     """
     from tfdyno.catalog.gpus import find
-    from tfdyno.cli.options import workload_from
     from tfdyno.cli.progress import progress_line
     from tfdyno.jobs.recipe_auto import auto_recipe
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.options import Filled, OneOf, Shape, Whole, workload_from
+from tfdyno.cli.options import (
+    INPUT_SHAPE,
+    PYTHON,
+    SET,
+    UNSAFE,
+    Filled,
+    OneOf,
+    Whole,
+    recipe_from,
+    workload_from,
+)
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.train_progress import train_progress
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import Recipe, from_settings, typed
+from tfdyno.core.recipe import from_settings, typed
+from tfdyno.core.training import how_often
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.recipe import Recipe
     from tfdyno.jobs.train import Question, Trained
 
 AUTO = "auto"
-CLOUDS = ("aws", "gcp", "azure")
-_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
 _EVERY = "--checkpoint-every"
 
 
@@ -36,13 +43,7 @@ class _Every(click.ParamType[tuple[int, float]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, float]:
         """Read it; raises ``UsageError``."""
-        text = str(value).strip()
-        if time := _TIME.fullmatch(text):
-            return 0, settings.positive(time[1], _EVERY) * _UNITS_S[time[2]]
-        if not re.fullmatch(r"[-+]?[\d_.]+", text):
-            remedy = "write a number of steps, as 500, or a time, as 30s, 10min or 1h"
-            raise UsageError(f"{_EVERY} {text} cannot be read", remedy=remedy)
-        return settings.whole(text, _EVERY), 0.0
+        return how_often(value, _EVERY)
 
 
 @click.command()
@@ -52,7 +53,7 @@ class _Every(click.ParamType[tuple[int, float]]):
     "--recipe", type=Filled(), metavar="FILE|auto",
     help="Settings, TOML or the folder of a run; auto: what estimate advises for this machine.",
 )  # fmt: skip
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many.")
+@SET
 @click.option("--epochs", type=Whole("epochs"), help="Instead of the workload's own number.")
 @click.option("--steps-per-epoch", type=Whole("steps"), help="Instead of the whole data.")
 @click.option(
@@ -76,17 +77,14 @@ class _Every(click.ParamType[tuple[int, float]]):
 )  # fmt: skip
 @click.option("--no-model", is_flag=True, help="Do not keep the trained model as model.keras.")
 @click.option(
-    "--spot", type=OneOf("--spot", CLOUDS), metavar="CLOUD",
+    "--spot", type=OneOf("--spot", settings.CLOUDS), metavar="CLOUD",
     help="Listen to aws, gcp or azure for the end of a spot machine.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the plan, with time and memory of a step.")
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
-@click.option(
-    "--input-shape", "input_shapes", type=Shape(), multiple=True,
-    help="Sizes of an input without the batch, 224,224,3; one per input.",
-)  # fmt: skip
-@click.option("--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
-@click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
+@INPUT_SHAPE
+@PYTHON
+@UNSAFE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
@@ -111,7 +109,8 @@ def train(**given: Any) -> int:
 
     with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
         trained = run(question, progress=shown.progress, output=shown.output)
-    return _answer(trained, notes, given)
+    told = [f"{name}: {why}" for name, why in reasons.items()]
+    return _answer(trained, (*notes[:1], *told, *notes[1:]), given)
 
 
 def _question(
@@ -123,7 +122,7 @@ def _question(
 
     full = {**given, "precision": "", "input_spec": (), "fit_number": 1}
     workload = workload_from(full, mode="train")
-    steps, seconds_s = given["every"] or (0, RunSettings().checkpoint_s)
+    steps, seconds_s = given["every"] or (None, None)
     asked: dict[str, Any] = {
         "epochs": given["epochs"],
         "steps_per_epoch": given["steps_per_epoch"],
@@ -131,8 +130,8 @@ def _question(
         "norms_steps": given["norms"],
         "tensorboard": given["tensorboard"] or bool(given["norms"]) or None,
         "save_model": False if given["no_model"] else None,
-        "checkpoint_steps": steps if given["every"] else None,
-        "checkpoint_s": seconds_s if given["every"] else None,
+        "checkpoint_steps": steps,
+        "checkpoint_s": seconds_s,
     }
     kept = {name: value for name, value in asked.items() if value is not None}
     changes = typed(given["changes"])
@@ -140,16 +139,17 @@ def _question(
     reasons: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     if given["recipe"] == AUTO and not given["resume"]:
+        from tfdyno.catalog.gpus import find
         from tfdyno.jobs.recipe_auto import auto_recipe
 
+        card = find(given["gpu"]) if given["gpu"] else None
         visible = from_settings(changes).visible_devices or None
-        chosen = auto_recipe(workload, visible=visible, progress=progress)
+        chosen = auto_recipe(workload, gpu=card, visible=visible, progress=progress)
         recipe = from_settings(changes, chosen.recipe)
         reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
-        told = [f"{name}: {why}" for name, why in reasons.items()]
-        notes = (f"The recipe is for {chosen.target}.", *told, *chosen.notes)
+        notes = (f"The recipe is for {chosen.target}.", *chosen.notes)
     elif changes or given["recipe"] not in (None, AUTO):
-        recipe = from_settings(changes, _read(given["recipe"]))
+        recipe = recipe_from(None if given["recipe"] == AUTO else given["recipe"], changes)
     question = Question(
         workload=workload,
         recipe=recipe,
@@ -159,12 +159,6 @@ def _question(
         spot=given["spot"] or "",
     )
     return question, reasons, notes
-
-
-def _read(name: str | None) -> Recipe:
-    from tfdyno.core.recipe_file import read_recipe
-
-    return Recipe() if name in (None, AUTO) else read_recipe(Path(str(name)))
 
 
 def _preview(
@@ -181,8 +175,7 @@ def _preview(
     from tfdyno.view.train_preview_text import train_preview_document, train_preview_text
 
     plan = preview(question, gpu=given["gpu"] or "", reasons=reasons, progress=progress)
-    said = [note for note in notes if not any(note.startswith(f"{name}:") for name in reasons)]
-    plan = replace(plan, notes=(*plan.notes, *said))
+    plan = replace(plan, notes=(*plan.notes, *notes))
     if given["as_json"]:
         from tfdyno.core.codec import to_json
 

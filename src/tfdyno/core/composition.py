@@ -27,6 +27,19 @@ def check_composition(recipe: Recipe) -> None:
         raise UsageError(what, why=why, remedy=remedy)
 
 
+def refuse_float8_under(strategy: str) -> None:
+    """Refuse float8 under a strategy of several replicas that the user's code makes.
+
+    Args:
+        strategy: Its class.
+
+    Raises:
+        UsageError: Always.
+    """
+    what, why, remedy = _of_float8(f"tf.distribute.{strategy}")
+    raise UsageError(what, why=why, remedy=remedy)
+
+
 def refuse_trainer_settings(recipe: Recipe) -> None:
     """Refuse what Keras' own ``fit`` cannot be told, where that is what is measured.
 
@@ -49,10 +62,18 @@ def is_trainer_only(name: str) -> bool:
 def _impossible(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
     """What, why and remedy of each pair that does not go together."""
     yield from _of_execution(recipe)
+    if recipe.precision == "float8" and recipe.strategy not in ("", "single"):
+        yield _of_float8(f"strategy = {recipe.strategy}")
     if recipe.strategy == "ps":
         yield from _of_parameter_server(recipe)
     yield from _of_memory(recipe)
     yield from _alone(recipe)
+
+
+def _of_float8(strategy: str) -> tuple[str, str, str]:
+    what = f"precision = float8 and {strategy} do not go together"
+    why = "Keras' float8 layers hold scales that are not put together over replicas"
+    return what, why, "use precision = mixed_bfloat16, or one device"
 
 
 def _of_execution(recipe: Recipe) -> Iterator[tuple[str, str, str]]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tfdyno.core import recipe_reading, settings
 from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe_reading import BLOCKS, TENSORFLOW_CHOOSES
+from tfdyno.core.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.settings import one_of
-from tfdyno.core.units import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +22,8 @@ PRECISIONS = ("", *settings.PRECISIONS, "float8")
 STRATEGIES = get_args(Strategy)[1:]
 _NEAR_STRATEGY = {"parameter": "ps", "multi": "multiworker", "one": "single", "mirror": "mirrored"}
 """Beginnings of other names for a strategy."""
+DEVICES_WITHOUT_CARD = 2
+"""Logical CPU devices, or processes, on which a strategy shows that it works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,8 @@ class Recipe:
     accumulation: int = 1
     """Batches per update of the weights."""
     remat: str = ""
-    """What is computed again in the backward pass instead of kept: ``blocks``, a budget of bytes
-    that the step shall meet (``8GiB``), or names of layers (``block1_*,head``); empty: nothing."""
+    """What is computed again in the backward pass instead of kept: ``blocks``, the bytes that
+    activations may take (``8GiB``), or names of layers (``block1_*,head``); empty: nothing."""
     ema: float = 0.0
     """Momentum of the moving average of the weights; 0: the optimizer's own."""
     ema_overwrite: int = 0
@@ -111,8 +112,7 @@ class Recipe:
         if self.memory_fraction > 1:
             raise UsageError(f"memory_fraction = {self.memory_fraction:g} is not possible",
                              remedy="give a part of the card's memory, as 0.5")  # fmt: skip
-        if _is_amount(self.remat) and parse_bytes(self.remat) < 1:
-            raise UsageError(f"remat = {self.remat} is not possible", remedy="write it as 8GiB")
+        recipe_reading.budget_bytes(self.remat)
 
     @property
     def id(self) -> str:
@@ -125,15 +125,14 @@ class Recipe:
 
     @property
     def remat_budget_bytes(self) -> int:
-        """Bytes that remat shall bring the step down to; 0 where it names no budget."""
-        return int(parse_bytes(self.remat)) if _is_amount(self.remat) else 0
+        """Bytes that activations may take on each device; 0 where remat names no budget."""
+        return recipe_reading.budget_bytes(self.remat)
 
-    @property
-    def remat_layers(self) -> tuple[str, ...]:
-        """Patterns (``fnmatch``) of the layers to compute again; empty where none are named."""
-        if self.remat == BLOCKS or _is_amount(self.remat):
-            return ()
-        return tuple(part.strip() for part in self.remat.split(",") if part.strip())
+    def replica_count(self, cards: int) -> int:
+        """How many devices or processes its strategy takes of a machine with so many cards."""
+        if self.strategy in ("", "single"):
+            return 1
+        return self.devices or cards or DEVICES_WITHOUT_CARD
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
@@ -219,8 +218,3 @@ def _check_strategy(name: str) -> None:
         what = f"strategy '{name}' is not one of {', '.join(STRATEGIES)}"
         raise UsageError(what, remedy=f"did you mean {near[0]}?")
     one_of(name, STRATEGIES, "strategy")
-
-
-def _is_amount(remat: str) -> bool:
-    """Whether the text begins as an amount of memory, as no name of a layer does."""
-    return remat[:1].isdigit() or remat[:1] in {"-", "+", "."}

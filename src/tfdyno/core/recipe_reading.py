@@ -80,6 +80,20 @@ def _name(name: str, value: object, text: str) -> str:
     raise UsageError(f"{name} = {value} is not a name", remedy='put it in quotes: "..."')
 
 
+def budget_bytes(remat: str) -> int:
+    """Bytes that activations may take under a ``remat``; 0: it is ``blocks``, or names of layers.
+
+    Raises:
+        UsageError: It begins as an amount of memory, as no name of a layer does, and is none.
+    """
+    if not remat or not (remat[0].isdigit() or remat[0] in "-+."):
+        return 0
+    found = int(parse_bytes(remat))
+    if found < 1:
+        raise UsageError(f"remat = {remat} is not possible", remedy="write it as 8GiB")
+    return found
+
+
 def _remat(value: object, text: str) -> str:
     if not isinstance(value, str | int):
         what = f"remat = {value} is not possible"

@@ -11,8 +11,8 @@ MEANINGS = {
     "batch_size": "Samples of a step on each device; 0: the script's own.",
     "accumulation": "Batches for each update of the weights.",
     "remat": (
-        "What the backward pass computes again instead of keeping it: blocks, a budget of the step "
-        "as 8GiB, or names of layers as block1_*,head; empty: nothing."
+        "What the backward pass computes again instead of keeping it: blocks, the bytes that "
+        "activations may take as 8GiB, or names of layers as block1_*,head; empty: nothing."
     ),
     "ema": "Momentum of the moving average of the weights, under 1; 0: the optimizer's own.",
     "ema_overwrite": "Updates after which the average replaces the weights; 0: only at the end.",

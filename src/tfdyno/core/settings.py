@@ -18,6 +18,8 @@ BY_OPERATION = ("graph", "eager-torch")
 """Executions that run one operation after another instead of a compiled program."""
 ROUTES = ("auto", "quick", "exact")
 MODES = ("train", "infer")
+CLOUDS = ("aws", "gcp", "azure")
+"""Whose notices of the end of a spot machine are understood."""
 MOST_IN_A_RUN = 10**12
 """More samples, or epochs, than this are a slip of the keyboard."""
 MOST_STEPS = 10**10

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from tfdyno.core import settings
+from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import Finding
 
 History = dict[str, list[float]]
 """As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
+CHECKPOINTS, MODEL = "checkpoints", "model.keras"
+"""In the folder of a run."""
+MARKERS = "step-*.json"
+"""In ``CHECKPOINTS``: what makes a checkpoint count."""
+_TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
+_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def how_often(asked: object, what: str) -> tuple[int, float]:
+    """A number of steps, or a time as 30s, 10min, 1h; as (steps, seconds), one of them 0.
+
+    Args:
+        asked: As typed, or a number.
+        what: Its name in the message.
+
+    Raises:
+        UsageError: It is neither, or not above 0.
+    """
+    text = str(asked).strip()
+    if time := _TIME.fullmatch(text):
+        return 0, settings.positive(time[1], what) * _UNITS_S[time[2]]
+    if not re.fullmatch(r"[-+]?[\d_.]+", text):
+        remedy = "write a number of steps, as 500, or a time, as 30s, 10min or 1h"
+        raise UsageError(f"{what} {text} cannot be read", remedy=remedy)
+    return settings.whole(text, what), 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

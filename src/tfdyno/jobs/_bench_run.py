@@ -6,15 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
-from tfdyno.jobs._knowledge import capability_of
-from tfdyno.jobs._recipe_env import recipe_environment
+from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs.trace import interpreter
-from tfdyno.probe.fingerprint import environment
-from tfdyno.probe.host import this_host
 from tfdyno.probe.telemetry import Sampler
 
 if TYPE_CHECKING:
@@ -63,14 +60,10 @@ def measured(
         ToolError: The child crashed, hung or ran out of memory.
     """
     variables = recipe_environment(recipe)
-    nouns = {"workload": workload, "recipe": recipe, "protocol": protocol}
-    request = {name: to_builtins(noun) for name, noun in nouns.items()}
-    if workload.kind == "task":
-        request["task"] = workload.reference.removeprefix("task:")
     with Sampler(visible=variables.get("CUDA_VISIBLE_DEVICES")) as sampler:
         outcome = run_child(
             CHILD,
-            request,
+            request_of(workload, recipe=recipe, protocol=protocol),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
             python=interpreter(workload),
@@ -80,15 +73,10 @@ def measured(
             started=sampler.watch,
         )
     run = _run(outcome, protocol, doing)
-    host = this_host()
     return Measured(
         run=replace(run, telemetry=sampler.telemetry(), order=order),
         task=from_builtins(outcome["task"], BenchTask, where=f"the result of {doing}"),
-        environment=environment(
-            outcome["software"],
-            slug_of=lambda name: capability_of(name)[0],
-            host=replace(host, environment={**host.environment, **variables}),
-        ),
+        environment=environment_of(outcome["software"], variables),
     )
 
 

@@ -1,14 +1,22 @@
-"""Environment variables of a recipe: what must stand before TensorFlow starts in the child."""
+"""A child that runs a recipe: what must stand before TensorFlow starts, and where it ran."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.jobs._knowledge import capability_of
+from tfdyno.probe.fingerprint import environment
+from tfdyno.probe.host import this_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.measurement import Environment
     from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
 
 AUTO_CLUSTERING = "--tf_xla_auto_jit"
 LARGEST_HASH_SEED = 4_294_967_295
@@ -45,6 +53,29 @@ def recipe_environment(
     if recipe.threads_inter:
         variables["TF_NUM_INTEROP_THREADS"] = str(recipe.threads_inter)
     return variables | _of_determinism(recipe) | _of_execution(recipe, given)
+
+
+def request_of(workload: Workload, **nouns: object) -> dict[str, Any]:
+    """The JSON request of a child that runs ``workload`` by these nouns."""
+    request = {name: to_builtins(noun) for name, noun in {"workload": workload, **nouns}.items()}
+    if workload.kind == "task":
+        request["task"] = workload.reference.removeprefix("task:")
+    return request
+
+
+def environment_of(software: Mapping[str, Any], variables: Mapping[str, str]) -> Environment:
+    """Where a child ran.
+
+    Args:
+        software: What it says of its own.
+        variables: Those of ``recipe_environment``.
+    """
+    host = this_host()
+    return environment(
+        software,
+        slug_of=lambda name: capability_of(name)[0],
+        host=replace(host, environment={**host.environment, **variables}),
+    )
 
 
 def _of_determinism(recipe: Recipe) -> dict[str, str]:

@@ -177,8 +177,9 @@ def _accumulation(chosen: Option, own: str, options: Sequence[Option]) -> str:
 def _remat(chosen: Option, recipe: Recipe) -> str:
     return (
         f"A step of {_samples(chosen.batch_size)} needs {_memory(chosen)}: layers are computed "
-        f"again until it holds {format_bytes(recipe.remat_budget_bytes)}, which takes longer. Only "
-        "the run shows by how much, and whether it is enough."
+        f"again until activations take {format_bytes(recipe.remat_budget_bytes)}, which is what "
+        "the rest of the step leaves, and takes longer. Only the run shows by how much, and "
+        "whether it is enough."
     )
 
 

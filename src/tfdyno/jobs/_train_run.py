@@ -19,20 +19,17 @@ from tfdyno.core.workload import Workload
 from tfdyno.engines.tf_config import Task, chief_of, multiworker, one_card_each, parameter_server
 from tfdyno.jobs._found_cards import found_cards
 from tfdyno.jobs._free_cards import check_room
-from tfdyno.jobs._knowledge import capability_of
-from tfdyno.jobs._recipe_env import recipe_environment
+from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.peaks import peak_flops_per_s, unit_for
 from tfdyno.probe import cards
-from tfdyno.probe.fingerprint import environment
-from tfdyno.probe.host import this_host
 from tfdyno.probe.telemetry import Sampler
 from tfdyno.store.run_folder import LOGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from tfdyno.probe.spot import Notice
 
@@ -44,7 +41,6 @@ START_LIMIT_S = 600.0
 PORTION_S = 1.0
 """Between two points of telemetry: a training may take weeks."""
 MOST_POINTS = 2_000
-DEFAULT_PROCESSES = 2
 DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 """Keras' names for what layers compute in, and the catalogue's."""
 
@@ -86,7 +82,8 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
     visible = variables.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     check_room(visible)
     doing = f"training {run.workload.reference}"
-    request = _request(run) | {"peaks": _peaks(run.recipe, visible)}
+    request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
+    request |= {"data": run.data, "peaks": _peaks(run.recipe, visible)}
     common: dict[str, Any] = {
         "progress": progress,
         "timeout_s": math.inf,
@@ -101,7 +98,6 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
     with (
         Sampler(visible=visible, interval_s=PORTION_S) as sampler,
         _spot_watched(run, pids, notices),
-        _logged(run.folder, output) as logged,
     ):
 
         def started(pid: int) -> None:
@@ -121,14 +117,15 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
                 **common,
             )
         else:
-            found = run_child(CHILD, request, output=logged, started=started, **common)
-    outcome = _outcome(found["outcome"], doing)
+            log = run.folder / LOGS / Task(kind="worker").log_name
+            found = run_child(CHILD, request, output=output, log=log, started=started, **common)
+    outcome = from_builtins(found["outcome"], TrainOutcome, where=f"the result of {doing}")
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)
         outcome = replace(outcome, stopped="spot notice", notes=said)
     return Sitting(
         outcome=outcome,
-        environment=_environment(outcome.software, variables),
+        environment=environment_of(outcome.software, variables),
         telemetry=thinned(sampler.telemetry()),
     )
 
@@ -152,31 +149,17 @@ def _every(raw: Any, every: int, count: int) -> Any:  # noqa: ANN401
     return [_every(one, every, count) for one in raw] if many else raw
 
 
-def _request(run: Run) -> dict[str, Any]:
-    request = {
-        "workload": to_builtins(run.workload),
-        "recipe": to_builtins(run.recipe),
-        "settings": to_builtins(run.settings),
-        "data": run.data,
-    }
-    if run.workload.kind == "task":
-        request["task"] = run.workload.reference.removeprefix("task:")
-    return request
-
-
-def _peaks(recipe: Recipe, visible: str | None) -> dict[str, float]:
-    """FLOP/s of all cards of the run together, by dtype; none where a card is not known."""
+def _peaks(recipe: Recipe, visible: str | None) -> dict[str, list[float]]:
+    """FLOP/s of each card, by dtype; none where a card is not known."""
     try:
         found = found_cards(visible=visible)
     except UsageError:  # a slice, or a card that is not in the catalogue: there is no MFU then
         return {}
-    count = 1 if recipe.strategy in ("", "single") else recipe.devices or len(found)
     tf32 = recipe.precision != "float32"
     return {
-        name: sum(
-            peak_flops_per_s(one.gpu, unit_for(one.gpu, dtype, tf32_allowed=tf32))
-            for one in found[:count]
-        )
+        name: [
+            peak_flops_per_s(one.gpu, unit_for(one.gpu, dtype, tf32_allowed=tf32)) for one in found
+        ]
         for name, dtype in DTYPES.items()
         if found
     }
@@ -186,7 +169,7 @@ def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:
     """Who is who where a strategy needs several processes; else nobody."""
     if recipe.strategy not in ("multiworker", "ps"):
         return ()
-    count = recipe.devices or len(_numbers(visible)) or DEFAULT_PROCESSES
+    count = recipe.replica_count(len(_numbers(visible)))
     return multiworker(count) if recipe.strategy == "multiworker" else parameter_server(count)
 
 
@@ -225,30 +208,3 @@ def _spot_watched(run: Run, pids: list[int], notices: list[Notice]) -> Iterator[
 
     with SpotWatch(run.spot, told=told):
         yield
-
-
-@contextlib.contextmanager
-def _logged(folder: Path, output: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
-    """A function that shows a line and keeps it in the log of the only process."""
-    with (folder / LOGS / "worker-0.log").open("a", encoding="utf-8") as log:
-
-        def line(text: str) -> None:
-            with contextlib.suppress(OSError):  # a full disk: the checkpoints will tell
-                log.write(f"{text}\n")
-                log.flush()
-            output(text)
-
-        yield line
-
-
-def _outcome(raw: Mapping[str, Any], doing: str) -> TrainOutcome:
-    return from_builtins(raw, TrainOutcome, where=f"the result of {doing}")
-
-
-def _environment(software: Mapping[str, Any], variables: Mapping[str, str]) -> Environment:
-    host = this_host()
-    return environment(
-        software,
-        slug_of=lambda name: capability_of(name)[0],
-        host=replace(host, environment={**host.environment, **variables}),
-    )

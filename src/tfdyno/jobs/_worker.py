@@ -43,6 +43,7 @@ def run_child(
     doing: str = "",
     hide_gpu: bool = True,
     output: Progress = silent,
+    log: Path | None = None,
     started: Started = nobody,
     stop_grace_s: float = 0.0,
 ) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def run_child(
         doing: What the child does, for messages: ``tracing train.py``.
         hide_gpu: Whether the child sees no GPU and TensorFlow keeps silent.
         output: Called with every other line that the child prints.
+        log: File that those lines are added to.
         started: Called with the identifier of the child's process before it gets the request.
         stop_grace_s: After Ctrl-C or SIGTERM the child is told to end, and its result is waited
             for so long; a second Ctrl-C kills it. 0 kills it at once.
@@ -78,6 +80,7 @@ def run_child(
             words=(interpreter, "-m", module),
             environment=child_environment(interpreter, Path(folder), env, hide_gpu=hide_gpu),
             purpose=purpose,
+            log=log,
         )
         limits = Limits(
             run_s=timeout_s, stop_s=stop_grace_s, end_s=END_S if stop_grace_s > 0 else 0.0

@@ -234,7 +234,7 @@ def _fits(found: Estimate, sums_bytes: float = 0.0) -> bool:
 
 
 def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
-    """The fastest of those that need the least memory, and the bytes remat has to bring it to.
+    """The fastest of those that need the least memory, and the bytes that activations may take.
 
     Raises:
         UsageError: What a step cannot do without is more than the card has.
@@ -247,10 +247,13 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
     trace = predictor.traced.trace
     one = predictor.estimate(case.gpu, replicas=least.replicas, batch_size=_batch(predictor, 1))
     parts, usable_bytes = one.memory_parts_bytes, one.usable_memory_bytes
-    kept = sum(parts.get(name, 0.0) for name in ("weights", "gradients", "optimizer", "context"))
-    if kept >= usable_bytes:
-        raise told.does_not_fit(trace.title, case.gpu, kept, usable_bytes)
     share = case.own.batch_size // least.replicas if trace.marker else 1
+    kept = sum(parts.get(name, 0.0) for name in ("weights", "gradients", "optimizer"))
+    kept += SUM_BYTES * trace.trainable_parameter_count if share > 1 else 0.0
+    slack_ratio = parts.get("allocator", 0.0) / one.peak_memory_bytes.best
+    room_bytes = (usable_bytes - one.context_bytes) / (1.0 + slack_ratio) - kept
+    if room_bytes < _MIB:
+        raise told.does_not_fit(trace.title, case.gpu, kept + one.context_bytes, usable_bytes)
     split = replace(
         least,
         batch_size=one.batch_size,
@@ -258,8 +261,6 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
         update_s=one.step_s.times(share),
         device_memory_bytes=one.device_memory_bytes,
     )
-    slack_ratio = parts.get("allocator", 0.0) / one.peak_memory_bytes.best
-    room_bytes = (usable_bytes - one.context_bytes) / (1.0 + slack_ratio)
     return split, int(room_bytes) // _MIB * _MIB
 
 

@@ -187,6 +187,8 @@ def resume_command(question: Question, folder: Path) -> str:
     words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
     if question.data:
         words += ["--data", question.data]
+    for shape in workload.input_shapes:
+        words += ["--input-shape", ",".join(map(str, shape)) or "()"]
     if workload.python:
         words += ["--python", workload.python]
     if workload.allow_unsafe:

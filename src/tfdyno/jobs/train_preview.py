@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace, Workload
     from tfdyno.jobs.train import Question
 
-CPU_REPLICAS = 2
-"""Logical devices, or processes, of a strategy where there is no card."""
-STRATEGIES = ("mirrored", "multiworker", "ps")
 NO_GPU = "No time or memory: there is no GPU here. Name one with --gpu."
 
 
@@ -50,7 +47,7 @@ def preview(
     recipe, settings = planned(question)
     cards = () if gpu else found_cards(visible=recipe.visible_devices or None)
     card = find(gpu) if gpu else cards[0].gpu if cards else None
-    replicas = _replicas(recipe, len(cards))
+    replicas = recipe.replica_count(len(cards))
     workload, batch_size = question.workload, recipe.batch_size
     found: Estimate | None = None
     notes: tuple[str, ...] = ()
@@ -88,12 +85,6 @@ def preview(
         gpu_name=card.name if card else "",
         notes=(*notes, *traced.warnings, *_left_out(recipe, found)),
     )
-
-
-def _replicas(recipe: Recipe, cards: int) -> int:
-    if recipe.strategy not in STRATEGIES:
-        return 1
-    return recipe.devices or cards or CPU_REPLICAS
 
 
 def _share(workload: Workload, replicas: int, progress: Callable[[str], None]) -> int:

@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core import settings
 from tfdyno.core.codec import read_toml
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 DATA = Path(__file__).parent / "data" / "spot.toml"
-CLOUDS = ("aws", "gcp", "azure")
 INTERVAL_S = 5.0
 """What AWS recommends."""
 TIMEOUT_S = 2.0
@@ -73,7 +72,7 @@ class SpotWatch:
         """Prepare; asks nothing yet.
 
         Args:
-            cloud: One of ``CLOUDS``.
+            cloud: One of ``settings.CLOUDS``.
             told: Called in the thread of the watch.
             address: Of the service; the cloud's own, or what its environment variable says, if
                 empty.
@@ -83,9 +82,7 @@ class SpotWatch:
         Raises:
             UsageError: There is no such cloud.
         """
-        if cloud not in CLOUDS:
-            raise UsageError(f"--spot {cloud} is not known", remedy=f"give {', '.join(CLOUDS)}")
-        self.cloud, self._told = cloud, told
+        self.cloud, self._told = settings.one_of(cloud, settings.CLOUDS, "--spot"), told
         self._interval_s, self._timeout_s = interval_s, timeout_s
         self._service: dict[str, Any] = read_toml(DATA)[cloud]
         self._address = address or self._usual_address()
@@ -130,12 +127,7 @@ class SpotWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop; a question under way is not waited for."""
         self._stop.set()
 

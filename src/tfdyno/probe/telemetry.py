@@ -18,8 +18,6 @@ from tfdyno.probe.process_tree import Tree
 from tfdyno.probe.telemetry_points import CardPoint, Point, assemble, foreign_bytes
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tfdyno.core.measurement import Telemetry
     from tfdyno.probe.process_tree import Usage
 
@@ -74,12 +72,7 @@ class Sampler:
             self.watch(self._pid)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop."""
         self._stop.set()
         if self._thread:

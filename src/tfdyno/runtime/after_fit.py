@@ -82,11 +82,9 @@ def _composed(model: Any) -> Iterator[None]:  # noqa: ANN401
     """The test function of the training loop, and no batch taken to build what is built."""
     from tfdyno.runtime.composed_step import ComposedStep
 
-    inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    overwrite = getattr(inner, "ema_overwrite_frequency", None)
     with model.distribute_strategy.scope():
         composed = ComposedStep(model, compiled=False)
-    inner.ema_overwrite_frequency = overwrite  # a later fit has to find it
+    composed.give_back()  # a later fit, or a loop of the script's own, needs the optimizer whole
 
     def make(force: bool = False) -> None:
         model.test_function = composed.test_function()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
@@ -45,7 +46,14 @@ def measured_code(
             raise out_of_memory(what, batch()) from None
         steps = step_count()
         where = f" at step {steps + 1}" if steps else ""
-        raise UsageError(f"{what} failed{where}", why=reason(cause), remedy="") from None
+        raise UsageError(f"{what} failed{where}", why=_within(what, reason(cause))) from None
+
+
+def _within(what: str, why: str) -> str:
+    """The reason without its file where that is the one that failed: it is named already."""
+    file, line, rest = why.partition(", line ")
+    is_same = bool(line) and Path(file).absolute() == Path(what.partition(":")[0]).absolute()
+    return f"line {rest}" if is_same else why
 
 
 def is_out_of_memory(error: BaseException) -> bool:

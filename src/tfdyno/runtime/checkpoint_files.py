@@ -122,13 +122,6 @@ def read_marker(marker: Path) -> Checkpoint:
     )
 
 
-def checkpoint_at(place: Checkpoint | Path) -> Checkpoint:
-    """A checkpoint by the path of one of its files; raises as ``read_marker`` does."""
-    if isinstance(place, Checkpoint):
-        return place
-    return read_marker(Path(place).with_suffix(".json"))
-
-
 def _entry(name: str, shape: list[int], dtype: str) -> Entry:
     return Entry(name=name, shape=tuple(shape), dtype=dtype)
 

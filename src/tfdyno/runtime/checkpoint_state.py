@@ -1,8 +1,10 @@
 """The variables that are a training's state: named, copied to the host, and set again.
 
 Values are those of the whole training, not of a replica, so that a run under MirroredStrategy can
-be continued on one device and the other way round. Under a strategy over several workers reading
-and setting are joint operations: every worker has to call them at the same step.
+be continued on one device and the other way round. What each replica has summed up by itself is
+kept beside their sum: on as many replicas each goes on with its own, to the last bit. Under a
+strategy over several workers reading and setting are joint operations: every worker has to call
+them at the same step.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.runtime.checkpoint_files import Array, Entry, dtype_named, read_arrays
+from tfdyno.runtime.checkpoint_files import Array, Entry, read_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 State = list[tuple[str, Any]]
 _NUMBER = re.compile(r"_\d+(?=[_/#]|$)")
 _COMPONENT = re.compile(r"(.*?)(?:_(\d+))?")
+_REPLICAS = "replicas/"
+"""Before the name of a variable: what each replica has of its sum, one after the other."""
 
 
 def state_of(model: Any, extra: Iterable[Any] = ()) -> State:  # noqa: ANN401
@@ -95,16 +99,8 @@ class Snapshot:
 
     def __init__(self) -> None:
         self.values: dict[str, Array] = {}
-
-    def reserve(self, state: State) -> None:
-        """Make the memory ready, without reading a value: the first ``take`` is then no slower.
-
-        Raises:
-            ToolError: The host has no memory for a copy.
-        """
-        for name, variable in state:
-            entry = _described(name, variable)
-            self.values[name] = _memory_for(entry.shape, dtype_named(entry.dtype))
+        self.parts: dict[str, Array] = {}
+        """Of sums that are not 0: what each replica has, as more arrays of the data file."""
 
     def take(self, state: State) -> None:
         """Copy the values now; what is still read from ``values`` changes with it.
@@ -114,34 +110,42 @@ class Snapshot:
             ToolError: The host has no memory for a copy.
         """
         taken: dict[str, Array] = {}
+        parts: dict[str, Array] = {}
         for name, variable in state:
-            value = _read(variable)
+            if _is_sum(raw := _raw(variable)):
+                stack = _stacked(raw)
+                value = stack.sum(axis=0, dtype=stack.dtype)
+                if stack.any():
+                    parts[_REPLICAS + name] = stack
+            else:
+                value = _read(raw)
             if value.dtype.hasobject:
                 what = f"a checkpoint cannot hold {name}"
                 raise UsageError(what, why="it is a variable of texts")
             buffer = self.values.get(name)
             if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
-                buffer = _memory_for(value.shape, value.dtype)
+                buffer = _memory_for(value)
             np.copyto(buffer, value)
             taken[name] = buffer
-        self.values = taken
+        self.values, self.parts = taken, parts
 
 
-def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _memory_for(value: Array) -> Array:
     try:
-        memory = np.empty(shape, dtype)
-        memory.fill(0)  # the system gives memory when it is first written
+        return np.empty(value.shape, value.dtype)
     except MemoryError as error:
         what = "no memory on the host for a copy of the training's state"
         raise ToolError(what, why=str(error)) from None
-    return memory
 
 
 def take_part(state: State) -> None:
     """Join the reading of another worker's ``Snapshot.take`` and keep nothing."""
     for _, variable in state:
-        if _is_on_read(_raw(variable)):
-            _read(variable)
+        raw = _raw(variable)
+        if _is_sum(raw):
+            _stacked(raw)
+        elif _is_on_read(raw):
+            _read(raw)
 
 
 def _raw(variable: Any) -> Any:  # noqa: ANN401
@@ -159,11 +163,30 @@ def _is_on_read(raw: Any) -> bool:  # noqa: ANN401
     return getattr(raw, "synchronization", None) == on_read and hasattr(raw, "values")
 
 
-def _read(variable: Any) -> Array:  # noqa: ANN401
+def _is_sum(raw: Any) -> bool:  # noqa: ANN401
+    """Whether several replicas add to it, each to its own share."""
+    import tensorflow as tf
+
+    if not _is_on_read(raw) or raw.aggregation != tf.VariableAggregation.SUM:
+        return False
+    return bool(raw.distribute_strategy.num_replicas_in_sync > 1)
+
+
+def _stacked(raw: Any) -> Array:  # noqa: ANN401
+    """What each replica has of a sum, those of other workers included: ``(replicas, *shape)``."""
+    import tensorflow as tf
+
+    strategy, own = raw.distribute_strategy, [part.numpy() for part in raw.values]
+    if len(own) == strategy.num_replicas_in_sync:
+        return np.stack(own)
+    local = strategy.run(lambda: tf.expand_dims(tf.convert_to_tensor(raw), 0))
+    return np.asarray(strategy.gather(local, axis=0))
+
+
+def _read(raw: Any) -> Array:  # noqa: ANN401
     """The value without a copy where TensorFlow gives it so."""
     import tensorflow as tf
 
-    raw = _raw(variable)
     if _is_on_read(raw) and raw.aggregation == tf.VariableAggregation.NONE:
         raw = raw.values[0]  # nothing says what the value of all would be
     read = getattr(raw, "read_value", None)
@@ -191,13 +214,13 @@ def set_state(state: State, checkpoint: Checkpoint) -> dict[str, Array]:
     variables = dict(state)
     names = {there.name: own.name for there, own in zip(checkpoint.variables, here, strict=True)}
     arrays: dict[str, Array] = {}
-    sums: list[tuple[Any, Array]] = []
     for number, (entry, value) in enumerate(read_arrays(checkpoint)):
-        if number >= len(checkpoint.variables):
-            arrays[entry.name] = value
+        if number < len(checkpoint.variables):
+            _set(_raw(variables[names[entry.name]]), value)
+        elif entry.name.startswith(_REPLICAS):
+            _set_shares(_raw(variables[names[entry.name.removeprefix(_REPLICAS)]]), value)
         else:
-            _set(variables[names[entry.name]], value, sums)
-    _set_sums(sums)
+            arrays[entry.name] = value
     return arrays
 
 
@@ -244,32 +267,26 @@ def _words(entry: Entry) -> str:
     return f"{entry.name} ({entry.dtype} {list(entry.shape)})"
 
 
-def _set(variable: Any, value: Array, sums: list[tuple[Any, Array]]) -> None:  # noqa: ANN401
-    import tensorflow as tf
-
-    raw = _raw(variable)
-    if not _is_on_read(raw):
-        raw.assign(value)
-    elif raw.aggregation == tf.VariableAggregation.SUM:
-        sums.append((raw, value))
-    else:
+def _set(raw: Any, value: Array) -> None:  # noqa: ANN401
+    if _is_sum(raw):
+        # The whole to the first replica of all: shares would round, whole numbers most.
+        whole = np.zeros((raw.distribute_strategy.num_replicas_in_sync, *value.shape), value.dtype)
+        whole[0] = value
+        _set_shares(raw, whole)
+    elif _is_on_read(raw):
         for component in raw.values:
             component.assign(value)
+    else:
+        raw.assign(value)
 
 
-def _set_sums(sums: list[tuple[Any, Array]]) -> None:
-    """Give the whole sum to the first replica of all: shares would round, whole numbers most."""
+def _set_shares(raw: Any, stack: Array) -> None:  # noqa: ANN401
+    """Give each replica of this process its share, if there are as many as there were."""
     import tensorflow as tf
 
-    if not sums:
+    if not _is_sum(raw) or len(stack) != raw.distribute_strategy.num_replicas_in_sync:
         return
-
-    strategy = sums[0][0].distribute_strategy  # a process has one
-    pairs = [(raw, tf.constant(value)) for raw, value in sums]
-
-    def put() -> None:
-        first = tf.equal(tf.distribute.get_replica_context().replica_id_in_sync_group, 0)
-        for raw, value in pairs:
-            raw.assign(tf.where(first, value, tf.zeros_like(value)))
-
-    tf.function(lambda: strategy.run(put))()
+    strategy = raw.distribute_strategy
+    own = strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)
+    for number, component in zip(strategy.experimental_local_results(own), raw.values, strict=True):
+        component.assign(stack[int(number)])

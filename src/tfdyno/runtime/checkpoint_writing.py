@@ -39,11 +39,6 @@ _REMEDIES = {
 }
 
 
-def marker_path(folder: Path, step: int) -> Path:
-    """The marker of a step's checkpoint."""
-    return folder / f"step-{step:09}.json"
-
-
 def write_checkpoint(
     folder: Path, content: dict[str, Any], variables: Mapping[str, Array], arrays: dict[str, Array]
 ) -> Path:
@@ -61,7 +56,7 @@ def write_checkpoint(
     Raises:
         OSError: As the system says it; nothing of this checkpoint is left then.
     """
-    marker = marker_path(folder, content["step"])
+    marker = folder / f"step-{content['step']:09}.json"
     data = _free_name(marker.with_suffix(".npz"))
     values = [*variables.values(), *arrays.values()]
     size, crc32 = 0, 0
@@ -196,8 +191,8 @@ def _write_array(entry: Any, array: Array) -> None:  # noqa: ANN401
         entry.write(raw[start : start + CHUNK_BYTES].data)
 
 
-def pin(checkpoint: Checkpoint, *, pinned: bool = True) -> None:
-    """Keep a checkpoint for good, or no longer.
+def pin(checkpoint: Checkpoint) -> None:
+    """Keep a checkpoint for good.
 
     Raises:
         DamagedError: It is gone, or its marker is not what was written.
@@ -207,7 +202,7 @@ def pin(checkpoint: Checkpoint, *, pinned: bool = True) -> None:
         content = unsealed(checkpoint.marker.read_bytes())
     except (OSError, ValueError) as error:
         raise DamagedError(f"its marker cannot be read ({error})") from None
-    sealed_again = sealed({**content, "pinned": pinned})
+    sealed_again = sealed({**content, "pinned": True})
     _write_durably(checkpoint.marker, lambda path: _write_bytes(path, sealed_again))
 
 

@@ -8,25 +8,16 @@ so a slow disk slows a training that asks for more than it can take, and never f
 from __future__ import annotations
 
 import contextlib
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.runtime.checkpoint_files import (
-    Checkpoint,
-    DamagedError,
-    checkpoint_at,
-    latest,
-    list_checkpoints,
-)
+from tfdyno.core.folder_lock import FolderLock
+from tfdyno.runtime.checkpoint_files import DamagedError, latest, list_checkpoints
 from tfdyno.runtime.checkpoint_json import Arrays, NotPlainError, from_plain, to_plain
-from tfdyno.runtime.checkpoint_lock import FolderLock
 from tfdyno.runtime.checkpoint_random import random_state, restore_random_state
 from tfdyno.runtime.checkpoint_state import Snapshot, set_state, take_part
 from tfdyno.runtime.checkpoint_thread import Beside
 from tfdyno.runtime.checkpoint_writing import (
-    marker_path,
     pin,
     refusal,
     remove_leftovers,
@@ -35,10 +26,11 @@ from tfdyno.runtime.checkpoint_writing import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
-    from tfdyno.runtime.checkpoint_files import Position
+    from tfdyno.runtime.checkpoint_files import Checkpoint, Position
     from tfdyno.runtime.checkpoint_state import State
 
 
@@ -47,7 +39,6 @@ class Checkpoints:
 
     Attributes:
         notes: Sentences for the user: what was damaged, what could not be removed.
-        blocked_s: Seconds that the training has waited for ``save`` so far.
     """
 
     def __init__(
@@ -77,7 +68,7 @@ class Checkpoints:
                 raise UsageError(f"{name} = {value} for checkpoints", why=f"it is below {least}")
         if not 0.0 <= every_s < float("inf"):
             raise UsageError(f"every_s = {every_s} for checkpoints", why="it is no length of time")
-        self.folder, self.blocked_s = Path(folder), 0.0
+        self.folder = folder
         self.notes: list[str] = []
         self._keep, self._every_steps, self._every_s = keep, every_steps, every_s
         self._writes, self._snapshot = writes, Snapshot()
@@ -93,7 +84,7 @@ class Checkpoints:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._lock = FolderLock(self.folder)
-                undo.callback(self._lock.release)
+                undo.callback(self._lock.close)
                 remove_leftovers(self.folder)
             except OSError as error:
                 what = f"cannot keep checkpoints in {self.folder}"
@@ -123,11 +114,6 @@ class Checkpoints:
         passed_s = now_s - self._saved_s
         return bool(self._every_s) and passed_s >= self._every_s and not self._writer.busy
 
-    def prepare(self, state: State) -> None:
-        """Make the host's memory ready beside the training: the first save is then as short."""
-        if self._writes:
-            self._writer.start(lambda: self._snapshot.reserve(state))
-
     def save(
         self,
         step: int,
@@ -136,9 +122,8 @@ class Checkpoints:
         extra: Any = None,  # noqa: ANN401
         *,
         wait: bool = False,
-        pinned: bool = False,
         history: dict[str, Any] | None = None,
-    ) -> Path:
+    ) -> None:
         """Take a checkpoint now; it is written beside what follows.
 
         A worker that does not write has to call it at the same step as the one that does.
@@ -149,29 +134,20 @@ class Checkpoints:
             position: Where training stands.
             extra: Numbers, texts, arrays, lists and dictionaries of these.
             wait: Return when it is on the disk.
-            pinned: Keep it, whatever follows.
             history: The metrics of the epochs so far.
-
-        Returns:
-            The path of its marker, which is there when it is written.
 
         Raises:
             UsageError: ``extra`` or ``history`` holds something else, or a variable holds texts.
             ToolError: This or the last checkpoint could not be written.
         """
-        start_s = time.perf_counter()
-        try:
+        self.wait()
+        self._step, self._saved_s = step, self._now_s
+        if self._writes:
+            self._start(step, state, position, extra, history or {})
+        else:
+            take_part(state)
+        if wait:
             self.wait()
-            self._step, self._saved_s = step, self._now_s
-            if self._writes:
-                self._start(step, state, position, extra, pinned, history or {})
-            else:
-                take_part(state)
-            if wait:
-                self.wait()
-        finally:
-            self.blocked_s += time.perf_counter() - start_s
-        return marker_path(self.folder, step)
 
     def _start(
         self,
@@ -179,7 +155,6 @@ class Checkpoints:
         state: State,
         position: Position,
         extra: Any,  # noqa: ANN401
-        pinned: bool,
         history: dict[str, Any],
     ) -> None:
         arrays: Arrays = {}
@@ -187,7 +162,7 @@ class Checkpoints:
             content = {
                 "step": step,
                 "serial": self._serial + 1,
-                "pinned": pinned,
+                "pinned": False,
                 "epoch": position.epoch,
                 "step_in_epoch": position.step_in_epoch,
                 "seed": position.seed,
@@ -199,16 +174,18 @@ class Checkpoints:
         except NotPlainError as error:
             raise UsageError("a checkpoint cannot hold this", why=str(error)) from None
         self._snapshot.take(state)
+        arrays |= self._snapshot.parts
         self._serial += 1
         self._writer.start(lambda: self._write(content, arrays))
 
     def _write(self, content: dict[str, Any], arrays: Arrays) -> None:
         values = self._snapshot.values
         try:
-            write_checkpoint(self.folder, content, values, arrays)
+            marker = write_checkpoint(self.folder, content, values, arrays)
         except OSError as error:
             size_bytes = sum(value.nbytes for value in (*values.values(), *arrays.values()))
             raise refusal(self.folder, content["step"], error, size_bytes) from None
+        self._damaged.discard(marker.name)
         try:
             remove_old(self.folder, self._keep, self._damaged)
         except (OSError, TfdynoError) as error:  # the new one is safe: no reason to stop
@@ -227,19 +204,19 @@ class Checkpoints:
                 self._damaged.add(checkpoint.marker.name)
         return found
 
-    def pin(self, checkpoint: Checkpoint | Path, *, pinned: bool = True) -> None:
-        """Keep a checkpoint for good (the last good one before a NaN), or no longer.
+    def pin(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint for good: the last good one before a NaN.
 
         Raises:
             ToolError: It is not there any more, or cannot be written.
         """
         self.wait()
         try:
-            pin(checkpoint_at(checkpoint), pinned=pinned)
+            pin(checkpoint)
         except (OSError, DamagedError) as error:
-            raise ToolError(f"cannot pin {checkpoint}", why=str(error)) from None
+            raise ToolError(f"cannot pin {checkpoint.marker}", why=str(error)) from None
 
-    def restore(self, state: State, checkpoint: Checkpoint | Path, *, random: bool = True) -> Any:  # noqa: ANN401
+    def restore(self, state: State, checkpoint: Checkpoint, *, random: bool = True) -> Any:  # noqa: ANN401
         """Set the variables and the random generators from a checkpoint.
 
         Where something draws between this and the first step, call
@@ -247,7 +224,7 @@ class Checkpoints:
 
         Args:
             state: From ``state_of``, with the same variables in the same order.
-            checkpoint: From ``latest``, or a path of one of its files.
+            checkpoint: From ``latest``.
             random: Whether the random generators are set as well.
 
         Returns:
@@ -258,15 +235,11 @@ class Checkpoints:
             ToolError: The file cannot be read.
         """
         self.wait()
-        try:
-            found = checkpoint_at(checkpoint)
-        except DamagedError as error:
-            raise ToolError(f"cannot continue from {checkpoint}", why=str(error)) from None
-        arrays = set_state(state, found)
+        arrays = set_state(state, checkpoint)
         if random:
-            restore_random_state(found.random)
-        self._step = found.step
-        return from_plain(found.extra, arrays)
+            restore_random_state(checkpoint.random)
+        self._step = checkpoint.step
+        return from_plain(checkpoint.extra, arrays)
 
     def close(self) -> None:
         """Wait for the writer and give the folder back.
@@ -278,7 +251,7 @@ class Checkpoints:
             self.wait()
         finally:
             if self._writes:
-                self._lock.release()
+                self._lock.close()
 
     def __enter__(self) -> Self:
         """Itself; closed at the end of the ``with``."""

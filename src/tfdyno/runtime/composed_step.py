@@ -23,15 +23,13 @@ from tfdyno.runtime.replica_values import (
     own_sum,
     times,
 )
-from tfdyno.runtime.shared_state import seed_states
+from tfdyno.runtime.shared_state import SEED_STRIDE, seed_states
 from tfdyno.runtime.step_hooks import Update, held_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUM = tf.distribute.ReduceOp.SUM
-REPLICA_SEED = 0x9E3779B9
-"""Golden ratio of 2^32: keeps the seeds of neighbouring replicas apart."""
 
 
 class SeveralUpdates(Exception):  # noqa: N818  (it is what the step does)
@@ -72,7 +70,7 @@ class ComposedStep:
         """Variables without a gradient."""
         self._written: dict[Any, list[Any]] = {}
         self.always_full = False
-        """Whether every batch has as many samples on each replica, which spares asking."""
+        """Whether every batch of training has as many samples on each replica: spares asking."""
         self.batch_count = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches")
         """Batches since the beginning: which of them update the weights."""
         if accumulation > 1:
@@ -198,7 +196,8 @@ class ComposedStep:
     def _train_replica(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
         context = tf.distribute.get_replica_context()
         gradients, values, logs = self._run(self.model.train_step, context, data)
-        count = self._count(data)
+        # 1 where all have the same, which keeps the last bit.
+        count = tf.constant(1.0) if self.always_full else _count(data)
         sums = [times(gradient, count) for gradient in gradients]
         if self._sums:
             self._accumulate(sums, count)
@@ -235,7 +234,7 @@ class ComposedStep:
     def _test_replica(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
         context = tf.distribute.get_replica_context()
         _, values, logs = self._run(self.model.test_step, context, data)
-        count = self._count(data)
+        count = _count(data)
         written = self._write_own(self.model.test_step, values, count)
         self._write_common(written, [], [], count)
         return logs
@@ -253,18 +252,11 @@ class ComposedStep:
         number = tf.convert_to_tensor(context.replica_id_in_sync_group)
         return compute(data, number)
 
-    def _count(self, data: Any) -> Any:  # noqa: ANN401
-        """Samples of this replica; 1 where all have the same, which keeps the last bit."""
-        leaves = [leaf for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape")]
-        if self.always_full or not leaves or not leaves[0].shape.rank:
-            return tf.constant(1.0)
-        return tf.cast(tf.shape(leaves[0])[0], tf.float32)
-
     def _computed(
         self, step: Callable[[Any], dict[str, Any]], data: Any, replica: Any  # noqa: ANN401
     ) -> tuple[list[Any], list[Any], dict[str, Any]]:  # fmt: skip
         """Gradients, values of what was written, and logs of one replica; writes nothing."""
-        offset = tf.stack([tf.cast(replica, tf.int64) * REPLICA_SEED, tf.constant(0, tf.int64)])
+        offset = tf.stack([tf.cast(replica, tf.int64) * SEED_STRIDE, tf.constant(0, tf.int64)])
         seeds = seed_states(self.model)
         begun = [(seed, tf.convert_to_tensor(seed.value)) for seed in seeds]
         mapping = [(seed, value + tf.cast(offset, value.dtype)) for seed, value in begun]
@@ -338,6 +330,14 @@ class ComposedStep:
                 )
 
         tf.__internal__.distribute.interim.maybe_merge_call(write, self.strategy, values)
+
+
+def _count(data: Any) -> Any:  # noqa: ANN401
+    """Samples of this replica; 1 where nothing tells."""
+    leaves = [leaf for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape")]
+    if not leaves or not leaves[0].shape.rank:
+        return tf.constant(1.0)
+    return tf.cast(tf.shape(leaves[0])[0], tf.float32)
 
 
 def _exchanged(context: Any, count: Any, parts: list[Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401

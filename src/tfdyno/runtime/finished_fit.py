@@ -6,18 +6,57 @@ moving average takes the place of the weights.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.training import MODEL
 from tfdyno.runtime.checkpoint_files import Position, latest
 from tfdyno.runtime.checkpoint_state import state_of
 from tfdyno.runtime.checkpoints import Checkpoints
 from tfdyno.runtime.train_strategy import is_chief
 
 if TYPE_CHECKING:
-    from tfdyno.core.training import TrainOutcome
+    from collections.abc import Callable
+
+    from tfdyno.core.training import RunSettings, TrainOutcome
 
 FOLDER = "finished"
+
+
+def trained_once(
+    model: Any,  # noqa: ANN401
+    arguments: dict[str, Any],
+    settings: RunSettings,
+    train: Callable[[dict[str, Any], RunSettings], TrainOutcome],
+) -> TrainOutcome:
+    """Train, or bring back what was learned where an earlier run came to the end of this fit.
+
+    Such a one is not trained again, unless it is to have more epochs now: no step of it is run,
+    and the weights, the optimizer and the random numbers are those that it left.
+
+    Args:
+        model: That ``train`` trains.
+        arguments: Of its ``fit``.
+        settings: Of this fit.
+        train: Takes arguments and settings; raises where there was nothing to train on.
+
+    Raises:
+        UsageError: A later tfdyno wrote what is kept, or it is another model's.
+        ToolError: A file cannot be written or read.
+    """
+    finished, wanted = FinishedFit(settings.output), int(arguments.get("epochs") or 1)
+    epochs = finished.epochs(wanted) if settings.resume else None
+    if epochs is None:
+        outcome = train(arguments, settings)
+        if not outcome.stopped:
+            finished.keep(model, outcome, wanted)
+        return outcome
+    # The model as it was at its end is written already: this one is restored below.
+    outcome = train({**arguments, "epochs": epochs}, replace(settings, save_model=False))
+    finished.restore(model)
+    path = Path(settings.output, MODEL)
+    return replace(outcome, model_path=str(path) if path.exists() else "")
 
 
 class FinishedFit:

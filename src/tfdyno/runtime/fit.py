@@ -8,7 +8,6 @@ data raise comes out as it is, and the model is left to Keras' own ``fit`` as it
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe, diff, from_settings
 from tfdyno.core.recipe_file import read_recipe
-from tfdyno.core.training import RunSettings
+from tfdyno.core.training import CHECKPOINTS, MARKERS, RunSettings, how_often
 from tfdyno.runtime.fit_call import as_arguments
 from tfdyno.runtime.fit_model import check_model
 from tfdyno.runtime.fit_refusals import refuse_late, standing_of
@@ -29,12 +28,9 @@ if TYPE_CHECKING:
 
     from tfdyno.core.training import TrainOutcome
 
-_RUN, _MARKERS = "run.json", "checkpoints/step-*.json"
-"""What tells that a folder holds a run."""
+_RUN = "run.json"
+"""Of tfdyno train, also where a run has no checkpoint yet."""
 _TUPLE = ("x", "y", "sample_weight")
-_TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
-_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_EVERY = "checkpoint_every"
 Given = Recipe | Mapping[str, object] | str | Path | None
 """A recipe, its settings by name, or the path of its file; None: not given."""
 
@@ -103,10 +99,8 @@ def read_settings(
             if asked:
                 raise UsageError(f"{name} needs the folder of a run", remedy="name it as output")
     steps, seconds_s = 0, RunSettings().checkpoint_s
-    if time := _TIME.fullmatch(str(checkpoint_every).strip()):
-        seconds_s = read.positive(time[1], _EVERY) * _UNITS_S[time[2]]
-    elif checkpoint_every is not None:
-        steps, seconds_s = read.whole(checkpoint_every, _EVERY), 0.0
+    if checkpoint_every is not None:
+        steps, seconds_s = how_often(checkpoint_every, "checkpoint_every")
     return RunSettings(
         output=str(Path(output).absolute()) if output else "",
         resume=resume,
@@ -146,7 +140,7 @@ def _arguments(model: Any, data: Any, options: Mapping[str, Any]) -> dict[str, A
 def _recipe_in(settings: RunSettings, recipe: Recipe | None) -> Recipe:
     """The recipe of a run that goes on, or of a new one in a folder without any."""
     folder = Path(settings.output)
-    has_run = any(folder.glob(_MARKERS)) or (folder / _RUN).exists()
+    has_run = any((folder / CHECKPOINTS).glob(MARKERS)) or (folder / _RUN).exists()
     if not settings.output or not has_run:
         return recipe or Recipe()
     if not settings.resume:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
+from tfdyno.runtime.recipe_apply import limit_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tfdyno.core.recipe import Recipe
 
-_MIB = 1 << 20
 _KINDS = {
     "": "single", "OneDeviceStrategy": "single", "MirroredStrategy": "mirrored",
     "MultiWorkerMirroredStrategy": "multiworker", "CollectiveAllReduceStrategy": "multiworker",
@@ -62,7 +62,7 @@ def standing_of(model: Any) -> Standing:  # noqa: ANN401
         is_deterministic=bool(is_op_determinism_enabled()),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
         has_growth=all(tf.config.experimental.get_memory_growth(card) for card in cards),
-        memory_limit_bytes=_limit_bytes(cards),
+        memory_limit_bytes=limit_bytes(cards),
     )
 
 
@@ -121,14 +121,3 @@ def _is_policy(precision: str, policies: tuple[str, ...]) -> bool:
     if precision == "float8":  # Keras quantizes a model that computes in bfloat16
         return any("mixed_bfloat16" in name for name in policies)
     return ("float32" if precision == "tf32" else precision) in policies
-
-
-def _limit_bytes(cards: list[Any]) -> int:
-    """The limit that all cards have; 0: they differ, or have none."""
-    import tensorflow as tf
-
-    found = set()
-    for card in cards:
-        parts = tf.config.get_logical_device_configuration(card) or []
-        found.add(int((parts[0].memory_limit or 0) * _MIB) if len(parts) == 1 else 0)
-    return found.pop() if len(found) == 1 else 0

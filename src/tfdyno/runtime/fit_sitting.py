@@ -14,13 +14,12 @@ from tfdyno.core.codec import write_atomic
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe_file import FILE_NAME, to_toml
 from tfdyno.runtime.after_fit import saved_by_chief
-from tfdyno.runtime.finished_fit import FinishedFit
+from tfdyno.runtime.finished_fit import trained_once
 from tfdyno.runtime.fit_model import as_found
 from tfdyno.runtime.input_stages import kind, walk
 from tfdyno.runtime.rebatch import rebatched
 from tfdyno.runtime.recipe_apply import replicas
 from tfdyno.runtime.train_loop import TrainPlan, train
-from tfdyno.runtime.train_outcome import MODEL
 from tfdyno.runtime.train_strategy import is_chief
 from tfdyno.runtime.train_watch import Watch
 
@@ -68,18 +67,17 @@ def sat(
         keras.utils.set_random_seed(recipe.seed)
     if settings.output and is_chief():
         _write(recipe, Path(settings.output))
+
+    def trained(arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:
+        watch = Watch(progress)
+        plan = TrainPlan(recipe=recipe, settings=settings, watch=watch, progress=progress)
+        outcome = train(model, arguments, plan)
+        if not (outcome.steps or outcome.stopped):
+            raise UsageError("the data is empty", why="it ended before the first batch")
+        return outcome
+
     with as_found(model), _tf32_held(recipe), saved_by_chief():
-        plan = TrainPlan(
-            workload=None,
-            recipe=recipe,
-            settings=settings,
-            title=model.name,
-            watch=Watch(progress),
-            progress=progress,
-        )
-        outcome = _trained(model, arguments, plan)
-    if not (outcome.steps or outcome.stopped):
-        raise UsageError("the data is empty", why="it ended before the first batch")
+        outcome = trained_once(model, arguments, settings, trained)
     notes = (*notes, *outcome.notes, *_notes_on_stop(outcome, settings))
     return replace(outcome, notes=notes)
 
@@ -90,23 +88,6 @@ def _write(recipe: Recipe, folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
     write_atomic(folder / FILE_NAME, to_toml(recipe, head=_HEAD).encode())
-
-
-def _trained(model: Any, arguments: dict[str, Any], plan: TrainPlan) -> TrainOutcome:  # noqa: ANN401
-    """Train, or bring back what an earlier sitting had learned at its end."""
-    settings = plan.settings
-    finished, wanted = FinishedFit(settings.output), int(arguments.get("epochs") or 1)
-    epochs = finished.epochs(wanted) if settings.resume else None
-    if epochs is None:
-        outcome = train(model, arguments, plan)
-        if not outcome.stopped and outcome.steps:
-            finished.keep(model, outcome, wanted)
-        return outcome
-    plan = replace(plan, settings=replace(settings, save_model=False))
-    outcome = train(model, {**arguments, "epochs": epochs}, plan)
-    finished.restore(model)
-    path = Path(settings.output) / MODEL
-    return replace(outcome, model_path=str(path) if path.exists() else "")
 
 
 def _notes_on_seed(recipe: Recipe, settings: RunSettings, x: Any) -> Iterator[str]:  # noqa: ANN401

@@ -59,7 +59,8 @@ def hunt(
         told = f"{lost[0]} is not finite" if lost else f"{bad[0].path} is not finite after the step"
         found = locate(model, batch, seen=seen)
         where = Evidence(
-            text=f"batch {number} after the checkpoint: {told}", source="the steps repeated"
+            text=f"batch {number} of the epoch: {told}",
+            source="the steps after the checkpoint, repeated",
         )
         if found.verdict == "possible" and bad:
             return _in_update(bad[0].path, [*found.evidence, where])

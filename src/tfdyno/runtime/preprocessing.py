@@ -46,13 +46,14 @@ class PreprocessingLayer:
         return f"{layer} runs {on}inside of the step: {self.why}."
 
 
-def found(model: Any) -> tuple[PreprocessingLayer, ...]:  # noqa: ANN401
+def found(model: Any, *, is_whole: bool = False) -> tuple[PreprocessingLayer, ...]:  # noqa: ANN401
     """The preprocessing layers of a model, those inside of other models included.
 
     Args:
         model: A Keras model, as it is before ``fit``.
+        is_whole: Whether it is not split, because parts of it are recomputed.
     """
-    parts = split(model)
+    parts = None if is_whole else split(model)
     moved = {id(layer) for layer in parts.moved} if parts else set()
     result = []
     for layer in _preprocessing(model):
@@ -61,7 +62,7 @@ def found(model: Any) -> tuple[PreprocessingLayer, ...]:  # noqa: ANN401
         else:
             cpu = why_cpu(layer)
             device = "CPU in the step" if cpu else "step"
-            why = _why_inside(model, layer)
+            why = _why_inside(model, layer, is_whole=is_whole)
             why = f"{cpu}, and {why}" if cpu else why
         name, kind = layer.name, type(layer).__name__
         result.append(PreprocessingLayer(name=name, kind=kind, device=device, why=why))
@@ -75,11 +76,13 @@ def _preprocessing(model: Any) -> list[Any]:  # noqa: ANN401
     return [each for each in layers if id(each) not in parts]
 
 
-def _why_inside(model: Any, layer: Any) -> str:  # noqa: ANN401
+def _why_inside(model: Any, layer: Any, *, is_whole: bool) -> str:  # noqa: ANN401
     if is_random(layer):
         return "it draws random numbers for each step, whose order would change"
     if why_whole(model):
         return why_whole(model)
+    if is_whole:
+        return "remat takes the model as a whole"
     nodes = [] if why_cpu(layer) else layer._inbound_nodes
     growth = max(map(grows, nodes), default=0.0)
     if growth:
@@ -87,13 +90,17 @@ def _why_inside(model: Any, layer: Any) -> str:  # noqa: ANN401
     return "it does not stand at the inputs of the model"
 
 
-def check_xla(model: Any) -> None:  # noqa: ANN401
+def check_xla(model: Any, *, is_whole: bool = False) -> None:  # noqa: ANN401
     """Refuse ``execution=xla`` where a layer that stays inside of the step cannot be compiled.
+
+    Args:
+        model: A Keras model.
+        is_whole: Whether it is not split, because parts of it are recomputed.
 
     Raises:
         UsageError: Names the layer. Keras would switch XLA off and say so in a warning only.
     """
-    parts = split(model)
+    parts = None if is_whole else split(model)
     left = parts.unfit if parts else [part for part in _inside(model) if not part.supports_jit]
     for layer in left:
         cpu = why_cpu(layer)

@@ -33,8 +33,3 @@ def why_cpu(layer: Any) -> str:  # noqa: ANN401
 def _reads_text(layer: Any) -> bool:  # noqa: ANN401
     nodes = getattr(layer, "_inbound_nodes", ())
     return any(tensor.dtype == "string" for node in nodes for tensor in node.input_tensors)
-
-
-def kind(layer: Any) -> str:  # noqa: ANN401
-    """The name of its class."""
-    return type(layer).__name__

@@ -237,6 +237,25 @@ def settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # n
         inner.global_clipnorm = recipe.clip_norm
 
 
+def reported(recipe: Recipe) -> dict[str, Any]:
+    """What TensorFlow says of the settings of its process that a recipe asks for, by name."""
+    import tensorflow as tf
+    from tensorflow.python.framework.config import is_op_determinism_enabled
+
+    cards = tf.config.list_physical_devices("GPU")
+    read: dict[str, Callable[[], Any]] = {
+        "threads_intra": tf.config.threading.get_intra_op_parallelism_threads,
+        "threads_inter": tf.config.threading.get_inter_op_parallelism_threads,
+        "memory_limit_bytes": lambda: limit_bytes(cards),
+        "memory_fraction": _memory_fraction,
+        "deterministic": lambda: bool(is_op_determinism_enabled()),
+    }
+    if cards:
+        growth = tf.config.experimental.get_memory_growth
+        read["memory_growth"] = lambda: all(growth(card) for card in cards)
+    return {name: ask() for name, ask in read.items() if getattr(recipe, name)}
+
+
 def verify(recipe: Recipe) -> None:
     """Compare what TensorFlow reports with the recipe, after the first step.
 
@@ -244,25 +263,26 @@ def verify(recipe: Recipe) -> None:
         ToolError: TensorFlow did not take a setting.
     """
     import tensorflow as tf
-    from tensorflow.python.framework.config import is_op_determinism_enabled
 
-    reported = {
-        "threads_intra": tf.config.threading.get_intra_op_parallelism_threads,
-        "threads_inter": tf.config.threading.get_inter_op_parallelism_threads,
-    }
-    for name, read in reported.items():
+    for name, has in reported(recipe).items():
         wanted = getattr(recipe, name)
-        if wanted and read() != wanted:
-            raise ToolError(f"TensorFlow did not take {name} = {wanted}", why=f"it has {read()}")
+        if not math.isclose(has, wanted, rel_tol=1e-6):  # true and false are numbers
+            what = f"TensorFlow did not take {name} = {str(wanted).lower()}"
+            raise ToolError(what, why=f"it has {str(has).lower()}")
     switch = tf.config.experimental.tensor_float_32_execution_enabled()
     if recipe.precision in ("float32", "tf32") and switch != (recipe.precision == "tf32"):
         raise ToolError(f"TensorFlow did not take precision = {recipe.precision}")
-    if recipe.memory_fraction and not math.isclose(
-        recipe.memory_fraction, _memory_fraction(), rel_tol=1e-6
-    ):
-        raise ToolError(f"TensorFlow did not take memory_fraction = {recipe.memory_fraction:g}")
-    if recipe.deterministic and not is_op_determinism_enabled():
-        raise ToolError("TensorFlow did not take deterministic = true")
+
+
+def limit_bytes(cards: list[Any]) -> int:
+    """The limit of memory that all cards have; 0: they differ, or have none."""
+    import tensorflow as tf
+
+    found = set()
+    for card in cards:
+        parts = tf.config.get_logical_device_configuration(card) or []
+        found.add(int((parts[0].memory_limit or 0) * _MIB) if len(parts) == 1 else 0)
+    return found.pop() if len(found) == 1 else 0
 
 
 def _memory_fraction() -> float:

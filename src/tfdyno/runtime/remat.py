@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,28 +11,14 @@ import keras
 import tensorflow as tf
 
 from tfdyno.core.errors import UsageError
-from tfdyno.core.units import format_bytes, parse_bytes
+from tfdyno.core.recipe_reading import BLOCKS, budget_bytes
+from tfdyno.core.units import format_bytes
 from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.remat_blocks import Cut, Subject, best_cut, composites, named_cut
 from tfdyno.runtime.remat_functional import functionals
 from tfdyno.runtime.remat_gradient import Region
 from tfdyno.runtime.remat_plan import blocks, cheapest, flops, peak_bytes
 from tfdyno.runtime.remat_trace import trace
-
-BLOCKS = "blocks"
-"""The wish for whatever blocks the model has."""
-_BYTES = re.compile(r"\s*[0-9.]+\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A part of a model that is recomputed."""
-
-    name: str
-    saved_bytes: int
-    """What it does not keep between forward and backward pass, as predicted."""
-    forward_flops: float
-    """What it computes once more in a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +28,8 @@ class RematPlan:
     The bytes are of activations alone, as the executor of TensorFlow keeps them; 0: not known.
     """
 
-    blocks: tuple[Block, ...]
+    names: tuple[str, ...]
+    """Of the blocks, in their order."""
     peak_bytes_before: int
     peak_bytes: int
     extra_compute: float
@@ -53,25 +38,6 @@ class RematPlan:
     """Sentences for the user; a part that turns out not to be able gets one at the first step."""
     undo: Callable[[], None] = field(repr=False)
     """Makes the model as it was."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The blocks' names in their order."""
-        return tuple(block.name for block in self.blocks)
-
-    def result(self) -> dict[str, Any]:
-        """The plan as a result shows it."""
-        rows = [
-            {"name": x.name, "saved_bytes": x.saved_bytes, "forward_flops": x.forward_flops}
-            for x in self.blocks
-        ]
-        return {
-            "blocks": rows,
-            "peak_bytes_before": self.peak_bytes_before,
-            "peak_bytes": self.peak_bytes,
-            "extra_compute": self.extra_compute,
-            "notes": list(self.notes),
-        }
 
 
 def apply_remat(model: Any, wanted: str, *, batch_size: int, inputs: Any = None) -> RematPlan:  # noqa: ANN401
@@ -100,7 +66,7 @@ def apply_remat(model: Any, wanted: str, *, batch_size: int, inputs: Any = None)
         model=model, functionals=functionals(model), traced=None, batch_size=batch_size
     )
     _trace(subject, specs, notes)
-    if wanted == BLOCKS or _BYTES.fullmatch(wanted):
+    if wanted == BLOCKS or budget_bytes(wanted):
         cut = best_cut(subject)
         chosen = _within(cut, subject, wanted, notes)
     else:
@@ -165,7 +131,7 @@ def _within(cut: Cut, subject: Subject, wanted: str, notes: list[str]) -> frozen
             notes.append("Recomputing saves nothing here, as predicted: one part makes the peak.")
             return everything
         return cheapest(cut.parts, least) or everything
-    budget = parse_bytes(wanted)
+    budget = budget_bytes(wanted)
     if budget >= most:
         notes.append(f"Nothing is recomputed: the activations take {format_bytes(most)}.")
     chosen = cheapest(cut.parts, budget)
@@ -200,21 +166,10 @@ def _installed(subject: Subject, cut: Cut, chosen: frozenset[str], notes: list[s
     total = subject.traced.step_flops if subject.traced else 0.0
     more = flops(cut.parts, chosen)
     return RematPlan(
-        blocks=_blocks(cut, chosen),
+        names=tuple(dict.fromkeys(x.name for x in cut.parts if x.name in chosen)),
         peak_bytes_before=peak_bytes(cut.parts, ()) if subject.traced else 0,
         peak_bytes=peak_bytes(cut.parts, chosen) if subject.traced else 0,
         extra_compute=more / total if total else 0.0,
         notes=notes,
         undo=undo,
     )
-
-
-def _blocks(cut: Cut, chosen: frozenset[str]) -> tuple[Block, ...]:
-    """The chosen blocks in their order; one that is called twice counts both."""
-    saved: dict[str, int] = defaultdict(int)
-    cost: dict[str, float] = defaultdict(float)
-    for part in cut.parts:
-        if part.name in chosen:
-            saved[part.name] += part.kept_bytes - part.passed_bytes
-            cost[part.name] += part.forward_flops
-    return tuple(Block(name=n, saved_bytes=saved[n], forward_flops=cost[n]) for n in saved)

@@ -102,7 +102,10 @@ class Functional:
     def _run(self, rows: Sequence[tuple[int, int, Region | None]], around: Around) -> None:
         """Replace Keras' run through the graph, for this model alone."""
         original = getattr(type(self.model), _METHOD)
-        plans = [(first, last, region, *self._edges(first, last)) for first, last, region in rows]
+        last_use = {id(x): n for n, node in enumerate(self.nodes) for x in node.input_tensors}
+        last_use |= dict.fromkeys(self.results, len(self.nodes))
+        plans = [(first, last, region, *self._edges(first, last, last_use))
+                 for first, last, region in rows]  # fmt: skip
 
         def run(
             inputs: Any,  # noqa: ANN401
@@ -137,14 +140,15 @@ class Functional:
 
         vars(self.model)[_METHOD] = run
 
-    def _edges(self, first: int, last: int) -> tuple[list[int], list[int]]:
+    def _edges(
+        self, first: int, last: int, last_use: dict[int, int]
+    ) -> tuple[list[int], list[int]]:
         """Tensors that a stretch reads from before it, and those that are read after it."""
         inside = self.nodes[first:last]
-        made = list(dict.fromkeys(id(x) for node in inside for x in node.outputs))
+        made = dict.fromkeys(id(x) for node in inside for x in node.outputs)
         reads = dict.fromkeys(id(x) for node in inside for x in node.input_tensors)
-        later = {id(x) for node in self.nodes[last:] for x in node.input_tensors}
-        later |= set(self.results)
-        return [key for key in reads if key not in set(made)], [k for k in made if k in later]
+        later = [key for key in made if last_use.get(key, -1) >= last]
+        return [key for key in reads if key not in made], later
 
 
 def _ordered(stretch: Callable[..., Any], first: int, last: int, makes: list[int]) -> Any:  # noqa: ANN401

@@ -26,11 +26,6 @@ _LATER = {"shuffle", "repeat", "concatenate", "cache"}
 _KNOWN = SOURCES | PLAIN | {"shuffle", "random", "repeat"}
 
 
-def needs_full_replay(dataset: Any) -> bool:  # noqa: ANN401
-    """Whether the elements of the earlier epochs have to be taken to reach a later one."""
-    return bool(why_full_replay(dataset))
-
-
 def why_full_replay(dataset: Any) -> str:  # noqa: ANN401
     """Why the earlier epochs have to be run through, with the stage; empty: they need not.
 

@@ -21,15 +21,19 @@ import tensorflow as tf
 from tensorflow.python.distribute import distribute_lib
 
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.shared_state import Apart, added_at_once, metric_variables, seed_states
+from tfdyno.runtime.shared_state import (
+    SEED_STRIDE,
+    Apart,
+    added_at_once,
+    metric_variables,
+    seed_states,
+)
 from tfdyno.runtime.steps_under_way import StepsUnderWay
 from tfdyno.runtime.train_build import build_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-WORKER_SEED = 0x9E3779B9
-"""Golden ratio of 2^32: keeps the seeds of neighbouring workers apart."""
 PER_WORKER = 2
 """Steps under way for each worker: one that runs and one that waits."""
 _TAKEN = "_tfdyno_steps"
@@ -286,7 +290,7 @@ def _check(model: Any, strategy: Any) -> None:  # noqa: ANN401
 def _worker_offset(kind: Any) -> Any:  # noqa: ANN401
     index = tf.distribute.coordinator.experimental_get_current_worker_index()
     # Keras draws from 31 bits of the seed.
-    first = tf.cast(index, tf.int64) * WORKER_SEED % (1 << 31)
+    first = tf.cast(index, tf.int64) * SEED_STRIDE % (1 << 31)
     return tf.cast(tf.stack([first, tf.constant(0, tf.int64)]), kind)
 
 

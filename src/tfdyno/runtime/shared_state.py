@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
+SEED_STRIDE = 0x9E3779B9
+"""Golden ratio of 2^32: keeps the seeds of neighbouring replicas, or workers, apart."""
+
+
 class Apart(StatelessScope):
     """Writes go to the variables at once, but for those that are given: they change in a copy."""
 

@@ -78,10 +78,6 @@ class StepsUnderWay:
         while self._count:
             self._one_done()
 
-    def missing(self) -> list[str]:
-        """Processes that do not answer, as ``worker 1 (10.0.0.7:2222)``."""
-        return unreachable(self._cluster)
-
     def _wait(self) -> None:
         """In a thread of its own, as TensorFlow's wait has no limit."""
         while True:

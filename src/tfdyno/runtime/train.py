@@ -1,8 +1,8 @@
 """Child process: one training under a recipe, in a process that has done nothing else before.
 
 Request: ``workload``, ``recipe``, ``settings`` (fields of the nouns), and optionally ``task`` (name
-of a standard task), ``data`` (``file.py:function``) and ``peaks`` (FLOP/s of all cards together by
-the dtype of the layers). Result: ``outcome``, the fields of ``TrainOutcome``.
+of a standard task), ``data`` (``file.py:function``) and ``peaks`` (FLOP/s of each card by the dtype
+of the layers). Result: ``outcome``, the fields of ``TrainOutcome``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.recipe import Recipe, recipe_of
-from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.training import CHECKPOINTS, RunSettings, TrainOutcome
 from tfdyno.runtime import child
 from tfdyno.runtime.software import import_tensorflow, software
 from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
 
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
+    from tfdyno.runtime.train_load import Train
 
 FLOAT8_POLICY = "mixed_bfloat16"
 """What Keras' float8 layers compute everything else in."""
@@ -40,15 +41,14 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
             import_tensorflow(workload, "train", "train")
             outcome = _trained(workload, recipe, settings, request, progress)
     except StopAsked as stop:
-        outcome = _not_begun(settings, recipe, stop.signal_name)
+        outcome = _between_steps(settings, recipe, stop.signal_name)
         return {"outcome": asdict(outcome)}
     return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
 
 
-def _not_begun(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
-    """Where the end was asked for before the first step: what earlier sittings have left."""
+def _between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
+    """Where the end was asked for outside of the loop: what stands in the folder by then."""
     from tfdyno.runtime.checkpoint_files import list_checkpoints
-    from tfdyno.runtime.train_load import CHECKPOINTS
 
     found, _ = list_checkpoints(Path(settings.output, CHECKPOINTS)) if settings.output else ([], {})
     newest = found[0] if found else None
@@ -60,7 +60,7 @@ def _not_begun(settings: RunSettings, recipe: Recipe, signal_name: str) -> Train
         seed=recipe.seed,
         stopped=signal_name,
         checkpoints=tuple(str(one.marker) for one in reversed(found)),
-        notes=("It was stopped before its first step.",),
+        notes=("It was stopped before its first step or after its last.",),
     )
 
 
@@ -72,6 +72,7 @@ def _trained(
     progress: child.Progress,
 ) -> TrainOutcome:
     from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.preprocessing import statistics_on_cpu
     from tfdyno.runtime.recipe_apply import apply_recipe, settings_held
     from tfdyno.runtime.strategy_held import strategies_held
     from tfdyno.runtime.train_load import Loading, run_workload
@@ -91,7 +92,7 @@ def _trained(
         workload=workload,
         recipe=recipe,
         settings=settings,
-        train=_loop(workload, recipe, request.get("peaks") or {}, progress),
+        train=_loop(recipe, request.get("peaks") or {}, progress),
         task=task,
         data=request.get("data") or "",
         notes=notes,
@@ -103,31 +104,23 @@ def _trained(
         settings_held(recipe, notes),
         strategies_held(strategy, recipe.strategy, notes),
         saved_by_chief(),
+        statistics_on_cpu(),
         strategy.scope() if strategy else contextlib.nullcontext(),
     ):
         return run_workload(loading)
 
 
-def _loop(
-    workload: Workload, recipe: Recipe, peaks: dict[str, float], progress: child.Progress
-) -> Any:  # noqa: ANN401
+def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progress) -> Train:
     """The training loop, as ``train_load`` calls it."""
     from tfdyno.runtime.train_flops import flops_and_peak
     from tfdyno.runtime.train_loop import TrainPlan, train
     from tfdyno.runtime.train_watch import Watch
 
-    def run(
-        model: Any,  # noqa: ANN401
-        arguments: dict[str, Any],
-        settings: RunSettings,
-        title: str,
-    ) -> TrainOutcome:
-        flops, peak = flops_and_peak(model, arguments, peaks) if peaks else (0.0, 0.0)
+    def run(model: Any, arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:  # noqa: ANN401
+        flops, peak = flops_and_peak(model, arguments, peaks, recipe) if peaks else (0.0, 0.0)
         plan = TrainPlan(
-            workload=workload,
             recipe=recipe,
             settings=settings,
-            title=title,
             watch=Watch(progress),
             progress=progress,
             flops_per_step=flops,

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfdyno.core.errors import UsageError
 from tfdyno.runtime.dataspec import of_fit
 from tfdyno.runtime.rebatch import is_arrays
 
 if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
+    from tfdyno.runtime.remat import RematPlan
 
 
 def build_for(model: Any, element_spec: Any) -> None:  # noqa: ANN401
@@ -30,40 +32,52 @@ def build_model(model: Any, element_spec: Any) -> None:  # noqa: ANN401
     model._symbolic_build(data_batch=tf.nest.map_structure(_leaf, element_spec))
 
 
-def change_model(model: Any, recipe: Recipe, element_spec: Any, batch_size: int) -> list[str]:  # noqa: ANN401
+def change_model(
+    model: Any,  # noqa: ANN401
+    recipe: Recipe,
+    element_spec: Any,  # noqa: ANN401
+    batch_size: int,
+    notes: list[str],
+) -> RematPlan | None:
     """Make of a built model what the recipe asks for, before its optimizer is built.
 
     Args:
         model: Built and compiled.
         recipe: Its ``remat`` and ``precision = float8``.
         element_spec: Of the dataset.
-        batch_size: Of one replica.
+        batch_size: Of one replica; 0: not known.
+        notes: Gets sentences for the user.
 
     Returns:
-        Notes.
+        What is recomputed; its own notes may grow at the first step. None: nothing.
 
     Raises:
-        UsageError: There is nothing to recompute, or the budget cannot be met.
+        UsageError: There is nothing to recompute, or a budget cannot be met or not be planned.
     """
-    notes = []
     if recipe.precision == "float8":
-        model.quantize("float8")
+        if not any(getattr(each, "_is_quantized", False) for each in model._flatten_layers()):
+            model.quantize("float8")  # an earlier fit has done it, and Keras refuses it twice
         notes.append("float8: Dense and EinsumDense layers are quantized by Keras, no others.")
-    if recipe.remat:
-        from tfdyno.core.units import format_bytes
-        from tfdyno.runtime.remat import apply_remat
+    if not recipe.remat:
+        return None
+    from tfdyno.core.units import format_bytes
+    from tfdyno.runtime.remat import apply_remat
 
-        x = element_spec[0] if isinstance(element_spec, tuple) else element_spec
-        plan = apply_remat(model, recipe.remat, batch_size=batch_size, inputs=x)
-        saved = f"activations {format_bytes(plan.peak_bytes_before)} to "
-        saved += f"{format_bytes(plan.peak_bytes)}, " if plan.peak_bytes else ""
+    if recipe.remat_budget_bytes and not batch_size:
+        what = f"remat = {recipe.remat} cannot be planned"
+        why = "the data do not say how many samples a batch has"
+        raise UsageError(what, why=why, remedy="batch them with drop_remainder, or use blocks")
+    x = element_spec[0] if isinstance(element_spec, tuple) else element_spec
+    plan = apply_remat(model, recipe.remat, batch_size=batch_size or 1, inputs=x)
+    if plan.names:
+        before, after = format_bytes(plan.peak_bytes_before), format_bytes(plan.peak_bytes)
+        of = "activations" if batch_size else "activations of one sample"
+        saved = f"{of} {before} to {after}, " if plan.peak_bytes else ""
         notes.append(
             f"remat recomputes {', '.join(plan.names[:4])}{' …' * (len(plan.names) > 4)} "
-            f"({saved if plan.peak_bytes else ''}{plan.extra_compute:.0%} more arithmetic, "
-            "predicted)."
+            f"({saved}{plan.extra_compute:.0%} more arithmetic, predicted)."
         )
-        notes += plan.notes
-    return notes
+    return plan
 
 
 def is_always_full(element_spec: Any) -> bool:  # noqa: ANN401

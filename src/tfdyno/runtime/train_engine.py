@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.recipe import Recipe
+    from tfdyno.runtime.remat import RematPlan
 
 
 class Engine:
@@ -30,22 +31,23 @@ class Engine:
     def __init__(self, model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         """Set the recipe on the model; raises ``UsageError`` where it cannot be."""
         self.model, self.recipe = model, recipe
-        if recipe.execution == "xla":
-            preprocessing.check_xla(model)
         # What is recomputed is cut out of the whole graph of the model.
-        self._parts = None if recipe.remat else preprocessing.split(model)
+        is_whole = bool(recipe.remat)
+        if recipe.execution == "xla":
+            preprocessing.check_xla(model, is_whole=is_whole)
+        self._parts = None if is_whole else preprocessing.split(model)
         self.notes = settle_training(model, recipe, is_split=self._parts is not None)
-        self.notes += [layer.sentence for layer in preprocessing.found(model)]
+        self.notes += [layer.sentence for layer in preprocessing.found(model, is_whole=is_whole)]
         self._accumulation = 1
         self.composed: ComposedStep | None = None
         self._scheduled: Any = None
+        self._remat: RematPlan | None = None
         self.is_composed = is_composed(model) and recipe.strategy != "ps"
 
     @property
-    def whole(self) -> Callable[[Any], Any]:
-        """Marks an iterator that has batches enough for a whole execution."""
-        several = self.is_composed and self.model.steps_per_execution > 1
-        return Whole if several else lambda iterator: iterator
+    def whole(self) -> Callable[[Any], Any] | None:
+        """Marks an iterator that has batches enough for a whole execution; None: nobody asks."""
+        return Whole if self.is_composed and self.model.steps_per_execution > 1 else None
 
     @property
     def is_scheduled(self) -> bool:
@@ -79,11 +81,14 @@ class Engine:
             stack.enter_context(self._parts.in_step(compiled=compiled))
         if self.is_composed:
             self._accumulation = stack.enter_context(taken_over(self.model, self.recipe))
-            stack.callback(self._give_back)
+        stack.callback(self._give_back)
 
     def _give_back(self) -> None:
         if self.composed:
             self.composed.give_back()
+        if self._remat:
+            self._remat.undo()
+            self.notes += self._remat.notes
 
     def change(self, dataset: Any) -> Any:  # noqa: ANN401
         """The data of training as the step takes them."""
@@ -111,19 +116,18 @@ class Engine:
         with strategy.scope():
             build_model(model, element_spec)
             if changes:
-                per_replica = max(1, batch_size // replicas(model))
-                self.notes += change_model(model, recipe, element_spec, per_replica)
+                per_replica = batch_size // replicas(model)
+                self._remat = change_model(model, recipe, element_spec, per_replica, self.notes)
             if self._scheduled:
                 self._scheduled.build(element_spec)
                 return
-            if not self.is_composed:
-                build_for(model, element_spec)
-                return
             build_for(model, element_spec)
-            self.composed = ComposedStep(
-                model, compiled=recipe.execution == "xla", accumulation=self._accumulation
-            )
-            self.composed.always_full = is_always_full(element_spec)
+            if self.is_composed:
+                self.composed = ComposedStep(
+                    model, compiled=recipe.execution == "xla", accumulation=self._accumulation
+                )
+                is_even = batch_size % replicas(model) == 0
+                self.composed.always_full = is_even and is_always_full(element_spec)
 
     def state(self) -> State:
         """All variables that training changes, at rest."""

@@ -17,7 +17,7 @@ from keras.src.backend.tensorflow import trainer as keras_trainer
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from tfdyno.runtime.array_order import order_for, repeats
-from tfdyno.runtime.replay import needs_full_replay
+from tfdyno.runtime.replay import not_repeatable, why_full_replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,8 @@ class Hooks:
     """Whether the data of the epochs before are read again: Python's code in them draws anew."""
     calling: int = 0
     """Batches of the epoch that are done when the train function returns."""
-    whole: Callable[[Any], Any] = lambda iterator: iterator
-    """Marks an iterator that has batches enough for a whole execution."""
+    whole: Callable[[Any], Any] | None = None
+    """Marks an iterator that has batches enough for a whole execution; None: nobody asks."""
     start: Place | None = None
     """Where an earlier sitting ended; None: this is the first."""
 
@@ -81,7 +81,10 @@ class Epochs(keras_trainer.TFEpochIterator):
             made = made or self.data_adapter.get_tf_dataset()
         dataset = hooks.change(made)
         hooks.made(dataset)
-        self._reads_again = hooks.reads_again = not self._order and needs_full_replay(dataset)
+        self._why_again = "" if self._order else why_full_replay(dataset)
+        hooks.reads_again = bool(self._why_again)
+        if hooks.start:
+            hooks.notes += not_repeatable(dataset)
         self._distributed_dataset = distribute_strategy.experimental_distribute_dataset(dataset)
         hooks.dataset = self._distributed_dataset
         hooks.place.batch_count = self._num_batches
@@ -94,18 +97,20 @@ class Epochs(keras_trainer.TFEpochIterator):
         if start:
             self._go_to(start)
         done = start.step if start else 0
-        hooks.place.step = done
+        place, whole = hooks.place, hooks.whole
+        place.step = done
         for begin, end, iterator in super()._enumerate_iterator():
             if begin < done:
                 _read(iterator, min(end + 1, done) - begin)
                 continue
-            self._begin()
+            if not self._has_begun:
+                self._begin()
             count = self.steps_per_epoch or self._num_batches
-            hooks.place.batch_count = count
-            hooks.place.step = begin
-            is_whole = bool(self._num_batches) and end < (count or 0)
-            hooks.calling = min(end + 1, count) if count else end + 1
-            yield begin, end, hooks.whole(iterator) if is_whole else iterator
+            place.batch_count, place.step = count, begin
+            hooks.calling = count if count and end >= count else end + 1
+            if whole and self._num_batches and end < count:
+                iterator = whole(iterator)  # noqa: PLW2901
+            yield begin, end, iterator
         self._begin()  # where an epoch had ended but for its validation
 
     def _begin(self) -> None:
@@ -115,10 +120,11 @@ class Epochs(keras_trainer.TFEpochIterator):
 
     def _go_to(self, start: Place) -> None:
         """Pass the epochs before: their iterators are made, and read where that matters."""
-        reads = self._reads_again or bool(self.steps_per_epoch)
+        reads = bool(self._why_again or self.steps_per_epoch)
+        why = f": {self._why_again}" if self._why_again else ""
         for epoch in range(start.epoch):
             if reads:
-                self._hooks.progress(f"reading the data of epoch {epoch + 1} again")
+                self._hooks.progress(f"reading the data of epoch {epoch + 1} again{why}")
             for _, _, iterator in super()._enumerate_iterator():
                 if reads and not _read(iterator, self.steps_per_execution):
                     break

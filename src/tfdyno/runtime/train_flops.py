@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, of_fit
 from tfdyno.runtime.rebatch import is_arrays
+from tfdyno.runtime.recipe_apply import replicas
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.recipe import Recipe
 
 PASSES = 3
 """A backward pass computes two products for each of the forward pass."""
@@ -25,7 +28,8 @@ LOOPS = frozenset({"While", "StatelessWhile", "CudnnRNNV3", "CudnnRNN"})
 def flops_and_peak(
     model: Any,  # noqa: ANN401
     arguments: Mapping[str, Any],
-    peaks: Mapping[str, float],
+    peaks: Mapping[str, Sequence[float]],
+    recipe: Recipe,
 ) -> tuple[float, float]:
     """FLOPs of a step over all replicas, and the peak of all cards in FLOP/s; zeros: not known.
 
@@ -35,9 +39,12 @@ def flops_and_peak(
     Args:
         model: That is to be trained.
         arguments: Of its ``fit``.
-        peaks: Of all cards together by the dtype that layers compute in.
+        peaks: Of each card by the dtype that layers compute in.
+        recipe: Its strategy takes so many of the cards; without one, that of the model does.
     """
-    peak = peaks.get(_compute_dtype(model), 0.0)
+    cards = peaks.get(_compute_dtype(model), ())
+    count = recipe.replica_count(len(cards)) if recipe.strategy else replicas(model)
+    peak = sum(cards[:count])
     if not peak:
         return 0.0, 0.0
     return PASSES * forward_flops(model) * _batch_size(arguments), peak

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from tfdyno.core.errors import UsageError
@@ -18,17 +17,13 @@ from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, of_fit
-from tfdyno.runtime.finished_fit import FinishedFit
+from tfdyno.runtime.finished_fit import trained_once
 from tfdyno.runtime.fit_call import Call, as_arguments, built
 from tfdyno.runtime.rebatch import is_arrays, rebatched
 from tfdyno.runtime.recipe_apply import replicas
 
-Train = Callable[[Any, dict[str, Any], RunSettings, str], TrainOutcome]
-"""Model, arguments of ``fit``, settings and title to what came out."""
-CHECKPOINTS, MODEL = "checkpoints", "model.keras"
-"""In the folder of a run."""
-SILENT = 0
-"""``verbose`` of ``fit``: the bar of Keras would be drawn into the one of tfdyno."""
+Train = Callable[[Any, dict[str, Any], RunSettings], TrainOutcome]
+"""Model, arguments of ``fit`` and settings to what came out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +62,6 @@ def run_workload(loading: Loading) -> TrainOutcome:
 def trained(call: Call, loading: Loading, settings: RunSettings) -> TrainOutcome:
     """Train one call of ``fit``, or bring back what it had learned where an earlier run ended it.
 
-    Such a one is not trained again, unless it is to have more epochs now: no step of it is run,
-    and the weights, the optimizer and the random numbers are those that it left.
-
     Args:
         call: The model and the arguments of its ``fit``.
         loading: The recipe, and what trains.
@@ -80,19 +72,16 @@ def trained(call: Call, loading: Loading, settings: RunSettings) -> TrainOutcome
         ToolError: There is not enough memory, or a checkpoint cannot be written.
     """
     arguments = _arguments(call, loading, settings)
-    finished, wanted = FinishedFit(settings.output), int(arguments.get("epochs") or 1)
-    epochs = finished.epochs(wanted) if settings.resume else None
-    if epochs is None:
-        outcome = _trained(call, loading, settings, arguments)
-        if not outcome.stopped:
-            finished.keep(call.model, outcome, wanted)
+    size = int(arguments.get("batch_size") or 0)
+
+    def train(arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:
+        with measured_code(loading.workload.reference, lambda: 0, lambda: size):
+            outcome = loading.train(call.model, arguments, settings)
+        if not (outcome.steps or outcome.stopped):
+            raise _empty(call)
         return outcome
-    # The model as it was at its end is written already: this one is restored below.
-    settings = replace(settings, epochs=epochs, save_model=False)
-    outcome = _trained(call, loading, settings, {**arguments, "epochs": epochs})
-    finished.restore(call.model)
-    kept = Path(settings.output, MODEL)
-    return replace(outcome, model_path=str(kept) if kept.exists() else "")
+
+    return trained_once(call.model, arguments, settings, train)
 
 
 def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str, Any]:
@@ -104,20 +93,7 @@ def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str,
     _check_batch(call, arguments)
     given = {"epochs": settings.epochs, "steps_per_epoch": settings.steps_per_epoch}
     asked = {name: value for name, value in given.items() if value}
-    return {**arguments, **asked, "verbose": SILENT}
-
-
-def _trained(
-    call: Call, loading: Loading, settings: RunSettings, arguments: dict[str, Any]
-) -> TrainOutcome:
-    resumed = settings.resume and any(Path(settings.output, CHECKPOINTS).glob("step-*.json"))
-    settings = replace(settings, resume=resumed)
-    size = int(arguments.get("batch_size") or 0)
-    with measured_code(loading.workload.reference, lambda: 0, lambda: size):
-        outcome = loading.train(call.model, arguments, settings, call.title)
-    if not (outcome.steps or outcome.stopped):
-        raise _empty(call)
-    return outcome
+    return {**arguments, **asked}
 
 
 def _call(loading: Loading) -> Call:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings, TrainOutcome
-from tfdyno.core.workload import Workload
+from tfdyno.core.training import CHECKPOINTS, RunSettings, TrainOutcome
 from tfdyno.runtime.checkpoint_callbacks import callback_state, restore_callbacks
 from tfdyno.runtime.checkpoint_files import Position
 from tfdyno.runtime.checkpoint_random import (
@@ -39,18 +38,16 @@ if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
     from tfdyno.runtime.checkpoint_files import Checkpoint
 
-CHECKPOINTS, MEETING = "checkpoints", ".meeting"
+MEETING = ".meeting"
 """In the folder of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainPlan:
-    """What is trained, how, and who is told."""
+    """How it is trained, and who is told."""
 
-    workload: Workload | None
     recipe: Recipe
     settings: RunSettings
-    title: str
     watch: Watch
     progress: Callable[[str], None]
     flops_per_step: float = 0.0
@@ -80,9 +77,6 @@ class _Stopped(BaseException):
 class _Sitting:
     """What this sitting knows while it runs."""
 
-    place: Place = field(default_factory=Place)
-    step: int = 0
-    """Batches since the beginning of the training, earlier sittings included."""
     history: dict[str, list[float]] = field(default_factory=dict)
     stop: str = ""
     """The signal that asked for the end."""
@@ -99,7 +93,7 @@ class _Training:
 
     def __init__(self, model: Any, arguments: dict[str, Any], plan: TrainPlan) -> None:  # noqa: ANN401
         self.model, self.plan, self.settings = model, plan, plan.settings
-        self.arguments = {**arguments, "verbose": 0}
+        self.arguments = {**arguments, "verbose": 0}  # Keras' bar would be drawn into ours
         self.sitting = _Sitting()
         self.engine = Engine(model, plan.recipe)
         self.hooks = Hooks(
@@ -109,7 +103,6 @@ class _Training:
             begun=self._begun,
             whole=self.engine.whole,
             progress=plan.progress,
-            place=self.sitting.place,
             drawn_seed=plan.recipe.seed if plan.settings.reshuffle else None,
             notes=self.sitting.notes,
         )
@@ -127,7 +120,9 @@ class _Training:
             rank=worker_rank(),
             count=worker_count(),
             has_gpu=bool(tf.config.list_physical_devices("GPU")),
+            steps_per_call=int(model.steps_per_execution),
         )
+        self._asks_each_step = self.meeting.is_joint or self.settings.checkpoint_steps > 0
 
     def run(self) -> TrainOutcome:
         """Train until the end, a stop or a loss that is not a number."""
@@ -157,8 +152,13 @@ class _Training:
                 self.sitting.notes += self.checkpoints.notes
         return self._outcome(stopped)
 
+    @property
+    def _epochs(self) -> int:
+        """That the training is to have, unless a callback ends it before."""
+        return int(self.arguments.get("epochs") or 1)
+
     def _around(self, run: Any) -> Any:  # noqa: ANN401
-        return self.board.watching(self.model, run, lambda: self.sitting.step)
+        return self.board.watching(self.model, run, lambda: self.counts.step)
 
     def _open(self, stack: contextlib.ExitStack, folder: Path) -> None:
         self.checkpoints = stack.enter_context(
@@ -179,7 +179,9 @@ class _Training:
                 batch_count=position.data.get("batch_count"),
             )
             self.arguments["initial_epoch"] = position.epoch
-            self.sitting.step = self.found.step
+            if self._epochs <= position.data.get("ended_of", 0):
+                self.arguments["epochs"] = position.epoch  # only its end is missing
+            self.counts.step = self.found.step
             self.sitting.history = {name: list(v) for name, v in self.found.history.items()}
 
     def _fit(self) -> str:
@@ -225,32 +227,35 @@ class _Training:
 
     def _ran(self, logs: Any) -> None:  # noqa: ANN401
         """The train function has returned: counting, watching, checkpoints, stopping."""
-        sitting, done = self.sitting, self.hooks.calling
-        sitting.step += done - sitting.place.step
-        sitting.place.step = done
+        sitting, place, done = self.sitting, self.hooks.place, self.hooks.calling
+        self.counts.step += done - place.step
+        place.step = done
         if not sitting.is_verified:
             sitting.is_verified = True
             verify(self.plan.recipe)
+        looked = False
         try:
-            self.plan.watch.steps(done, logs)
+            looked = self.plan.watch.steps(done, logs)
         except NanLoss as error:
             if not self.meeting.is_joint:
                 raise
             self.counts.nan = self.counts.nan or error
-        self._after_steps()
+        if looked or sitting.stop or self._asks_each_step:
+            self._after_steps()
 
     def _after_steps(self) -> None:
-        sitting, checkpoints = self.sitting, self.checkpoints
-        if self.meeting.agreed("nan", sitting.step, bool(self.counts.nan)):
+        """Do what is due between two steps: asked by the clock a few times a second."""
+        sitting, checkpoints, step = self.sitting, self.checkpoints, self.counts.step
+        if self.meeting.agreed("nan", step, bool(self.counts.nan)):
             raise self.counts.nan or _Stopped
-        if self.meeting.agreed("stop", sitting.step, bool(sitting.stop)):
+        if self.meeting.agreed("stop", step, bool(sitting.stop)):
             sitting.stop = sitting.stop or "SIGTERM"
             if checkpoints:
                 self.save(wait=True)
             raise _Stopped
         if checkpoints:
-            due = checkpoints.due(sitting.step, time.monotonic())
-            if self.meeting.agreed("save", sitting.step, due):
+            due = checkpoints.due(step, time.monotonic())
+            if self.meeting.agreed("save", step, due):
                 self.save()
 
     def _tests(self) -> None:
@@ -264,19 +269,25 @@ class _Training:
             raise _Stopped
 
     def save(self, *, wait: bool = False, place: Place | None = None) -> None:
-        """Keep all that the next sitting needs to go on as if there had been no end."""
+        """Keep all that the next sitting needs to go on as if there had been no end.
+
+        Args:
+            wait: Return when it is on the disk.
+            place: The beginning of the next epoch; None: where training stands in this one.
+        """
         assert self.checkpoints
-        place = place or self.sitting.place
+        ended_of = self._epochs if place and self.model.stop_training else 0
+        place = place or self.hooks.place
         states, notes = callback_state(self.own)
         self.sitting.notes += [note for note in notes if note not in self.sitting.notes]
         self.checkpoints.save(
-            self.sitting.step,
+            self.counts.step,
             self.engine.state(),
             Position(
                 epoch=place.epoch,
                 step_in_epoch=place.step,
                 seed=self.plan.recipe.seed,
-                data={"batch_count": place.batch_count},
+                data={"batch_count": place.batch_count, "ended_of": ended_of},
             ),
             {"callbacks": states, "iterations_before": self.counts.iterations_before},
             wait=wait,
@@ -292,24 +303,26 @@ class _Training:
 
     def epoch_begin(self, epoch: int) -> None:
         """An epoch is to start; the user's callbacks do not know yet."""
-        self.sitting.place.epoch, self.sitting.place.step = epoch, 0
+        self.hooks.place.epoch, self.hooks.place.step = epoch, 0
 
     def train_begin(self) -> None:
         """Keras' callbacks have begun: the first number of updates, and what they knew before."""
         iterations = self.engine.iterations()
         self.counts.iterations_before = int(self.extra.get("iterations_before", iterations))
-        self.counts.first_step = self.sitting.step
+        self.counts.epochs = int(self.arguments.get("initial_epoch") or 0)
         if self.found:
             self.sitting.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
+            if self.counts.epochs >= self._epochs:  # no epoch begins, where it is done else
+                restore_random_state(self.found.random)
         self.board.begin(self.plan.recipe)
         steps = (self.model.history.params or {}).get("steps") if self.model.history else None
         self.plan.watch.begin(
             self.model,
             RunAbout(
-                epochs=int(self.arguments.get("epochs") or 1),
+                epochs=self._epochs,
                 steps=int(steps or 0),
                 samples_per_step=self.counts.samples_per_step,
-                first_epoch=int(self.arguments.get("initial_epoch") or 0),
+                first_epoch=self.counts.epochs,
                 flops_per_step=self.plan.flops_per_step,
                 peak_flops_per_s=self.plan.peak_flops_per_s,
             ),
@@ -330,19 +343,17 @@ class _Training:
         self.counts.epochs = epoch + 1
         self.plan.watch.epoch_end(epoch, logs)
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
-        count = self.sitting.place.batch_count or self.sitting.place.step
+        count = self.hooks.place.batch_count or self.hooks.place.step
         following = Place(epoch=epoch + 1, step=0, batch_count=count)
-        stops = self.meeting.agreed("stop", self.sitting.step, bool(self.sitting.stop))
+        stops = self.meeting.agreed("stop", self.counts.step, bool(self.sitting.stop))
         if self.checkpoints:
             self.save(place=following, wait=stops)
-        if stops and epoch + 1 < int(self.arguments.get("epochs") or 1):
+        if stops and epoch + 1 < self._epochs and not self.model.stop_training:
             raise _Stopped
 
     def _lost(self, error: NanLoss) -> Finding:
         """Go back to the last good checkpoint, and look for where the number was lost."""
-        if (
-            self.meeting.is_joint or self.engine.is_scheduled
-        ):  # what is repeated needs all processes
+        if self.meeting.is_joint or self.engine.is_scheduled:  # repeating needs all processes
             if self.checkpoints and is_chief():
                 keep_good(self.checkpoints)
             return unlocated(error)
@@ -359,8 +370,6 @@ class _Training:
 
     def _outcome(self, stopped: str) -> TrainOutcome:
         counts, sitting = self.counts, self.sitting
-        counts.epochs = counts.epochs or int(self.arguments.get("initial_epoch") or 0)
-        counts.step = sitting.step
         counts.accumulation = self.engine.accumulation
         return outcome_of(
             self.model,

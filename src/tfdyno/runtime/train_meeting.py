@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Kind = Literal["stop", "save", "nan"]
-MARGIN_STEPS = 2
-"""On CPUs a worker is at most one step ahead: it takes part in every exchange before."""
-MARGIN_STEPS_GPU = 50
-"""A GPU is given steps ahead; so many calls of the train function are never under way."""
+MARGIN_CALLS = 2
+"""On CPUs a worker is at most one call of the train function ahead: it takes part in every
+exchange before."""
+MARGIN_CALLS_GPU = 50
+"""A GPU is given calls ahead; so many are never under way."""
 
 
 class Meeting:
     """The agreement of one process with the others; alone it agrees with itself at once."""
 
-    def __init__(self, folder: Path | None, *, rank: int, count: int, has_gpu: bool) -> None:
+    def __init__(
+        self, folder: Path | None, *, rank: int, count: int, has_gpu: bool, steps_per_call: int = 1
+    ) -> None:
         """Begin; what an earlier sitting agreed upon is forgotten.
 
         Args:
@@ -31,10 +34,11 @@ class Meeting:
             rank: 0 for the worker that decides.
             count: Workers.
             has_gpu: Whether steps run ahead of the host.
+            steps_per_call: At most, of the train function.
         """
         self.is_joint = count > 1
         self._folder, self._rank = folder, rank
-        self._margin = MARGIN_STEPS_GPU if has_gpu else MARGIN_STEPS
+        self._margin = (MARGIN_CALLS_GPU if has_gpu else MARGIN_CALLS) * steps_per_call
         self._agreed: dict[Kind, int] = {}
         if folder and self.is_joint:
             folder.mkdir(parents=True, exist_ok=True)

@@ -32,8 +32,7 @@ def keep_good(checkpoints: Checkpoints) -> Checkpoint | None:
         ToolError: A file cannot be read or removed.
     """
     checkpoints.wait()
-    found, _ = list_checkpoints(checkpoints.folder)
-    for checkpoint in sorted(found, key=lambda each: each.serial, reverse=True):
+    for checkpoint in list_checkpoints(checkpoints.folder)[0]:
         if _is_finite(checkpoint):
             checkpoints.pin(checkpoint)
             return checkpoint

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import Applied, TrainOutcome
+from tfdyno.core.training import MARKERS, MODEL, Applied, TrainOutcome
+from tfdyno.runtime.recipe_apply import reported
+from tfdyno.runtime.step_hooks import has_own_step
 from tfdyno.runtime.train_strategy import is_chief
 from tfdyno.runtime.train_watch import NanLoss
 
 if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
     from tfdyno.runtime.train_loop import TrainPlan
-
-MODEL = "model.keras"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,8 +24,6 @@ class Counts:
 
     epochs: int = 0
     step: int = 0
-    first_step: int = 0
-    """Batches before this sitting."""
     samples_per_step: int = 0
     iterations_before: int = 0
     """Of the optimizer before the training."""
@@ -52,8 +50,11 @@ def outcome_of(
 ) -> TrainOutcome:
     """Put together what is known at the end of a sitting; writes the model where it is whole."""
     watch, settings = plan.watch, plan.settings
-    found = sorted(checkpoint_folder.glob("step-*.json")) if checkpoint_folder else []
+    found = sorted(checkpoint_folder.glob(MARKERS)) if checkpoint_folder else []
     taken = counts.iterations - counts.iterations_before
+    if not has_own_step(model):  # that may update several times in a step
+        # At the end of data without a length Keras counts an update that it did not make.
+        taken = min(taken, counts.step // counts.accumulation)
     by_keras = _accumulation_of_keras(model)
     scales = hasattr(model.optimizer, "inner_optimizer")
     skipped = max(0, counts.step // counts.accumulation - taken) if scales else 0
@@ -89,29 +90,45 @@ def applied(model: Any, recipe: Recipe, counts: Counts) -> tuple[Applied, ...]: 
     """The settings of the recipe with what TensorFlow and Keras report of them."""
     import tensorflow as tf
 
+    cards = len(tf.config.list_physical_devices("GPU"))
     inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     strategy = model.distribute_strategy
-    reported = {
-        "precision": _policies(model),
+    found = {
+        "precision": _policies(model) + _tf32(recipe),
         "execution": "xla" if counts.compiled else "graph",
         "accumulation": recipe.accumulation,
         "steps_per_execution": int(model.steps_per_execution),
         "ema": inner.ema_momentum if inner.use_ema else 0.0,
         "clip_norm": inner.global_clipnorm or 0.0,
         "strategy": f"{type(strategy).__name__}, {strategy.num_replicas_in_sync} replicas",
-        "threads_intra": tf.config.threading.get_intra_op_parallelism_threads(),
-        "threads_inter": tf.config.threading.get_inter_op_parallelism_threads(),
+        # Parameter servers run a step on each worker by itself.
+        "devices": getattr(strategy, "_num_workers", strategy.num_replicas_in_sync),
+        "visible_devices": f"{cards or 'no'} card{'s' * (cards != 1)}",
+        **reported(recipe),
     }
     plain = Recipe()
-    names = [name for name in reported if getattr(recipe, name) != getattr(plain, name)]
+    names = [name for name in found if getattr(recipe, name) != getattr(plain, name)]
     return tuple(
-        Applied(name=name, asked=str(getattr(recipe, name)), reported=str(reported[name]))
+        Applied(name=name, asked=_told(getattr(recipe, name)), reported=_told(found[name]))
         for name in names
     )
 
 
+def _told(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _policies(model: Any) -> str:  # noqa: ANN401
     return ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
+
+
+def _tf32(recipe: Recipe) -> str:
+    import tensorflow as tf
+
+    if recipe.precision not in ("float32", "tf32"):
+        return ""
+    is_on = tf.config.experimental.tensor_float_32_execution_enabled()
+    return f", TF32 {'on' if is_on else 'off'}"
 
 
 def _accumulation_of_keras(model: Any) -> int:  # noqa: ANN401

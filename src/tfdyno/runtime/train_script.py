@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,9 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
         settings = _settings_of(len(taken.outcomes) + 1, loading.settings)
         call = Call(model=self, title=title_of(self, script.stem), arguments=bound)
         taken.is_inside = True
+        # A class with a fit of its own is in the middle of it: what it changed stays changed once.
+        of_model = {name: value for name, value in vars(self).items() if name == "fit"}
+        vars(self)["fit"] = partial(original, self)
         try:
             taken.outcomes.append(trained(call, loading, settings))
         except TfdynoError as error:
@@ -121,6 +125,8 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
             raise _Left from None
         finally:
             taken.is_inside = False
+            del vars(self)["fit"]
+            vars(self).update(of_model)
         if taken.has_stopped:
             raise _Left
         return _history(self, taken.outcomes[-1])

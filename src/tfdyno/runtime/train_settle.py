@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfdyno.core.composition import refuse_float8_under
 from tfdyno.core.errors import UsageError
 from tfdyno.runtime.recipe_apply import check_policy, replicas, set_execution, settle_optimizer
 
@@ -32,6 +33,8 @@ def settle_training(model: Any, recipe: Recipe, *, is_split: bool = False) -> li
         UsageError: The model or its optimizer cannot do what is asked.
     """
     notes: list[str] = []
+    if recipe.precision == "float8" and is_composed(model):
+        refuse_float8_under(type(model.distribute_strategy).__name__)
     check_policy(model, recipe)
     if model.run_eagerly and recipe.execution != "auto":
         notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")

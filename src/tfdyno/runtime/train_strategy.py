@@ -11,9 +11,6 @@ from tfdyno.core.errors import UsageError
 if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
 
-DEFAULT_CPU_DEVICES = 2
-"""Where there is no card, ``mirrored`` shows on so many logical CPU devices that it works."""
-
 
 def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
     """The strategy that a recipe names; None: one device, or what the script makes itself.
@@ -22,7 +19,7 @@ def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
         UsageError: There are fewer devices than asked for, or no TF_CONFIG for several workers.
     """
     if recipe.strategy == "mirrored":
-        return _mirrored(recipe.devices)
+        return _mirrored(recipe)
     if recipe.strategy == "multiworker":
         return _multi_worker()
     if recipe.strategy == "ps":
@@ -40,16 +37,16 @@ def is_chief() -> bool:
     return role in (None, "chief") or (role == "worker" and index == 0 and not has_chief)
 
 
-def _mirrored(count: int) -> Any:  # noqa: ANN401
+def _mirrored(recipe: Recipe) -> Any:  # noqa: ANN401
     import tensorflow as tf
 
     cards = len(tf.config.list_physical_devices("GPU"))
+    count = recipe.replica_count(cards)
     if cards:
         if count > cards:
             what = f"devices = {count}, and TensorFlow sees {cards} GPU{'s' * (cards > 1)}"
             raise UsageError(what, remedy="give as many or fewer, and see tfdyno doctor")
-        return tf.distribute.MirroredStrategy([f"GPU:{n}" for n in range(count or cards)])
-    count = count or DEFAULT_CPU_DEVICES
+        return tf.distribute.MirroredStrategy([f"GPU:{n}" for n in range(count)])
     cpu = tf.config.list_physical_devices("CPU")[0]
     parts = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
     tf.config.set_logical_device_configuration(cpu, parts)

@@ -34,12 +34,11 @@ class NanLoss(Exception):  # noqa: N818  (what happened, not a fault of the tool
         value: ``nan``, ``inf`` or ``-inf``.
         epoch: Counted from 1.
         step: Steps of that epoch that were done when the logs were kept.
-        good_step: The last step of that epoch whose loss was read and finite; 0: none.
     """
 
-    def __init__(self, name: str, value: float, *, epoch: int, step: int, good_step: int) -> None:
+    def __init__(self, name: str, value: float, *, epoch: int, step: int) -> None:
         self.name, self.value = name, value
-        self.epoch, self.step, self.good_step = epoch, step, good_step
+        self.epoch, self.step = epoch, step
         super().__init__(f"{name} is {value} at step {step} of epoch {epoch}")
 
 
@@ -63,8 +62,8 @@ class RunAbout:
 class Watch:
     """Tells the progress of a run as lines of JSON, and raises ``NanLoss``.
 
-    Its fields after the run are for the outcome: ``seconds_s``, ``first_step_s``,
-    ``samples_per_s``, ``memory_bytes`` and ``memory_kind``.
+    Its fields after the run are for the outcome: ``seconds_s``, ``samples_per_s``,
+    ``memory_bytes`` and ``memory_kind``.
     """
 
     def __init__(
@@ -82,11 +81,9 @@ class Watch:
             now: A clock in seconds.
         """
         self._progress, self._memory, self._now = progress, memory, now
-        self.first_step_s = 0.0
-        """Of the first call of this sitting: it holds the compilation."""
         self.memory_bytes, self.memory_kind = 0, "process"
         self._about = RunAbout(epochs=1)
-        self._epoch = self._steps_of_epoch = self._last = self._good = 0
+        self._epoch = self._steps_of_epoch = self._last = 0
         self._due = 0.0
         self._began = self._ended = self._base_s = self._at = 0.0
         self._base = -1
@@ -118,20 +115,25 @@ class Watch:
         }
         self._tell(event)
 
-    def steps(self, done: int, logs: Mapping[str, Any]) -> None:
+    def steps(self, done: int, logs: Mapping[str, Any]) -> bool:
         """A call of the train function has returned.
 
         Args:
             done: Steps of this epoch so far, those before a resume included.
             logs: What it returned: tensors that need not be computed yet, or numbers.
 
+        Returns:
+            Whether it was told, which is at most twice a second.
+
         Raises:
             NanLoss: A loss of an earlier call is not finite.
         """
         self._last = done
         self._at = now = self._now()
-        if now >= self._due:
+        is_due = now >= self._due
+        if is_due:
             self._look(now, done, logs)
+        return is_due
 
     def epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> None:
         """An epoch and its validation have ended.
@@ -164,12 +166,11 @@ class Watch:
             "memory_bytes": self.memory_bytes,
         }
         self._tell(event)
-        good, self._good = self._good, 0
         self._epoch, self._last, self._ended = epoch + 1, 0, now
         if self._base >= 0:
             self._base, self._base_s = 0, now
             self._marks.append((now, 0))
-        _check(metrics, epoch + 1, step, good)
+        _check(metrics, epoch + 1, step)
 
     def end(self) -> None:
         """The run is over, whatever ended it: what was kept is given back."""
@@ -195,7 +196,6 @@ class Watch:
         self._due = now + EVENT_S
         self._ended = now
         if self._base < 0:
-            self.first_step_s = now - self._began
             self._base, self._base_s = done, now
         self._marks.append((now, done))
         while len(self._marks) > 2 and now - self._marks[1][0] >= WINDOW_S:
@@ -220,8 +220,7 @@ class Watch:
         }
         self._tell(event)
         if step:
-            _check(self._read, self._epoch + 1, step, self._good)
-            self._good = step
+            _check(self._read, self._epoch + 1, step)
 
     def _count(self) -> tuple[int, float]:
         """Add what was trained in this epoch, and return it: steps and seconds."""
@@ -269,10 +268,10 @@ def is_loss(name: str) -> bool:
     return (name == "loss" or name.endswith("_loss")) and not name.startswith("val_")
 
 
-def _check(metrics: Mapping[str, float], epoch: int, step: int, good: int) -> None:
+def _check(metrics: Mapping[str, float], epoch: int, step: int) -> None:
     for name, value in metrics.items():
         if is_loss(name) and not math.isfinite(value):
-            raise NanLoss(name, value, epoch=epoch, step=step, good_step=good)
+            raise NanLoss(name, value, epoch=epoch, step=step)
 
 
 def _numbers(logs: Mapping[str, Any]) -> dict[str, float]:

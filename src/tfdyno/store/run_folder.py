@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.codec import from_json, to_json, write_atomic
 from tfdyno.core.errors import UsageError
+from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe_file import FILE_NAME, read_recipe, to_toml
 from tfdyno.core.training import History, RunSettings
 from tfdyno.core.workload import Workload
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,24 +109,9 @@ class RunFolder:
 
         Raises:
             UsageError: Another one trains here.
+            ToolError: The folder cannot be written.
         """
-        if fcntl is None:
-            yield
-            return
-        with (self.path / LOCK_FILE).open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                why = file.read().strip()
-                remedy = "wait for its end or stop it"
-                what = f"{self.path} is in use by another run"
-                raise UsageError(what, why=why, remedy=remedy) from None
-            except OSError:
-                pass  # a file system without locks
-            file.truncate(0)
-            file.write(f"process {os.getpid()}\n")
-            file.flush()
+        with contextlib.closing(FolderLock(self.path, LOCK_FILE)):
             yield
 
     def write_recipe(self, recipe: Recipe) -> None:

@@ -11,6 +11,7 @@ from tfdyno.core.measurement import Card
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.view.bench_runs import shown_runs
+from tfdyno.view.recipe_text import value_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     from tfdyno.view.bench_document import Told
     from tfdyno.view.bench_runs import ShownRun
 
-_ITS_OWN = {
-    "precision": "the script’s own",
-    "batch_size": "the script’s own",
-    "clip_norm": "the optimizer’s own",
-    "memory_limit_bytes": "none",
-    "visible_devices": "all",
-    "threads_intra": "TensorFlow’s choice",
-    "threads_inter": "TensorFlow’s choice",
-    "seed": "none",
-}
-"""What a default of 0, none or nothing means."""
 _ABBREVIATIONS = {
     "tensorflow": "TensorFlow", "tfdyno": "tfdyno", "cpu": "CPU", "cuda": "CUDA", "cudnn": "cuDNN",
     "id": "ID",
@@ -66,7 +56,8 @@ def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
     """All settings that a bench takes; a default says what it means."""
     return tuple(
         Pair(name=field.name, values=tuple(
-            _setting(field.name, getattr(one.measurement.recipe, field.name)) for one in told))
+            value_words(field.name, getattr(one.measurement.recipe, field.name)).replace("'", "’")
+            for one in told))
         for field in dataclasses.fields(Recipe) if not is_trainer_only(field.name)
     )  # fmt: skip
 
@@ -120,12 +111,6 @@ def _raw(one: ShownRun) -> list[tuple[str, str, str, str]]:
 def _steps(counts: Iterable[int]) -> str:
     found = sorted(set(counts))
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,}–{found[-1]:,}"
-
-
-def _setting(name: str, value: object) -> str:
-    if value == getattr(Recipe(), name) and name in _ITS_OWN:
-        return _ITS_OWN[name]
-    return _words(name, value) or "none"
 
 
 def _row(name: str, values: Sequence[object]) -> Pair:

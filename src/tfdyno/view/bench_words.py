@@ -121,10 +121,15 @@ def task_words(one: Measurement) -> str:
 
 def memory_words(one: Measurement, summary: Summary) -> str:
     """Peak memory and whose it is."""
+    return peak_words(summary.peak_memory_bytes, one.runs[0].memory_kind if one.runs else "process")
+
+
+def peak_words(peak_bytes: float, kind: str) -> str:
+    """``3.1 GiB at most (TensorFlow's allocator on the GPU)``; kind: ``allocator``, ``process``."""
     whose = "TensorFlow's allocator on the GPU"
-    if not one.runs or one.runs[0].memory_kind == "process":
+    if kind == "process":
         whose = "the process, Python and TensorFlow included"
-    return f"{format_bytes(summary.peak_memory_bytes)} at most ({whose})"
+    return f"{format_bytes(peak_bytes)} at most ({whose})"
 
 
 def energy_words(summary: Summary) -> str:

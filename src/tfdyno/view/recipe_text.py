@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.recipe import Recipe, diff, flat
 from tfdyno.core.recipe_file import to_toml
+from tfdyno.core.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.recipe_words import UNITS
 from tfdyno.core.units import format_bytes
 from tfdyno.view.amounts import about_step, gib, of_gib, plural
@@ -47,7 +48,7 @@ def value_words(name: str, value: object) -> str:
     """The value of a setting, by its flat name, with its unit or with what leaving it means."""
     if name in _LEFT and value == flat(Recipe())[name]:
         return _LEFT[name]
-    if name.startswith("input.") and value == -1:
+    if name.startswith("input.") and value == TENSORFLOW_CHOOSES:
         return "TensorFlow's choice"
     if name.endswith(_BYTES) and isinstance(value, int):
         return format_bytes(value)

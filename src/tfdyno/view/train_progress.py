@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.amounts import short_hours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _KNOWN = frozenset(
     "event epoch epochs step steps seconds samples_per_s mfu eta_s memory_bytes model "
@@ -78,9 +82,13 @@ def step_words(event: TrainEvent) -> str:
 
 def metric_words(event: TrainEvent) -> str:
     """``loss 0.312  accuracy 0.91``: the loss first, and not more than fit a line."""
-    names = sorted(event.metrics, key=lambda name: (name.startswith("val_"), name != "loss"))
-    shown = [f"{name} {_number(event.metrics[name])}" for name in names[:_MOST_METRICS]]
-    return "  ".join(shown)
+    return "  ".join(named_metrics(event.metrics)[:_MOST_METRICS])
+
+
+def named_metrics(metrics: Mapping[str, float | None]) -> list[str]:
+    """``loss 0.312``, ``accuracy 0.91``: the loss first, those of the validation last."""
+    names = sorted(metrics, key=lambda name: (name.startswith("val_"), name != "loss"))
+    return [f"{name} {_number(metrics[name])}" for name in names]
 
 
 def speed_words(event: TrainEvent) -> str:
@@ -108,4 +116,4 @@ def line_words(event: TrainEvent) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "NaN" if value is None else significant(value, 4)
+    return "NaN" if value is None or math.isnan(value) else significant(value, 4)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes, significant
+from tfdyno.core.units import significant
 from tfdyno.view.amounts import plural
-from tfdyno.view.bench_words import device_words, environment_words, recipe_words, seconds_words
+from tfdyno.view.bench_words import (
+    device_words,
+    environment_words,
+    peak_words,
+    recipe_words,
+    seconds_words,
+)
 from tfdyno.view.text import WIDTH, paint, pairs, wrapped
+from tfdyno.view.train_progress import named_metrics
 
 if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
@@ -57,8 +64,7 @@ def headline(told: TrainTold) -> str:
 def metrics_words(outcome: TrainOutcome) -> str:
     """The metrics of the last epoch: the loss first, those of the validation last."""
     last = {name: values[-1] for name, values in outcome.history.items() if values}
-    names = sorted(last, key=lambda name: (name.startswith("val_"), name != "loss"))
-    return ", ".join(f"{name} {_number(last[name])}" for name in names)
+    return ", ".join(named_metrics(last))
 
 
 def facts(told: TrainTold) -> list[tuple[str, str]]:
@@ -89,10 +95,6 @@ def _stopped(outcome: TrainOutcome) -> str:
     return f" stopped {by.get(outcome.stopped, f'by {outcome.stopped}')}"
 
 
-def _number(value: float | None) -> str:
-    return "NaN" if value is None or value != value else significant(value, 4)
-
-
 def _updates(outcome: TrainOutcome) -> str:
     if outcome.updates == outcome.steps and not outcome.skipped_updates:
         return ""
@@ -117,10 +119,7 @@ def _batch(outcome: TrainOutcome) -> str:
 def _memory(outcome: TrainOutcome) -> str:
     if not outcome.peak_memory_bytes:
         return ""
-    whose = "TensorFlow's allocator on the GPU"
-    if outcome.memory_kind != "allocator":
-        whose = "the process, Python and TensorFlow included"
-    return f"{format_bytes(outcome.peak_memory_bytes)} at most ({whose})"
+    return peak_words(outcome.peak_memory_bytes, outcome.memory_kind)
 
 
 def _finding(one: Finding, width: int, colour: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.runtime.checkpoint_lock import FolderLock
+from tfdyno.core.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from tfdyno.runtime.checkpoint_lock import FolderLock
+from tfdyno.core.folder_lock import FolderLock
 lock = FolderLock(Path(sys.argv[1]))
 if os.fork() == 0:
+    print(os.getppid(), flush=True)
     time.sleep(60)  # a loader of data that outlives the training
     os._exit(0)
-print(os.getpid(), flush=True)
 time.sleep(60)
 """
 
@@ -41,19 +41,18 @@ def test_a_second_run_is_refused_with_the_process_that_holds_the_folder(tmp_path
                 FolderLock(tmp_path)
             os.kill(child.pid, signal.SIGKILL)
             child.wait()
-            FolderLock(tmp_path).release()  # though the fork of the killed process still runs
+            FolderLock(tmp_path).close()  # though the fork of the killed process still runs
         finally:
             os.killpg(child.pid, signal.SIGKILL)
 
 
-def test_the_lock_ends_with_release(tmp_path: Path) -> None:
+def test_the_lock_ends_when_it_is_closed(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
-    assert lock.held
     with pytest.raises(UsageError, match=f"process {os.getpid()}"):
         FolderLock(tmp_path)
-    lock.release()
-    lock.release()
-    FolderLock(tmp_path).release()
+    lock.close()
+    lock.close()
+    FolderLock(tmp_path).close()
 
 
 def test_a_fork_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
@@ -64,7 +63,7 @@ def test_a_fork_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
         text=True,
     )
     assert "in use by another run" in done.stderr
-    lock.release()
+    lock.close()
 
 
 def test_a_folder_that_is_missing_is_no_crash(tmp_path: Path) -> None:
