@@ -46,12 +46,11 @@ HEADINGS = {
     "fit": (
         "Train on one device",
         "How much longer a step of `tfdyno train` takes than one of Keras' own `fit`, as a graph: "
-        "both train the same model in one process by turns, and the first epoch, in which the "
-        "step is built, does not count. Median over the rounds of the difference on the clock, "
-        "with its 95 % interval; "
-        "the tiny MLP is the worst case, for nothing hides what is done between its steps. With "
-        "checkpoints there is one at each end of an epoch, here every second: more than anyone "
-        "needs.",
+        "both train the same model in one process, in turns of some 20 ms, so that what disturbs "
+        "the machine meets both. Median of turn beside turn over the epochs, with its 95 % "
+        "interval; the first epoch, in which the step is built, and the turns in which an epoch "
+        "ends do not count. *Keras beside itself* is a second `fit` in the same ring: it should "
+        "be 0. The tiny MLP is the worst case, for nothing hides what is done between its steps.",
     ),
     "replicas": (
         "Train on two replicas",
