@@ -277,7 +277,9 @@ def test_data_that_raise_are_told_with_their_line(tmp_path: Path) -> None:
     line = next(n for n, text in enumerate(FAILS.splitlines(), 1) if "# here" in text)
     assert code == 2, text
     sentence = text.splitlines()[-1]
-    assert re.search(rf"files\.py, line {line}: OSError: picture 13 is broken\.", sentence), text
+    assert re.search(
+        rf"files\.py failed: line {line}: OSError: picture 13 is broken\.", sentence
+    ), text
     assert is_resumable(sentence)
     assert training.left() == []
     assert not list((tmp_path / "work/run").rglob("*.part"))
