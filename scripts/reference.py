@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import bottleneck_suite.page
 import cause_pages
 import command_output
 import composition_matrix.page
@@ -74,7 +75,7 @@ def pages() -> dict[Path, str]:
         result[REFERENCE / "api.md"] = api_page()
     if (DATA / "README.md").exists():
         result[REFERENCE / "data.md"] = data_page()
-    result |= composition_matrix.page.pages()
+    result |= composition_matrix.page.pages() | bottleneck_suite.page.pages()
     return result | cause_pages.pages() | command_output.pages()
 
 

@@ -30,6 +30,7 @@ LIGHT_COMMANDS = [
     ["--help"], ["--version"], ["gpus"], ["gpus", "a100-sxm4-80gb"], ["offers"],
     ["doctor", "--quick"], ["doctor", "--matrix"],
     ["train", "--help"],
+    ["diagnose", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip
@@ -69,6 +70,8 @@ UNTESTED_MODULES = {
 UNIT_FREE_FIELDS = {
     # The holder's field names the unit of an interval and of a quantity affine in the batch.
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
+    "Gain.low", "Gain.best", "Gain.high",  # times as fast
+    "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
     "Offer.gpu_fraction",  # a share of one card
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well

@@ -62,7 +62,7 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
         (
             ["xyzzy"],
             "no command 'xyzzy'; there are doctor, advise, estimate, train, recipe, bench, "
-            "compare, gpus, offers and data",
+            "compare, diagnose, gpus, offers and data",
         ),
         (["--jsom"], "no such option"),
         (["boom", "extra"], "(see tfdyno boom --help)"),

@@ -69,7 +69,7 @@ def test_settings_that_go_together_pass(text: str) -> None:
     "text",
     [
         "remat=true", "ema=0.9", "ema_overwrite=3", "loss_scale=8", "strategy=single", "devices=2",
-        "memory_fraction=0.5", "input.prefetch=2", "precision=float8",
+        "memory_fraction=0.5", "precision=float8",
     ],
 )  # fmt: skip
 def test_a_setting_of_the_trainer_is_refused_where_keras_own_fit_is_measured(text: str) -> None:
@@ -82,3 +82,10 @@ def test_a_setting_of_the_trainer_is_refused_where_keras_own_fit_is_measured(tex
 
 def test_a_setting_of_keras_own_fit_is_none_of_the_trainers() -> None:
     refuse_trainer_settings(recipe("batch_size=3 precision=mixed_float16 accumulation=2 remat=off"))
+
+
+def test_settings_of_the_input_are_for_data_that_are_not_made_up() -> None:
+    refuse_trainer_settings(recipe("input.prefetch=2 input.cache=true"))
+    refuse_trainer_settings(recipe("batch_size=3"), made_up=True)
+    with pytest.raises(UsageError, match=r"input.cache cannot be set for made-up data: it has no"):
+        refuse_trainer_settings(recipe("input.cache=true"), made_up=True)

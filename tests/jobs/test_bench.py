@@ -18,8 +18,8 @@ from tests.jobs import bench_child
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.measurement import Protocol
-from tfdyno.core.recipe import Recipe
-from tfdyno.jobs.bench import Question, bench
+from tfdyno.core.recipe import InputOptions, Recipe
+from tfdyno.jobs.bench import Question, bench, can_resume, kept_answer
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.store.results import Results
 
@@ -160,6 +160,17 @@ def test_only_the_same_question_is_resumed(folder: Path) -> None:
     with pytest.raises(UsageError, match="there is nothing to resume in results"):
         bench(question(resume=True))
     assert len(ran(folder)) == 2
+
+
+def test_a_finished_bench_is_found_by_the_same_question_alone(folder: Path) -> None:
+    asked = question(against=Recipe(input=InputOptions(prefetch=-1)))
+    assert kept_answer(asked) == ()
+    assert not can_resume(asked)
+    sides = bench(asked)
+    assert kept_answer(asked) == sides
+    assert kept_answer(replace(asked, recipe=Recipe(batch_size=9))) == ()
+    (folder / "train.py").write_text("model.fit(other)\n")
+    assert kept_answer(asked) == ()
 
 
 def test_a_finished_bench_is_not_resumed(folder: Path) -> None:

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.tf
 CODE = """
 import numpy as np, tensorflow as tf, keras
 from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import InputOptions
 from tfdyno.runtime import bench_data as d
 x, y = np.arange(50, dtype="float32").reshape(50, 1), np.eye(3, dtype="float32")[np.arange(50) % 3]
 
@@ -24,6 +25,10 @@ own = d.own_stream({"x": slices.batch(16)}, 0)
 last = d.own_stream({"x": slices.batch(16).prefetch(2)}, 20)
 mapped = d.own_stream({"x": slices.batch(16).map(lambda a, b: (a, b))}, 20)
 
+twice = slices.map(lambda a, b: (a * 2, b)).batch(16)
+faster = d.own_stream({"x": twice}, 0, InputOptions(parallel_calls=-1, prefetch=-1))
+ready = d.own_stream({"x": x, "y": y, "batch_size": 16}, 0, InputOptions(prefetch=2))
+
 class Data(keras.utils.PyDataset):
     def __len__(self):
         return 3
@@ -35,12 +40,20 @@ try:
 except UsageError as error:
     refused = str(error)
 
+try:
+    d.own_stream({"x": Data()}, 0, InputOptions(prefetch=2))
+except UsageError as error:
+    no_pipeline = str(error)
+
 batch = d.first_batch(d.own_stream({"x": (part for part in [(x[:9], y[:9])] * 2)}, 0))
 ids = np.array([[3], [5], [7]], "int32")
 mixed = d.randomised(({"ids": ids, "image": np.zeros((3, 2), "uint8"), "f": x[:3]}, y[:3]))
 result = {
     "arrays": sizes(arrays), "split": sizes(split), "own": sizes(own), "last": sizes(last),
     "mapped": sizes(mapped), "notes": [last.notes, mapped.notes], "refused": refused,
+    "faster": sizes(faster), "ready": sizes(ready), "no_pipeline": no_pipeline,
+    "options": [faster.notes, ready.notes],
+    "same": [[float(v) for v in b[0][:, 0]] for b in faster.arguments["x"].take(2)],
     "seen": sorted({float(v) for b in arrays.arguments["x"].take(30) for v in b[0][:, 0]}),
     "pydata": d.own_stream({"x": Data()}, 0).endless,
     "generator": [list(part.shape) for part in batch],
@@ -61,6 +74,17 @@ def found() -> dict[str, Any]:
 )
 def test_batches_are_whole_and_do_not_end(found: dict[str, Any], kind: str, size: int) -> None:
     assert found[kind] == [size] * 8
+
+
+def test_options_of_the_input_keep_what_comes_and_its_order(found: dict[str, Any]) -> None:
+    assert found["faster"] == found["ready"] == [16] * 8
+    assert found["same"] == [[2.0 * n for n in range(16)], [2.0 * n for n in range(16, 32)]]
+    assert "parallel_calls: as many elements as TensorFlow chooses" in found["options"][0][0]
+    assert found["options"][1] == ["prefetch: 2 batches are made ready ahead."]
+
+
+def test_data_that_is_no_dataset_takes_no_options(found: dict[str, Any]) -> None:
+    assert found["no_pipeline"].startswith("the input options cannot be set for a Data")
 
 
 def test_arrays_stay_shuffled_so_that_all_samples_come(found: dict[str, Any]) -> None:

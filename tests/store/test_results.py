@@ -96,6 +96,18 @@ def test_only_the_newest_session_without_an_end_goes_on(results: Results) -> Non
     assert results.unfinished("never asked") == ()
 
 
+def test_the_newest_session_that_came_to_its_end_is_found_by_its_key(results: Results) -> None:
+    assert results.finished("k") == ()
+    for name in ("old", "new", "open"):
+        for side in "ab":
+            results.start(measurement([[0.1]], id=name + side, session=name), key="k")
+    results.finish("olda", "oldb")
+    results.finish("newa", "newb")
+    assert [one.id for one in results.finished("k")] == ["newa", "newb"]
+    assert [one.id for one in results.unfinished("k")] == ["opena", "openb"]
+    assert results.finished("other") == ()
+
+
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
     results = Results(folder=tmp_path)
     assert (results.measurements(), results.unfinished("k")) == ((), ())

@@ -67,6 +67,11 @@ COMMANDS = {
         summary="Say which measurement is faster, how surely, and at what cost.",
         section="Measure",
     ),
+    "diagnose": Entry(
+        module="tfdyno.cli.diagnose",
+        summary="Say what holds a training back, and prove the fix.",
+        section="Measure",
+    ),
     "gpus": Entry(
         module="tfdyno.cli.gpus",
         summary="Show, filter and compare the GPUs of the catalogue.",

@@ -40,15 +40,25 @@ def refuse_float8_under(strategy: str) -> None:
     raise UsageError(what, why=why, remedy=remedy)
 
 
-def refuse_trainer_settings(recipe: Recipe) -> None:
+def refuse_trainer_settings(recipe: Recipe, *, made_up: bool = False) -> None:
     """Refuse what Keras' own ``fit`` cannot be told, where that is what is measured.
+
+    Settings of the input pass: they are put onto the user's dataset before ``fit`` is given it.
+
+    Args:
+        recipe: The settings.
+        made_up: Whether batches are made up, so that there is no pipeline to set.
 
     Raises:
         UsageError: A setting needs the trainer.
     """
     why = "it is not a setting of Keras' own fit, which is what is measured here"
     for name in diff(Recipe(), recipe):
-        if is_trainer_only(name):
+        if name.startswith("input."):
+            if made_up:
+                raise UsageError(f"{name} cannot be set for made-up data",
+                                 why="it has no pipeline", remedy="leave it out")  # fmt: skip
+        elif is_trainer_only(name):
             raise UsageError(f"{name} cannot be set", why=why, remedy="leave it out")
     if recipe.precision == "float8":
         raise UsageError("precision = float8 cannot be set", why=why, remedy="leave it out")

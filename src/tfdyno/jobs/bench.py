@@ -53,13 +53,21 @@ def default_folder() -> Path:
     return data_dir() / "results"
 
 
+def _never(_sides: Sequence[Measurement]) -> bool:
+    """Measure until the protocol is met."""
+    return False
+
+
 def default_data(workload: Workload) -> DataMode:
     """The workload's own data where it comes with some; made-up batches for a model alone."""
     return "own" if workload.kind in {"script", "function", "step_function"} else "synthetic"
 
 
 def bench(
-    question: Question, *, progress: Callable[[str], None] = silent
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    enough: Callable[[Sequence[Measurement]], bool] = _never,
 ) -> tuple[Measurement, ...]:
     """Run until the protocol is met; one measurement, or two where ``against`` is asked for.
 
@@ -69,6 +77,8 @@ def bench(
     Args:
         question: The workload, recipes and protocol.
         progress: Called with a line at every stage.
+        enough: Whether what is measured suffices before the protocol is met; asked when all
+            sides have the least runs, and as many.
 
     Raises:
         UsageError: A setting is not possible, the workload fails, there is nothing to resume, or
@@ -87,6 +97,10 @@ def bench(
     _check_room(question)
     try:
         while (turn := next_turn(sides, question.protocol)) is not None:
+            counts = [side.count for side in sides]
+            is_even = min(counts) == max(counts) >= question.protocol.least_runs
+            if is_even and enough([side.measurement() for side in sides]):
+                break
             found = _one(question, sides, turn, progress)
             sides[turn] = _kept(results, sides[turn], found, question)
     except BaseException as error:
@@ -96,10 +110,22 @@ def bench(
     return tuple(side.measurement() for side in sides)
 
 
+def kept_answer(question: Question) -> tuple[Measurement, ...]:
+    """What the newest bench of the same question measured to its end; empty: there is none."""
+    results = Results(folder=question.folder or default_folder())
+    return results.finished(_key(question))
+
+
+def can_resume(question: Question) -> bool:
+    """Whether a bench of the same question stopped midway."""
+    results = Results(folder=question.folder or default_folder())
+    return bool(results.unfinished(_key(question)))
+
+
 def check(question: Question) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     for recipe in filter(None, (question.recipe, question.against)):
-        refuse_trainer_settings(recipe)
+        refuse_trainer_settings(recipe, made_up=question.protocol.data.startswith("synthetic"))
         check_composition(recipe)
     protocol = question.protocol
     if not 1 <= protocol.least_runs <= protocol.most_runs <= MOST_RUNS:

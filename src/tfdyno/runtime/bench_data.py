@@ -11,13 +11,16 @@ import numpy as np
 import tensorflow as tf
 
 from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import InputOptions
 from tfdyno.runtime.bench_synthetic import SEED
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec, of_fit
+from tfdyno.runtime.input_options import with_input_options
 from tfdyno.runtime.rebatch import is_arrays, rebatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_AS_IT_IS = InputOptions()
 INLINED = 128
 """TensorFlow makes constants of captured tensors with up to so many values."""
 
@@ -33,7 +36,9 @@ class Stream:
     notes: tuple[str, ...] = ()
 
 
-def own_stream(arguments: dict[str, Any], batch_size: int) -> Stream:
+def own_stream(
+    arguments: dict[str, Any], batch_size: int, options: InputOptions = _AS_IT_IS
+) -> Stream:
     """The user's data in one endless epoch where it can be repeated, else epoch by epoch.
 
     Batches that are not full are left out of it: they are other steps, which XLA compiles anew.
@@ -41,21 +46,27 @@ def own_stream(arguments: dict[str, Any], batch_size: int) -> Stream:
     Args:
         arguments: Of the call of ``fit``, by name.
         batch_size: Over all replicas; 0: the script's own.
+        options: Put onto each pass through the data.
 
     Raises:
-        UsageError: The data cannot be batched anew.
+        UsageError: The data cannot be batched anew, or an option cannot be applied to it.
     """
     given, notes = rebatched(arguments, batch_size)
     given, spec = _spec_of(given)
     x = given.get("x")
     if isinstance(x, tf.data.Dataset):
+        x, told = with_input_options(x, options)
         endless: dict[str, Any] = {"x": _repeated(x)}
         if given.get("class_weight") is not None:
             endless["class_weight"] = given["class_weight"]
-        return Stream(arguments=endless, spec=spec, endless=True, notes=notes)
-    dataset = _of_arrays(given, spec)
-    if dataset is not None:
-        return Stream(arguments={"x": dataset}, spec=spec, endless=True, notes=notes)
+        return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
+    made = _of_arrays(given)
+    if made is not None:
+        made, told = with_input_options(made, options)
+        full = spec.samples_per_epoch // max(1, spec.batch_size)
+        endless = {"x": (made.take(full) if full else made).repeat()}
+        return Stream(arguments=endless, spec=spec, endless=True, notes=(*notes, *told))
+    with_input_options(x, options)  # refuses what only a dataset takes
     names = ("x", "class_weight", "shuffle")
     kept: dict[str, Any] = {name: given[name] for name in names if name in given}
     once = isinstance(x, types.GeneratorType)
@@ -89,8 +100,8 @@ def _repeated(dataset: Any) -> Any:  # noqa: ANN401
     return (dataset.take(count - 1) if open_size and count > 1 else dataset).repeat()
 
 
-def _of_arrays(arguments: dict[str, Any], spec: DataSpec) -> Any:  # noqa: ANN401
-    """The dataset that Keras itself makes of arrays, repeated; None for anything else."""
+def _of_arrays(arguments: dict[str, Any]) -> Any:  # noqa: ANN401
+    """The dataset that Keras itself makes of arrays; None for anything else."""
     if not is_arrays(arguments.get("x")):
         return None
     from keras.src.trainers.data_adapters import get_data_adapter
@@ -105,9 +116,7 @@ def _of_arrays(arguments: dict[str, Any], spec: DataSpec) -> Any:  # noqa: ANN40
         shuffle=arguments.get("shuffle", True),
         class_weight=arguments.get("class_weight"),
     )
-    dataset = adapter.get_tf_dataset()
-    full = spec.samples_per_epoch // max(1, spec.batch_size)
-    return (dataset.take(full) if full else dataset).repeat()
+    return adapter.get_tf_dataset()
 
 
 def first_batch(stream: Stream) -> tuple[Any, ...]:

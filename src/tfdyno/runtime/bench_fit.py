@@ -69,7 +69,7 @@ def prepared(call: Call, plan: Plan) -> tuple[bench_data.Stream, int]:
         if mode == "own":
             notes = (f"{call.title} brings no data: one random batch again and again.",)
     else:
-        stream = bench_data.own_stream(call.arguments, wanted)
+        stream = bench_data.own_stream(call.arguments, wanted, plan.recipe.input)
         if mode in ("own", "real"):
             return stream, wanted or stream.spec.batch_size
         batch, spec, notes = bench_data.first_batch(stream), stream.spec, stream.notes

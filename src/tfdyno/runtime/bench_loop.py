@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import InputOptions
 from tfdyno.runtime.bench_fit import Outcome, Plan, too_short
 from tfdyno.runtime.capture_loop import INSIDE
 from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch
@@ -55,7 +56,7 @@ class LoopBench:
         self._step: Any = None
         self._replica_count = 1
         self._compiled: Any = None
-        self._fixed = dict(OWN_LOOP)
+        self._fixed = {**OWN_LOOP, "input": InputOptions()}
 
     def finish(self) -> Outcome:
         """What was measured when the script has ended.

@@ -108,12 +108,19 @@ class Results:
 
         Both sides of an A/B, in the order in which they were started; empty where there are none.
         """
+        return self._newest_session(key, finished=0)
+
+    def finished(self, key: str) -> tuple[Measurement, ...]:
+        """The same of the newest session with this key that came to its end."""
+        return self._newest_session(key, finished=1)
+
+    def _newest_session(self, key: str, *, finished: int) -> tuple[Measurement, ...]:
         if not self.path.exists():
             return ()
         with self._reading() as database:
             rows = database.execute(
-                "SELECT noun, id FROM measurement WHERE key = ? AND NOT finished ORDER BY number",
-                (key,),
+                "SELECT noun, id FROM measurement WHERE key = ? AND finished = ? ORDER BY number",
+                (key, finished),
             )
             found = [self._whole(database, *row) for row in rows.fetchall()]
         return tuple(one for one in found if one.session == found[-1].session)

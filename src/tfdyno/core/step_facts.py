@@ -1,0 +1,210 @@
+"""What was seen of a training's steps: times, input, host, operations, memory; no judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+OPERATION_CLASSES = (
+    "gemm", "conv", "elementwise", "normalisation", "optimizer", "reduction", "data_movement",
+    "collective", "random", "other",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFacts:
+    """One stage of an input pipeline, sources first in the list that holds it."""
+
+    title: str
+    """How a person finds it in the script: ``map(decode)``, ``shuffle``."""
+    kind: str
+    """The method that makes it: ``map``, ``batch``, ``from_generator``."""
+    place: str = ""
+    """``train.py:41`` of the call that made it; empty: not known."""
+    own_s: float = 0.0
+    """CPU seconds per batch in this stage alone, without its inputs."""
+    parallel_calls: int = 1
+    """Elements it works on at once; -1: TensorFlow chooses."""
+    runs_python: bool = False
+    buffer_size: int = 0
+    output_bytes: int = 0
+    """Bytes that it gives per batch."""
+    operations: tuple[str, ...] = ()
+    """Names of TensorFlow operations in its function: ``DecodeJpeg``, ``EagerPyFunc``."""
+    keeps_order: bool = False
+    """Works on several elements at once and yet gives them in their order; False: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFacts:
+    """The pipeline by itself, with no model behind it."""
+
+    batch_s: tuple[float, ...]
+    """Seconds per batch, one after the other, start-up left out."""
+    batch_bytes: int = 0
+    samples_per_epoch: int = 0
+    """0: not known."""
+    stages: tuple[StageFacts, ...] = ()
+    kind: Literal["dataset", "arrays", "generator", "pydataset", "other"] = "dataset"
+    prefetches: bool = False
+    is_cached: bool = False
+    cpu_ratio: float = 0.0
+    """CPUs that it kept busy while it ran by itself, over those there are."""
+    read_bytes_per_s: float = 0.0
+    files: int = 0
+    """Files that it reads, where they can be counted."""
+    start_s: float = 0.0
+    """Until a new iterator gives its first batch: every epoch begins so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackFacts:
+    """Time in one callback, or in validation or checkpoints (``name`` says which)."""
+
+    name: str
+    place: str = ""
+    per_step_s: float = 0.0
+    per_epoch_s: float = 0.0
+    """Seconds in each epoch at its begin and end together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetraceFacts:
+    """A ``tf.function`` that was traced again while steps ran."""
+
+    function: str
+    place: str = ""
+    traces: int
+    """After the first."""
+    calls: int
+    seconds_s: float
+    """Spent on tracing in the steps that were looked at."""
+    differs: str = ""
+    """What changed: ``argument x: shape (32, 8) -> (31, 8)``, ``argument step: 3 -> 4``,
+    ``a new tf.function for each call``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthFacts:
+    """Memory that grows with the steps."""
+
+    where: Literal["host", "device"]
+    bytes_per_step: float
+    low_bytes_per_step: float
+    """Lower end of the slope's interval: above 0, it grows."""
+    suspects: tuple[str, ...] = ()
+    """``list of 1,204 tensors held by train.py:31 (losses)``, the fastest growing first."""
+    kind: Literal["tensors", "functions", "logs", "iterators", "unknown"] = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationFacts:
+    """Where the device's time went in a profile of steps on a batch that is held."""
+
+    class_s: dict[str, float]
+    """Seconds per step by ``OPERATION_CLASSES``; exclusive, over all devices' busiest."""
+    count_per_step: float
+    """Operations started per step."""
+    busy_s: float
+    """Seconds per step in which the device did something."""
+    float64_s: float = 0.0
+    host_only: tuple[str, ...] = ()
+    """Operations that ran on the CPU though a card was there, with their share of the step."""
+    copied_bytes: float = 0.0
+    """Between devices, per step."""
+    copy_s: float = 0.0
+    collective_exposed_s: float = 0.0
+    """Per step, in exchange between replicas while nothing was computed."""
+    collective_hidden_s: float = 0.0
+    """The same behind computing."""
+    largest: tuple[tuple[str, float], ...] = ()
+    """Names of the longest operations with seconds per step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """What the host gave to the training."""
+
+    cpus: int
+    """Logical CPUs of the machine."""
+    usable_cpus: float
+    """Of affinity and the container's limit, whichever is less."""
+    threads_intra: int = 0
+    threads_inter: int = 0
+    cpu_ratio: float = 0.0
+    """CPUs kept busy during whole steps, over those usable."""
+    other_cpu_ratio: float = 0.0
+    """By other processes."""
+    throttled_ratio: float = 0.0
+    """Share of time for which the container's CPU limit held it back."""
+    offered_cpus: float = 0.0
+    """Usable before the script ran; more than ``usable_cpus``: the script binds itself; 0: not
+    known."""
+    children_cpu_ratio: float = 0.0
+    """CPUs kept busy by processes that the script started beside its training, over those
+    usable."""
+    memory_free_bytes: int = 0
+    """Of the host, for a cache; 0: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFacts:
+    """Everything that one look at a training gave; times of steady steps, in seconds."""
+
+    title: str
+    device: Literal["cpu", "gpu"]
+    source: Literal["run", "loop", "profile"]
+    """A call of ``fit``; a loop of the script's own; a profile from elsewhere."""
+    batch_size: int = 0
+    replica_count: int = 1
+    worker_count: int = 1
+    precision: str = "float32"
+    execution: Literal["xla", "graph", "eager"] = "graph"
+    steps_per_execution: int = 1
+    parameter_bytes: int = 0
+    variable_count: int = 0
+    steps_per_epoch: int = 0
+    """0: not known."""
+    epochs: int = 0
+    """0: not known."""
+    steps_seen: int = 0
+    step_s: tuple[float, ...]
+    """Whole steps, with the user's data and callbacks: from one to the next."""
+    held_s: tuple[float, ...] = ()
+    """The same step on one batch that is held again and again, no callbacks."""
+    callback_s: float = 0.0
+    """Per step, in the user's callbacks."""
+    python_s: float = 0.0
+    """Per step, between two calls of the step outside of callbacks and of reading data."""
+    waits_s: float = 0.0
+    """Per step, in reading the data where that can be timed by itself (loops); 0: it cannot."""
+    input: InputFacts | None = None
+    callbacks: tuple[CallbackFacts, ...] = ()
+    retraces: tuple[RetraceFacts, ...] = ()
+    growth: tuple[GrowthFacts, ...] = ()
+    operations: OperationFacts | None = None
+    host: HostFacts
+    float64: tuple[str, ...] = ()
+    """Variables and inputs of 64 bits: ``dense/kernel``, ``input x``."""
+    devices: dict[str, int] = field(default_factory=dict)
+    """Variables by device: ``CPU:0``: 12."""
+    python_lines: tuple[tuple[str, float], ...] = ()
+    """Lines of the user's own Python, ``train.py:31``, with seconds per step spent in them or in
+    what they call, the step's own call left out; the longest first."""
+    python_steps: tuple[str, ...] = ()
+    """Python that runs inside of each step: ``numpy_function in train.py:20``, ``run_eagerly``."""
+    step_flops: float = 0.0
+    peak_flops_per_s: float = 0.0
+    peak_bytes_per_s: float = 0.0
+    memory_used_bytes: int = 0
+    memory_limit_bytes: int = 0
+    compute_capability: str = ""
+    """Of the card, ``8.0``; empty: not known."""
+    unaligned: tuple[str, ...] = ()
+    """Layers whose widths tensor cores cannot use in full: ``dense_1: 1001 units``."""
+    worker_step_s: tuple[float, ...] = ()
+    """Each worker's own work per step, without waiting for the others."""
+    split_s: dict[str, float] = field(default_factory=dict)
+    """Seconds per step by ``SPLIT_PARTS`` where a profile tells them all; they add up to the mean
+    of ``step_s``."""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,99 @@
+"""Whether two recipes learn the same: a few steps under each, with the same seed."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.recipe import diff
+from tfdyno.core.training import RunSettings
+from tfdyno.jobs.train import Question, train
+from tfdyno.rules.agreement import agreement, tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.fix_proof import Agreement
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
+
+EPOCHS = 2
+"""What a cache keeps is read from the second on."""
+STEPS = 8
+"""Of an epoch: small errors of a wrong step grow large in a few updates."""
+LEAST_STEPS = 4
+SEED = 7
+"""Where neither the recipe nor the script sets one."""
+LOSS = "loss"
+
+
+class SameLosses:
+    """Trains each recipe once, and the unchanged one twice where it does not repeat itself."""
+
+    def __init__(self, workload: Workload, *, batch_size: int, steps_per_epoch: int) -> None:
+        """Nothing is trained yet.
+
+        Args:
+            workload: What is trained.
+            batch_size: Of it without a recipe; 0: not known.
+            steps_per_epoch: Of its data; 0: not known.
+        """
+        self._workload = workload
+        self._batch_size, self._steps_per_epoch = batch_size, steps_per_epoch
+        self._known: dict[tuple[Recipe, int, int], list[float]] = {}
+
+    def of(self, base: Recipe, changed: Recipe, progress: Callable[[str], None]) -> Agreement:
+        """Compare the losses under two recipes after as many samples.
+
+        Raises:
+            TfdynoError: The workload cannot be trained under one of them.
+            KeyboardInterrupt: The training was ended from outside.
+        """
+        allowed = tolerance(diff(base, changed))
+        before_steps, after_steps = self.steps(base, changed)
+        before = self._losses(base, before_steps, progress)
+        after = self._losses(changed, after_steps, progress)
+        found = agreement(before, after, allowed, steps=EPOCHS * before_steps)
+        if found.agrees or not before:
+            return found
+        again = self._losses(base, before_steps, progress, number=1)
+        return agreement(before, after, allowed, again=again, steps=EPOCHS * before_steps)
+
+    def steps(self, base: Recipe, changed: Recipe) -> tuple[int, int]:
+        """Steps of an epoch under each, so that both see as many samples in whole executions."""
+        sizes = [one.batch_size or self._batch_size or 1 for one in (base, changed)]
+        several = math.lcm(base.steps_per_execution, changed.steps_per_execution)
+        if sizes[0] == sizes[1]:
+            most = min(STEPS, self._steps_per_epoch or STEPS)
+            return (several * math.ceil(most / several),) * 2
+        samples = math.lcm(*sizes) * several
+        samples *= math.ceil(LEAST_STEPS * max(sizes) / samples)
+        return samples // sizes[0], samples // sizes[1]
+
+    def _losses(
+        self, recipe: Recipe, steps: int, progress: Callable[[str], None], *, number: int = 0
+    ) -> list[float]:
+        key = (recipe, steps, number)
+        if key not in self._known:
+            self._known[key] = self._trained(recipe, steps, progress)
+        return self._known[key]
+
+    def _trained(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
+        def told(line: str) -> None:
+            if not line.startswith("{"):  # an event of the training itself
+                progress(f"comparing losses: {line}")
+
+        seeded = replace(recipe, seed=SEED if recipe.seed is None else recipe.seed)
+        with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
+            settings = RunSettings(
+                output=str(Path(folder) / "run"), epochs=EPOCHS, steps_per_epoch=steps,
+                save_model=False, keep=1,
+            )  # fmt: skip
+            question = Question(workload=self._workload, recipe=seeded, settings=settings)
+            outcome = train(question, progress=told).outcome
+        if outcome.stopped and outcome.stopped != "NaN loss":
+            raise KeyboardInterrupt
+        return [math.nan if one is None else one for one in outcome.history.get(LOSS, ())]

@@ -1,0 +1,217 @@
+"""Prove the fixes of a diagnosis: each is measured in turns with what was kept before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.core.bottleneck import Bottleneck, Gain, StepDiagnosis
+from tfdyno.core.composition import check_composition
+from tfdyno.core.errors import TfdynoError
+from tfdyno.core.fix_proof import FixProof, ProvenDiagnosis
+from tfdyno.core.measurement import Protocol
+from tfdyno.core.recipe import Recipe, from_settings
+from tfdyno.jobs import bench
+from tfdyno.jobs._same_losses import SameLosses
+from tfdyno.jobs._worker import silent
+from tfdyno.model.comparison import compare
+from tfdyno.model.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tfdyno.core.fix_proof import Agreement
+    from tfdyno.core.measurement import Comparison, Measurement
+    from tfdyno.jobs.diagnose import Examined, Question
+
+LEAST_RUNS = 4
+"""Of each side: with eight together the machine's own speed can be taken out."""
+MOST_RUNS = 8
+SETTLED_RATIO = 1.05
+"""A gain that is surely above it is proven early, one surely below it is not worth more runs."""
+TARGET_RATIO = 0.04
+"""No more runs once the median of both sides is known so well, half of the interval over it."""
+LEAST_S = 3.0
+"""Of steady steps in a run: fixes worth having gain 10 %, not 1 %."""
+MOST_S = 20.0
+"""Of a run, from its first step on, where nothing else was asked for."""
+
+
+def proven(
+    question: Question, found: Examined, *, progress: Callable[[str], None] = silent
+) -> Iterator[ProvenDiagnosis]:
+    """Try the fixes that a recipe can express, the largest expected gain first.
+
+    A fix is kept, and the next ones are measured on top of it, when its steps are faster by the
+    verdict of ``model.comparison`` and the losses of a few steps with the same seed agree. What
+    cannot be measured is told and left out.
+
+    Args:
+        question: What was diagnosed.
+        found: What came out of it.
+        progress: Called with a line at every stage.
+
+    Yields:
+        The diagnosis with what is proven so far: first as it is, then after each fix. Whoever is
+        stopped between has the last one.
+    """
+    tried = fixes(found.diagnosis, question.recipe)
+    so_far = ProvenDiagnosis(
+        diagnosis=found.diagnosis, recipe=question.recipe, left=tuple(one.cause for one in tried)
+    )
+    yield so_far
+    facts = found.facts
+    losses = SameLosses(
+        question.workload, batch_size=facts.batch_size, steps_per_epoch=facts.steps_per_epoch
+    )
+    for number, one in enumerate(tried, start=1):
+        head = f"fix {number} of {len(tried)} ({one.cause})"
+        proof, recipe = _tried(one, so_far.recipe, question, losses, _prefixed(head, progress))
+        so_far = ProvenDiagnosis(
+            diagnosis=_with_gain(so_far.diagnosis, one, proof),
+            recipe=recipe if proof.kept else so_far.recipe,
+            proofs=(*so_far.proofs, proof),
+            left=so_far.left[1:],
+        )
+        yield so_far
+
+
+def fixes(diagnosis: StepDiagnosis, base: Recipe) -> tuple[Bottleneck, ...]:
+    """Findings whose fix is a change of ``base``, the largest expected gain first.
+
+    Without an expected gain a fix is not one for speed, and speed would not prove it.
+
+    Raises:
+        UsageError: A setting is not one of a recipe.
+    """
+    changing = [
+        one for one in diagnosis.findings
+        if one.expected_gain and one.settings and from_settings(one.settings, base) != base
+    ]  # fmt: skip
+    return tuple(sorted(changing, key=_expected, reverse=True))
+
+
+def _expected(one: Bottleneck) -> float:
+    return one.expected_gain.best if one.expected_gain else 0.0
+
+
+def _prefixed(head: str, progress: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda line: progress(f"{head}: {line}")
+
+
+def _tried(
+    one: Bottleneck,
+    base: Recipe,
+    question: Question,
+    losses: SameLosses,
+    progress: Callable[[str], None],
+) -> tuple[FixProof, Recipe]:
+    """Measure one fix; what fails is told as its proof."""
+    changed = from_settings(one.settings, base)
+    if changed == base:
+        why = "A fix that is kept already makes this change too."
+        return FixProof(cause=one.cause, settings=one.settings, reason=why), base
+    try:
+        check_composition(changed)
+        sides = _measured(question, base, changed, progress)
+    except TfdynoError as error:
+        return _failed(one, "It could not be measured", error), base
+    comparison = compare(*sides)
+    if comparison.verdict != "faster":
+        return _proof(one, sides, comparison, None), base
+    try:
+        agreed = losses.of(base, changed, progress)
+    except TfdynoError as error:
+        proof = _proof(one, sides, comparison, None)
+        why = f"It is faster, but its losses could not be compared: {error}"
+        return replace(proof, reason=why), base
+    proof = _proof(one, sides, comparison, agreed)
+    return proof, changed if proof.kept else base
+
+
+def _measured(
+    question: Question, base: Recipe, changed: Recipe, progress: Callable[[str], None]
+) -> tuple[Measurement, ...]:
+    """Both sides in turns, or what is kept of them."""
+    asked = bench.Question(
+        workload=question.workload,
+        recipe=base,
+        against=changed,
+        protocol=Protocol(
+            data=bench.default_data(question.workload),
+            least_runs=LEAST_RUNS,
+            most_runs=MOST_RUNS,
+            target_ratio=TARGET_RATIO,
+            least_s=min(LEAST_S, question.seconds_s or LEAST_S),
+            most_s=question.seconds_s or MOST_S,
+        ),
+        folder=question.folder,
+        label="diagnose",
+    )
+    if question.resume:
+        if kept := bench.kept_answer(asked):
+            return kept
+        asked = replace(asked, resume=bench.can_resume(asked))
+    return bench.bench(asked, progress=progress, enough=is_settled)
+
+
+def is_settled(sides: Sequence[Measurement]) -> bool:
+    """Whether it is sure by now on which side of ``SETTLED_RATIO`` the gain lies.
+
+    A look after each pair of runs would find differences by chance if it asked only whether the
+    interval leaves 1 out; it asks for more, so that few of them are found.
+    """
+    found = compare(*sides)
+    low, high = found.interval
+    return found.verdict == "not_comparable" or low > SETTLED_RATIO or high < SETTLED_RATIO
+
+
+def _failed(one: Bottleneck, what: str, error: TfdynoError) -> FixProof:
+    return FixProof(cause=one.cause, settings=one.settings, reason=f"{what}: {error}")
+
+
+def _proof(
+    one: Bottleneck,
+    sides: tuple[Measurement, ...],
+    comparison: Comparison,
+    agreed: Agreement | None,
+) -> FixProof:
+    before, after = (summary(side) for side in sides)
+    return FixProof(
+        cause=one.cause,
+        settings=one.settings,
+        verdict=comparison.verdict,
+        ratio=comparison.ratio,
+        interval=comparison.interval,
+        confidence_ratio=comparison.confidence_ratio,
+        runs=min(before.run_count, after.run_count),
+        before_s=before.median_s,
+        after_s=after.median_s,
+        agreement=agreed,
+        kept=bool(agreed and agreed.agrees),
+        reason=_reason(comparison, agreed),
+        measurements=tuple(side.id for side in sides),
+    )
+
+
+def _reason(comparison: Comparison, agreed: Agreement | None) -> str:
+    if comparison.verdict == "not_comparable":
+        return comparison.reason
+    if comparison.verdict != "faster":
+        return f"It is not faster: {comparison.reason[:1].lower()}{comparison.reason[1:]}"
+    if agreed is None or agreed.agrees:
+        return "It is faster, and the losses agree."
+    return "It is faster, but the losses do not agree."
+
+
+def _with_gain(diagnosis: StepDiagnosis, one: Bottleneck, proof: FixProof) -> StepDiagnosis:
+    """The diagnosis in which the finding has what was measured of its fix."""
+    if proof.verdict in (None, "not_comparable"):
+        return diagnosis
+    low, high = proof.interval
+    told = replace(one, proven_gain=Gain(low=low, best=proof.ratio, high=high))
+    return replace(
+        diagnosis,
+        primary=told if diagnosis.primary == one else diagnosis.primary,
+        findings=tuple(told if each == one else each for each in diagnosis.findings),
+    )

@@ -1,0 +1,118 @@
+"""Write what a proven diagnosis suggests: the recipe, and a diff of the user's own code."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.codec import write_atomic
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import diff
+from tfdyno.core.recipe_file import FILE_NAME, to_toml
+from tfdyno.rules.dataset_rewrite import edits, rewritten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfdyno.core.fix_proof import FixProof, ProvenDiagnosis
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.workload import Workload
+
+DIFF_NAME = "suggested.diff"
+_HEAD = "What tfdyno diagnose has proven to be faster with the same losses."
+_NOTHING = "tfdyno diagnose has proven nothing to be faster: no setting is added here."
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, before minutes of work.
+
+    Raises:
+        UsageError: It is a file, its parent does not exist, or it may not be written to.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"cannot write to {folder}", why="it is a file", remedy="name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".tfdyno"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
+
+
+def written(
+    folder: Path, found: ProvenDiagnosis, base: Recipe, facts: StepFacts, workload: Workload
+) -> tuple[Path, ...]:
+    """Write the recipe with what was kept, and the diff where the code can say the same.
+
+    Args:
+        folder: Exists.
+        found: What was proven.
+        base: The recipe without the fixes.
+        facts: Where the stages of the pipeline stand in the code.
+        workload: Its file names the folder that those places are looked for in.
+
+    Returns:
+        The files, of which the diff may be missing.
+
+    Raises:
+        UsageError: A file cannot be written.
+    """
+    recipe_file = folder / FILE_NAME
+    gains = {name: _gain(proof) for proof in found.proofs if proof.kept for name in proof.settings}
+    comments = {name: words for name, words in gains.items() if words}
+    head = (_HEAD if gains else _NOTHING, "What is not set here stays as the script has it.")
+    write_atomic(recipe_file, to_toml(found.recipe, comments=comments, head=head).encode())
+    text = suggestion(diff(base, found.recipe), facts, workload)
+    if not text:
+        return (recipe_file,)
+    write_atomic(folder / DIFF_NAME, text.encode())
+    return recipe_file, folder / DIFF_NAME
+
+
+def suggestion(settings: Iterable[str], facts: StepFacts, workload: Workload) -> str:
+    """A unified diff of the user's files that does in code what settings do; empty: there is none.
+
+    Args:
+        settings: Flat names of those that are kept.
+        facts: Stages of the pipeline with their places.
+        workload: Its file names the folder that the places are relative to.
+    """
+    stages = facts.input.stages if facts.input else ()
+    found = []
+    for name, changes in edits(stages, settings).items():
+        file = _found(name, workload)
+        if file is None:
+            continue
+        try:
+            before = file.read_text(encoding="utf-8")
+            after = rewritten(before, changes)
+        except (OSError, ValueError, SyntaxError):
+            continue  # a suggestion less: the recipe says the same
+        lines = difflib.unified_diff(
+            before.splitlines(keepends=True), after.splitlines(keepends=True),
+            f"a/{_shown(file)}", f"b/{_shown(file)}",
+        )  # fmt: skip
+        found += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                  for line in lines]  # fmt: skip
+    return "".join(found)
+
+
+def _gain(proof: FixProof) -> str:
+    low, high = proof.interval
+    return f"{proof.cause}: {proof.ratio:.2f}x as fast ({low:.2f} to {high:.2f})."
+
+
+def _found(name: str, workload: Workload) -> Path | None:
+    """The file that a place names: as it is, or beside the workload's own."""
+    script = Path(workload.reference.partition(":")[0])
+    places = (Path(name), script.parent / name, script.parent / Path(name).name)
+    return next((one for one in places if one.is_file() and one.suffix == ".py"), None)
+
+
+def _shown(file: Path) -> str:
+    """From where the user stands, if it lies below."""
+    whole = file.absolute()
+    return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole)

@@ -1,0 +1,86 @@
+"""Whether a series grows for good, and by how much per step: a slope with an interval.
+
+Memory moves in jumps and plateaus: an allocator keeps what it once took. So a trend is believed
+only where it goes on through nearly all of the series, not where one jump carries it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+from tfdyno.model.statistics import median
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STEADY_RATIO = 0.5
+"""The first half is left out: caches, thread arenas and first traces grow in it."""
+FEWEST_POINTS = 14
+"""Of the steady half: two for each of the fewest blocks that can give 95 %."""
+_FEWEST_BLOCKS, _MOST_BLOCKS = 7, 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """Growth per step."""
+
+    low: float
+    best: float
+    high: float
+
+
+def slope(
+    steps: Sequence[float], values: Sequence[float], *, confidence_ratio: float = 0.95
+) -> Slope | None:
+    """How fast a series grows in its steady half.
+
+    The half is cut into 7-16 blocks, each of which stands for its least value: what is held for a
+    moment drops out. ``best`` is the median of the slopes of all pairs of blocks. The interval is
+    that of the median of the slopes from each block to the next, by their order (sign test): no
+    shape of noise is assumed, and a single jump between two plateaus gives ``low = 0``.
+
+    Args:
+        steps: Rising numbers.
+        values: One for each.
+        confidence_ratio: Of the interval, at least.
+
+    Returns:
+        None where the steady half has fewer than 14 points.
+
+    Raises:
+        ValueError: The lengths differ.
+
+    Source:
+        Theil 1950 and Sen 1968 for the slope; Conover, Practical Nonparametric Statistics,
+        section 3.2, for the interval of a median.
+    """
+    pairs = list(zip(steps, values, strict=True))
+    steady = pairs[int(len(pairs) * STEADY_RATIO) :]
+    if len(steady) < FEWEST_POINTS:
+        return None
+    count = min(_MOST_BLOCKS, max(_FEWEST_BLOCKS, len(steady) // 4))
+    edges = [round(number * len(steady) / count) for number in range(count + 1)]
+    blocks = [min(steady[begin:end], key=lambda one: one[1]) for begin, end in pairwise(edges)]
+    nexts = sorted(_rise(one, two) for one, two in pairwise(blocks))
+    rank = _rank(len(nexts), confidence_ratio)
+    best = median([_rise(one, two) for one, two in combinations(blocks, 2)])
+    low, high = nexts[rank], nexts[-1 - rank]
+    return Slope(low=min(low, best), best=best, high=max(high, best))
+
+
+def _rise(one: tuple[float, float], two: tuple[float, float]) -> float:
+    return (two[1] - one[1]) / (two[0] - one[0])
+
+
+def _rank(count: int, confidence_ratio: float) -> int:
+    """How many of the sorted values may be left out at each end."""
+    rest, rank, below = (1.0 - confidence_ratio) / 2, 0, 0.5**count
+    while rank + 1 < count / 2:
+        below += math.comb(count, rank + 1) * 0.5**count
+        if below > rest:
+            break
+        rank += 1
+    return rank

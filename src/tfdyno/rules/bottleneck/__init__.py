@@ -1,0 +1,8 @@
+"""Facts of steps -> what holds them back: one primary cause, with fix and expected gain."""
+
+from __future__ import annotations
+
+from tfdyno.rules.bottleneck.rank import diagnose
+from tfdyno.rules.bottleneck.tables import all_causes
+
+__all__ = ["all_causes", "diagnose"]

@@ -1,0 +1,80 @@
+"""Callbacks, validation, checkpoints and logs that the step waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.step_facts import CallbackFacts
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.tables import cause, limits, matching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_KINDS = (("validation", "validation_each_epoch"), ("checkpoint", "checkpoint_each_step"),
+          ("logging", "logging"))  # fmt: skip
+
+
+def slow_callbacks(seen: Seen) -> Iterator[Draft]:
+    """Each callback that takes a good part of the time, of its steps and of its epochs."""
+    for one in sorted(_all(seen), key=lambda each: -_cost_s(seen, each)):
+        cost_s = _cost_s(seen, one)
+        name = _cause(one)
+        least = limits()["least_part_ratio"]
+        if name == "callback.validation_each_epoch":
+            least = limits()["validation_ratio"]
+        whole_s = seen.step_s + _beside_s(seen)
+        if cost_s < max(least * whole_s, seen.split.spread_s) or cost_s <= 0.0:
+            continue
+        told = []
+        if one.per_step_s > 0.0:
+            told.append(evidence(f"{one.name} takes {duration(one.per_step_s)} in each step of "
+                                 f"{duration(seen.step_s)}", "callbacks timed"))  # fmt: skip
+        if one.per_epoch_s > 0.0:
+            told.append(evidence(f"{one.name} takes {duration(one.per_epoch_s)} in each epoch of "
+                                 f"{seen.facts.steps_per_epoch or 'unknown'} steps",
+                                 "callbacks timed"))  # fmt: skip
+        yield Draft(cause=name, evidence=tuple(told), place=one.place,
+                    gain=amdahl(whole_s, cost_s, cause(name).removes),
+                    values={"name": one.name, "share": percent(cost_s / whole_s),
+                            "when": _when(seen, one)})  # fmt: skip
+
+
+def _all(seen: Seen) -> tuple[CallbackFacts, ...]:
+    """All callbacks, and what no single one of them accounts for."""
+    known = seen.facts.callbacks
+    rest_s = seen.facts.callback_s - sum(one.per_step_s for one in known)
+    if rest_s <= seen.split.floor_s:
+        return known
+    name = "callbacks" if not known else "other callbacks"
+    return (*known, CallbackFacts(name=name, per_step_s=rest_s))
+
+
+def _cost_s(seen: Seen, one: CallbackFacts) -> float:
+    """Seconds for each step; what an epoch costs is spread over its steps."""
+    steps = seen.facts.steps_per_epoch
+    return max(0.0, one.per_step_s) + (max(0.0, one.per_epoch_s) / steps if steps else 0.0)
+
+
+def _beside_s(seen: Seen) -> float:
+    """Seconds for each step that the typical step does not hold: of epochs, of every n-th step."""
+    parts = seen.split.parts_s
+    inside_s = parts["callback"] + parts["validation"] + parts["checkpoint"]
+    return max(0.0, sum(_cost_s(seen, one) for one in _all(seen)) - inside_s)
+
+
+def _cause(one: CallbackFacts) -> str:
+    known = (f"callback.{name}" for kind, name in _KINDS if matching(kind, [one.name]))
+    return next(known, "callback.slow_callback")
+
+
+def _when(seen: Seen, one: CallbackFacts) -> str:
+    steps = seen.facts.steps_per_epoch
+    per_epoch_s = one.per_epoch_s / steps if steps else 0.0
+    return "step" if one.per_step_s >= per_epoch_s else "epoch"
+
+
+CALLBACK_RULES = (slow_callbacks,)

@@ -1,0 +1,122 @@
+"""Replicas that wait for each other's gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes, format_si
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.steady import typical
+from tfdyno.rules.bottleneck.tables import cause, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.finding import Evidence
+    from tfdyno.rules.bottleneck.seen import Seen
+
+
+def ranks(seen: Seen) -> int:
+    """Replicas that exchange gradients, on all workers together."""
+    return max(1, seen.facts.replica_count, seen.facts.worker_count)
+
+
+def sent_bytes(seen: Seen) -> float:
+    """Bytes that each rank of a ring sends for one update: ``2 (n - 1) / n`` of the gradients."""
+    return 2.0 * (ranks(seen) - 1) / ranks(seen) * seen.facts.parameter_bytes
+
+
+def skew(seen: Seen) -> Iterator[Draft]:
+    """One worker is slower, and all others wait for it in each step."""
+    work = seen.facts.worker_step_s
+    part_s = max(work) - typical(work) if len(work) > 1 else 0.0
+    if len(work) == 2:  # the median of two is their mean; what the faster one waits counts
+        part_s = max(work) - min(work)
+    part_s = min(part_s, seen.step_s)
+    if not seen.counts(part_s):
+        return
+    slowest = max(range(len(work)), key=work.__getitem__)
+    times = ", ".join(duration(one) for one in work)
+    name = "communication.worker_skew"
+    yield Draft(cause=name, values={"worker": str(slowest), "wait": duration(part_s)},
+                evidence=(evidence(f"own work of the workers: {times} a step", "workers"),),
+                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+
+
+def small_buckets(seen: Seen) -> Iterator[Draft]:
+    """Many small gradients, each with its own exchange."""
+    facts, part_s = seen.facts, _part_s(seen)
+    if not seen.counts(part_s) or facts.variable_count < limits()["many_variables"]:
+        return
+    mean_bytes = facts.parameter_bytes / facts.variable_count
+    if mean_bytes > limits()["small_variable_bytes"]:
+        return
+    name = "communication.small_buckets"
+    told = evidence(f"{facts.variable_count} variables of {format_bytes(mean_bytes)} on average",
+                    "variables")  # fmt: skip
+    yield Draft(cause=name, evidence=(_told(seen, part_s), told),
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                values={"count": str(facts.variable_count)})  # fmt: skip
+
+
+def small_batch(seen: Seen) -> Iterator[Draft]:
+    """Gradients are as large for few samples as for many."""
+    facts, part_s = seen.facts, _part_s(seen)
+    if not seen.counts(part_s):
+        return
+    factor, name = int(limits()["batch_factor"]), "communication.small_batch"
+    settings = {"batch_size": str(factor * facts.batch_size)} if facts.batch_size else {}
+    told = evidence(f"{facts.batch_size} samples a step on each of {ranks(seen)} replicas",
+                    "the script")  # fmt: skip
+    yield Draft(cause=name, evidence=(_told(seen, part_s), told), settings=settings,
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                values={"ranks": str(ranks(seen)), "share": percent(part_s / seen.step_s),
+                        "factor": str(factor)})  # fmt: skip
+
+
+def slow_link(seen: Seen) -> Iterator[Draft]:
+    """Many bytes over a link that is slower than such links are."""
+    facts, part_s = seen.facts, seen.split.parts_s["communication"]
+    if ranks(seen) == 1 or not seen.counts(part_s):
+        return
+    if sent_bytes(seen) < limits()["link_least_bytes"]:
+        return
+    rate = sent_bytes(seen) / part_s
+    between = "workers" if facts.worker_count > 1 else "devices"
+    if rate > limits()[f"slow_link_{between}_bytes_per_s"]:
+        return
+    name = "communication.slow_link"
+    told = evidence(f"{format_bytes(sent_bytes(seen))} a step go at {format_si(rate, 'B/s')} "
+                    f"between {between}", "profile and sizes of the variables")  # fmt: skip
+    yield Draft(cause=name, evidence=(_told(seen, part_s), told),
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                values={"rate": format_si(rate, "B/s"), "between": between})  # fmt: skip
+
+
+def _part_s(seen: Seen) -> float:
+    """Seconds of exchange: of the profile, or where that shows none what the sizes ask for."""
+    if ranks(seen) == 1:
+        return 0.0
+    return seen.split.parts_s["communication"] or _expected_s(seen)
+
+
+def _expected_s(seen: Seen) -> float:
+    """What the exchange takes at least by its bytes and messages, at most half of the step."""
+    facts, known = seen.facts, limits()
+    if facts.device != "cpu":
+        return 0.0
+    between = "workers" if facts.worker_count > 1 else "devices"
+    bytes_s = sent_bytes(seen) / known[f"expected_{between}_bytes_per_s"]
+    messages_s = facts.variable_count * known["expected_message_s"]
+    return min(bytes_s + messages_s, 0.5 * seen.step_s)
+
+
+def _told(seen: Seen, part_s: float) -> Evidence:
+    if seen.split.parts_s["communication"]:
+        return evidence(f"exchanging gradients: {of_step(seen, part_s)}", "profile")
+    text = f"exchanging {format_bytes(sent_bytes(seen))} should take {of_step(seen, part_s)}"
+    return evidence(text, "sizes of the variables")
+
+
+COMMUNICATION_RULES = (skew, small_buckets, small_batch, slow_link)

@@ -1,0 +1,83 @@
+"""Arithmetic of a card that a lever makes faster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.split import share
+from tfdyno.rules.bottleneck.tables import cause, limits
+from tfdyno.rules.condition import version_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_ARITHMETIC = ("gemm", "conv")
+_FULL = ("float32", "")
+_HALF = ("float16", "bfloat16")
+
+
+def half_policy(seen: Seen) -> str:
+    """The 16-bit policy that the card's tensor cores are made for; empty: none, or a CPU."""
+    facts = seen.facts
+    if facts.device != "gpu" or facts.precision not in _FULL:
+        return ""
+    have = version_key(facts.compute_capability)
+    if have and have < (7,):
+        return ""
+    return "mixed_bfloat16" if have >= (8,) else "mixed_float16"
+
+
+def arithmetic_s(seen: Seen) -> float:
+    """Seconds of a step in products of matrices and in convolutions."""
+    return seen.split.parts_s["compute"] * share(seen.split.compute_s, *_ARITHMETIC)
+
+
+def precision(seen: Seen) -> Iterator[Draft]:
+    """Tensor cores multiply 16-bit numbers faster."""
+    policy, part_s = half_policy(seen), arithmetic_s(seen)
+    if policy and seen.counts(part_s):
+        name = "compute.precision"
+        told = evidence(f"products and convolutions in {seen.facts.precision or 'float32'}: "
+                        f"{percent(part_s / seen.step_s)} of the step", "profile")  # fmt: skip
+        yield Draft(cause=name, evidence=(told,), settings={"precision": policy},
+                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                    values={"share": percent(part_s / seen.step_s), "policy": policy})  # fmt: skip
+
+
+def batch(seen: Seen) -> Iterator[Draft]:
+    """A card that is far from its peak and has memory left computes more samples at once."""
+    facts, part_s = seen.facts, arithmetic_s(seen)
+    if facts.device != "gpu" or not (facts.step_flops and facts.peak_flops_per_s and part_s):
+        return
+    reached = facts.step_flops / part_s / facts.peak_flops_per_s
+    used = facts.memory_used_bytes / facts.memory_limit_bytes if facts.memory_limit_bytes else 1.0
+    if reached > limits()["low_peak_ratio"] or used > limits()["half_full_ratio"]:
+        return
+    if not facts.batch_size or not seen.counts(part_s):
+        return
+    name, larger = "compute.batch", 2 * facts.batch_size
+    told = (
+        evidence(f"{percent(reached)} of the card's peak is reached", "profile and arithmetic"),
+        evidence(f"{percent(used)} of its memory is used", "allocator"),
+    )
+    yield Draft(cause=name, evidence=told, settings={"batch_size": str(larger)},
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                values={"batch": str(facts.batch_size), "larger": str(larger)})  # fmt: skip
+
+
+def alignment(seen: Seen) -> Iterator[Draft]:
+    """Widths that tensor cores have to fill up."""
+    facts, part_s = seen.facts, arithmetic_s(seen)
+    is_half = any(name in facts.precision for name in _HALF)
+    if facts.device == "gpu" and facts.unaligned and is_half and seen.counts(part_s):
+        name = "compute.alignment"
+        told = tuple(evidence(text, "layers") for text in facts.unaligned)
+        yield Draft(cause=name, evidence=told, values={"layer": facts.unaligned[0]},
+                    gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+
+
+COMPUTE_RULES = (precision, batch, alignment)

@@ -1,0 +1,93 @@
+"""What a rule concluded, and the words that its cause has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from tfdyno.core.bottleneck import Bottleneck, BottleneckClass, Gain
+from tfdyno.core.errors import ToolError
+from tfdyno.core.finding import Evidence, FixStep
+from tfdyno.core.units import significant
+from tfdyno.rules.bottleneck.seen import Seen
+from tfdyno.rules.bottleneck.tables import Cause, cause
+from tfdyno.rules.condition import holds
+from tfdyno.rules.wording import fill
+
+_UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A cause with what speaks for it, before it is put into words."""
+
+    cause: str
+    evidence: tuple[Evidence, ...]
+    gain: Gain | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Fill the texts of the cause."""
+    settings: Mapping[str, str] | None = None
+    """None: those of the cause itself."""
+    place: str = ""
+    outranks: bool = False
+    """Leads whatever others gain, though its cause does not always."""
+    explained_by: tuple[str, ...] = ()
+    """Causes of which this one is a mere symptom."""
+
+
+Rule = Callable[[Seen], Iterator[Draft]]
+
+
+def bottleneck(draft: Draft) -> Bottleneck:
+    """A draft in words.
+
+    Raises:
+        ToolError: No step of the fix applies, which is a fault of the rules.
+    """
+    words = cause(draft.cause)
+    fix = tuple(_steps(words, draft.values))
+    summary = fill(words.summary, draft.values)
+    if not fix or not summary:
+        raise ToolError(f"the texts of {draft.cause} do not fit what was found")
+    return Bottleneck(
+        bottleneck_class=cast("BottleneckClass", words.bottleneck_class),
+        cause=draft.cause,
+        summary=summary,
+        evidence=draft.evidence,
+        fix=fix,
+        expected_gain=draft.gain,
+        settings=dict(words.settings if draft.settings is None else draft.settings),
+        place=draft.place,
+    )
+
+
+def _steps(words: Cause, values: Mapping[str, str]) -> Iterator[FixStep]:
+    for step in words.fix:
+        text = fill(step.text, values) if holds(step.when, values) else None
+        if text:
+            yield FixStep(text=text)
+
+
+def evidence(text: str, source: str) -> Evidence:
+    """One thing that was seen."""
+    return Evidence(text=text, source=source)
+
+
+def duration(seconds_s: float) -> str:
+    """``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
+    _, unit, factor = next(row for row in _UNITS if seconds_s >= row[0] or row[0] == 0.0)
+    return f"{significant(seconds_s * factor)} {unit}"
+
+
+def percent(ratio: float) -> str:
+    """``12 %``, without decimals."""
+    return f"{100.0 * ratio:.0f} %"
+
+
+def of_step(seen: Seen, seconds_s: float) -> str:
+    """``12 ms of a step of 40 ms (30 %)``."""
+    return (
+        f"{duration(seconds_s)} of a step of {duration(seen.step_s)} "
+        f"({percent(seconds_s / seen.step_s)})"
+    )

@@ -1,0 +1,205 @@
+"""Python in the loop, and too few CPUs for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.tables import cause, limits, matching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.bottleneck import Gain
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_PLACE = " in "
+_LINES = 3
+
+
+def run_eagerly(seen: Seen) -> Iterator[Draft]:
+    """Each operation of the step is started by Python."""
+    facts = seen.facts
+    if facts.execution != "eager" and not matching("eager", facts.python_steps):
+        return
+    gain = _inside_gain(seen, "host.run_eagerly")
+    if gain is None:
+        return
+    told = [evidence("the step runs operation by operation from Python", "the script")]
+    if facts.operations:
+        told.append(evidence(f"outside of operations: {of_step(seen, seen.split.inside_s)}; "
+                             f"{facts.operations.count_per_step:,.0f} operations a step",
+                             "profile of a held batch"))  # fmt: skip
+    else:
+        told.append(evidence(f"a step takes {duration(seen.step_s)}", "steps"))
+    # A recipe does not reach into a loop of the script's own.
+    settings: dict[str, str] | None = None if facts.source == "run" else {}
+    yield Draft(cause="host.run_eagerly", evidence=tuple(told), gain=gain, settings=settings,
+                values={"source": facts.source}, place=_slowest_line(seen))  # fmt: skip
+
+
+def numpy_in_step(seen: Seen) -> Iterator[Draft]:
+    """Python functions that the graph of the step calls."""
+    calls = matching("python", seen.facts.python_steps)
+    gain = _inside_gain(seen, "host.numpy_in_step") if calls else None
+    if gain is None:
+        return
+    told = [evidence(text, "operations of the step") for text in calls]
+    if seen.facts.operations:
+        text = f"Python in the step: {of_step(seen, seen.split.inside_s)}"
+        told.append(evidence(text, "profile of a held batch"))
+    yield Draft(cause="host.numpy_in_step", evidence=tuple(told), gain=gain,
+                values={"call": calls[0]}, place=_place(calls[0]))  # fmt: skip
+
+
+def python_loop(seen: Seen) -> Iterator[Draft]:
+    """Python between two calls of the step: of the loop itself, or waiting for each result."""
+    part_s = seen.split.between_s
+    if seen.facts.source == "run" or not seen.counts(part_s):
+        return
+    syncs = matching("sync", seen.facts.python_steps)
+    name = "host.sync_each_step" if syncs else "host.python_loop"
+    told = (
+        evidence(f"between two calls of the step: {of_step(seen, part_s)}", "steps of the loop"),
+        *(evidence(text, "the loop") for text in syncs),
+        *(
+            evidence(f"{line}: {duration(each_s)} a step", "lines of the script")
+            for line, each_s in seen.facts.python_lines[:_LINES]
+        ),
+    )
+    yield Draft(
+        cause=name,
+        evidence=told,
+        gain=amdahl(seen.step_s, part_s, cause(name).removes),
+        values={"share": percent(part_s / seen.step_s), "call": syncs[0] if syncs else ""},
+        place=_place(syncs[0]) if syncs else _slowest_line(seen),
+    )
+
+
+def few_threads(seen: Seen) -> Iterator[Draft]:
+    """A limit of threads that leaves CPUs idle."""
+    host, compute_s = seen.facts.host, seen.split.parts_s["compute"] * _long_share(seen)
+    threads = host.threads_intra
+    if seen.facts.device != "cpu" or not 0 < threads < int(seen.cpus) or not seen.counts(compute_s):
+        return
+    if host.cpu_ratio > 0.0 and host.cpu_ratio > limits()["limited_busy_ratio"]:
+        return
+    idle_ratio = 1.0 - threads / int(seen.cpus)
+    low, best, high = (share * idle_ratio for share in cause("host.few_threads").removes)
+    settings = {"threads_intra": str(int(seen.cpus))}
+    if host.threads_inter == 1:
+        settings["threads_inter"] = str(int(seen.cpus))
+    told = [evidence(f"{threads} threads for an operation, {int(seen.cpus)} CPUs", "tf.config")]
+    if host.cpu_ratio > 0.0:
+        told.append(evidence(f"{percent(host.cpu_ratio)} of the CPUs were busy", "steps"))
+    yield Draft(cause="host.few_threads", evidence=tuple(told), settings=settings,
+                gain=amdahl(seen.step_s, compute_s, (low, best, high)),
+                values={"threads": str(threads), "cpus": str(int(seen.cpus))})  # fmt: skip
+
+
+def bound_to_few(seen: Seen) -> Iterator[Draft]:
+    """The script binds itself to fewer CPUs than it was given."""
+    host = seen.facts.host
+    if seen.facts.device != "cpu" or host.offered_cpus <= seen.cpus:
+        return
+    work_s = seen.split.parts_s["compute"] + seen.split.parts_s["input"]
+    idle_ratio = 1.0 - seen.cpus / host.offered_cpus
+    low, best, high = (share * idle_ratio for share in cause("host.affinity").removes)
+    told = (
+        evidence(f"{seen.cpus:g} of {host.offered_cpus:g} CPUs may be used", "affinity"),
+        evidence(f"{percent(host.cpu_ratio)} of these were busy", "steps"),
+    )
+    yield Draft(cause="host.affinity", evidence=told,
+                gain=amdahl(seen.step_s, work_s, (low, best, high)),
+                values={"usable": f"{seen.cpus:g}", "cpus": f"{host.offered_cpus:g}"})  # fmt: skip
+
+
+def container_limit(seen: Seen) -> Iterator[Draft]:
+    """The container's CPU limit stops the training for part of the time."""
+    host = seen.facts.host
+    if host.throttled_ratio < limits()["throttled_ratio"]:
+        return
+    part_s = min(1.0, host.throttled_ratio) * seen.step_s
+    told = (
+        evidence(f"held back for {percent(host.throttled_ratio)} of the time", "cpu.stat"),
+        evidence(f"{seen.cpus:g} of {host.cpus} CPUs may be used", "cpu.max, affinity"),
+    )
+    yield Draft(cause="host.container_limit", evidence=told,
+                gain=amdahl(seen.step_s, part_s, cause("host.container_limit").removes),
+                settings={"threads_intra": str(max(1, int(seen.cpus)))},
+                values={"usable": f"{seen.cpus:g}", "cpus": str(host.cpus),
+                        "throttled": percent(host.throttled_ratio)})  # fmt: skip
+
+
+def busy_interpreter(seen: Seen) -> Iterator[Draft]:
+    """The call of the step waits while the device does nothing: another thread has the lock."""
+    part_s, operations = seen.split.unseen_s, seen.facts.operations
+    if operations is None or not seen.counts(part_s):
+        return
+    told = (
+        evidence(f"the device works for {duration(operations.busy_s)} of a step on a held batch, "
+                 f"which takes {duration(seen.split.held_s)}", "profile"),
+        evidence(f"beyond what starting takes: {of_step(seen, part_s)}", "profile"),
+    )  # fmt: skip
+    yield Draft(
+        cause="host.busy_host",
+        evidence=told,
+        gain=amdahl(seen.step_s, part_s, cause("host.busy_host").removes),
+        values={"share": percent(part_s / seen.step_s)},
+    )
+
+
+def busy_cpus(seen: Seen) -> Iterator[Draft]:
+    """Other processes take the CPUs: the script's own, or somebody else's."""
+    host = seen.facts.host
+    others_ratio = host.other_cpu_ratio - host.children_cpu_ratio
+    rows = (
+        ("host.own_processes", host.children_cpu_ratio, "processes that the script started"),
+        ("host.other_processes", others_ratio, "other processes"),
+    )
+    total = host.cpu_ratio + max(host.other_cpu_ratio, host.children_cpu_ratio)
+    for name, ratio, whose in rows:
+        if ratio < limits()["other_cpu_ratio"] or total < limits()["host_full_ratio"]:
+            continue
+        told = evidence(f"{whose} took {percent(ratio)} of the CPUs, this training "
+                        f"{percent(host.cpu_ratio)}", "CPU times")  # fmt: skip
+        work_s = sum(seen.split.parts_s[part] for part in ("compute", "input", "host", "launch"))
+        low, best, high = (share * min(ratio, 0.9) for share in cause(name).removes)
+        yield Draft(cause=name, evidence=(told,), values={"other": percent(ratio)},
+                    gain=amdahl(seen.step_s, work_s, (low, best, high)))  # fmt: skip
+
+
+def _inside_gain(seen: Seen, name: str) -> Gain | None:
+    """Of Python inside of the step; without a profile it is guessed, in a wide range."""
+    removes = cause(name).removes
+    if seen.facts.operations is None:
+        shares = tuple(limits()[f"python_without_profile_{end}"] for end in ("low", "best", "high"))
+        low, best, high = (share * take for share, take in zip(shares, removes, strict=True))
+        return amdahl(seen.step_s, seen.split.held_s or seen.step_s, (low, best, high))
+    part_s = seen.split.inside_s
+    return amdahl(seen.step_s, part_s, removes) if seen.counts(part_s) else None
+
+
+def _long_share(seen: Seen) -> float:
+    """Share of computing in operations long enough to be shared between threads."""
+    operations, least_s = seen.facts.operations, limits()["parallel_operation_s"]
+    if operations is None or not operations.largest or operations.busy_s <= 0.0:
+        return 1.0 if seen.mean_operation_s == 0.0 else float(seen.mean_operation_s >= least_s)
+    long_s = sum(seconds_s for _, seconds_s in operations.largest if seconds_s >= least_s)
+    return min(1.0, long_s / operations.busy_s)
+
+
+def _slowest_line(seen: Seen) -> str:
+    return seen.facts.python_lines[0][0] if seen.facts.python_lines else ""
+
+
+def _place(text: str) -> str:
+    """``train.py:20`` of ``numpy_function in train.py:20``; empty where there is none."""
+    return text.rpartition(_PLACE)[2] if _PLACE in text else ""
+
+
+HOST_RULES = (
+    run_eagerly, numpy_in_step, python_loop, few_threads, bound_to_few, container_limit,
+    busy_interpreter, busy_cpus,
+)  # fmt: skip

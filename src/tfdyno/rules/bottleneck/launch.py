@@ -1,0 +1,116 @@
+"""Steps so small that starting them takes longer than computing them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.tables import cause, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.finding import Evidence
+    from tfdyno.rules.bottleneck.seen import Seen
+
+
+def steps_per_execution(seen: Seen) -> Iterator[Draft]:
+    """Keras' own loop runs between steps: several steps can go into one call."""
+    facts, part_s = seen.facts, start_s(seen) - tiny_s(seen)
+    steps = int(limits()["steps_per_execution"])
+    if facts.source != "run" or facts.steps_per_execution > 1 or facts.execution == "eager":
+        return
+    if facts.replica_count > 1 or facts.worker_count > 1:
+        return  # Keras cannot put several steps of a strategy into one call
+    if 0 < facts.steps_per_epoch < 2 * steps or not seen.counts(part_s):
+        return
+    name = "launch.steps_per_execution"
+    low, best, high = cause(name).removes
+    yield Draft(cause=name, evidence=_starting(seen, part_s),
+                gain=amdahl(seen.step_s, part_s, (low, best, high)),
+                settings={"steps_per_execution": str(steps)},
+                values={"share": percent(part_s / seen.step_s), "steps": str(steps)})  # fmt: skip
+
+
+def small_batch(seen: Seen) -> Iterator[Draft]:
+    """More samples in a step share the cost of starting it."""
+    facts, part_s = seen.facts, start_s(seen)
+    if facts.execution == "eager" or not facts.batch_size:
+        return
+    if part_s < limits()["small_batch_start_ratio"] * seen.step_s or not seen.counts(part_s):
+        return
+    if facts.batch_size > limits()["small_batch_most"]:
+        return
+    factor = int(limits()["batch_factor"])
+    name = "launch.small_batch"
+    told = evidence(f"{facts.batch_size} samples a step", "the script")
+    yield Draft(cause=name, evidence=(*_starting(seen, part_s), told),
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                settings={"batch_size": str(factor * facts.batch_size)},
+                values={"batch": str(facts.batch_size), "larger": str(factor * facts.batch_size),
+                        "share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
+def no_xla(seen: Seen) -> Iterator[Draft]:
+    """XLA makes one operation of many.
+
+    On a CPU it was measured to slow usual models down, so that there it is proposed only for very
+    many operations of microseconds each, which are started for longer than they run.
+    """
+    facts, part_s = seen.facts, seen.split.parts_s["launch"] + tiny_s(seen)
+    if facts.execution != "graph" or facts.replica_count > 1 or not seen.counts(part_s):
+        return
+    removes = cause("launch.no_xla").removes
+    if facts.device == "cpu":
+        if not tiny_s(seen):
+            return
+        low, best, high = (limits()[f"xla_on_cpu_{end}"] for end in ("low", "best", "high"))
+        removes = (low, best, high)
+    yield Draft(cause="launch.no_xla", evidence=_starting(seen, part_s),
+                gain=amdahl(seen.step_s, part_s, removes),
+                settings=None if facts.source == "run" else {},
+                values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
+def tiny_s(seen: Seen) -> float:
+    """Of computing: starts of very many operations that are shorter than their start."""
+    operations, known = seen.facts.operations, limits()
+    if operations is None or operations.count_per_step < known["tiny_operations_least"]:
+        return 0.0
+    if seen.mean_operation_s > known["tiny_operation_s"]:
+        return 0.0
+    return known["tiny_operation_start_ratio"] * seen.split.parts_s["compute"]
+
+
+def start_s(seen: Seen) -> float:
+    """Seconds of a step that go into starting it and its operations.
+
+    Gaps of the profile, and of ``fit`` the Python of Keras between two steps. Without a profile
+    of a short step: what its arithmetic cannot explain at a tenth of the peak.
+    """
+    facts = seen.facts
+    part_s = seen.split.parts_s["launch"]
+    if facts.source == "run":
+        part_s += seen.split.between_s
+    held_s = seen.split.held_s
+    if facts.operations:
+        return part_s + tiny_s(seen)
+    if facts.execution == "eager" or facts.python_steps or not held_s:
+        return part_s
+    if not (facts.step_flops and facts.peak_flops_per_s) or held_s > limits()["short_step_s"]:
+        return part_s
+    ideal_s = facts.step_flops / (facts.peak_flops_per_s * limits()["short_step_peak_ratio"])
+    return part_s + max(0.0, held_s - ideal_s)
+
+
+def _starting(seen: Seen, part_s: float) -> tuple[Evidence, ...]:
+    told = [evidence(f"starting the step and its operations: {of_step(seen, part_s)}", "steps")]
+    operations = seen.facts.operations
+    if operations and operations.count_per_step:
+        told.append(evidence(f"{operations.count_per_step:,.0f} operations of "
+                             f"{duration(seen.mean_operation_s)} each", "profile"))  # fmt: skip
+    return tuple(told)
+
+
+LAUNCH_RULES = (steps_per_execution, small_batch, no_xla)

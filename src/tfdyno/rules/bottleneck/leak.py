@@ -1,0 +1,74 @@
+"""Memory that grows with the steps."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes
+from tfdyno.rules.bottleneck.draft import Draft, evidence
+from tfdyno.rules.bottleneck.retrace import traced_anew
+from tfdyno.rules.bottleneck.tables import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.step_facts import GrowthFacts
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_PLACE = re.compile(r"[\w./-]+\.py:\d+")
+_OF_TRACING = ("functions", "unknown")
+"""Kinds of growth that tracing again makes by itself: it keeps every graph."""
+
+
+def growing(seen: Seen) -> Iterator[Draft]:
+    """Growth whose lower end is beyond its limit, one finding for each kind."""
+    told_kinds = set()
+    for one in sorted(seen.facts.growth, key=lambda each: -each.low_bytes_per_step):
+        least = limit_bytes(one)
+        if one.low_bytes_per_step < least or one.kind in told_kinds:
+            continue
+        told_kinds.add(one.kind)
+        where = {"host": "memory of the process", "device": "memory of the device"}[one.where]
+        told = [
+            evidence(
+                f"grows by {format_bytes(one.bytes_per_step)} a step, at least "
+                f"{format_bytes(one.low_bytes_per_step)} "
+                f"(up to {format_bytes(least)} is left alone)",
+                where,
+            )
+        ]
+        told += [evidence(text, "live objects") for text in one.suspects]
+        places = [match[0] for text in one.suspects if (match := _PLACE.search(text))]
+        yield Draft(
+            cause=f"leak.{one.kind}",
+            evidence=tuple(told),
+            values={
+                "growth": format_bytes(one.bytes_per_step),
+                "suspect": one.suspects[0] if one.suspects else "",
+            },
+            place=places[0] if places else "",
+            explained_by=_explained_by(seen, one),
+        )
+
+
+def limit_bytes(one: GrowthFacts) -> float:
+    """What a step may grow by: little where the objects are known, more for the process alone."""
+    if one.kind != "unknown" and one.suspects:
+        return limits()["leak_known_bytes"]
+    return limits()[f"leak_unknown_{one.where}_bytes"]
+
+
+def _explained_by(seen: Seen, one: GrowthFacts) -> tuple[str, ...]:
+    """Tracing that keeps graphs; but a new function for each call, kept somewhere, is the leak."""
+    if one.kind not in _OF_TRACING:
+        return ()
+    causes = {traced_anew(each) for each in seen.facts.retraces}
+    if one.kind == "unknown":  # the same bytes, seen again in the process as a whole
+        causes |= {f"leak.{each.kind}" for each in seen.facts.growth if each.kind != "unknown"}
+    elif one.suspects:
+        causes.discard("retrace.new_function")
+    return tuple(sorted(causes))
+
+
+LEAK_RULES = (growing,)

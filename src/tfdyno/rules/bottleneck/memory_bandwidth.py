@@ -1,0 +1,52 @@
+"""Operations of a card that move more bytes than they compute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.bottleneck.compute import half_policy
+from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.split import share
+from tfdyno.rules.bottleneck.tables import cause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.finding import Evidence
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_MOVING = ("elementwise", "normalisation", "reduction", "data_movement")
+
+
+def moving_s(seen: Seen) -> float:
+    """Seconds of a step in operations whose time is that of their bytes."""
+    return seen.split.parts_s["compute"] * share(seen.split.compute_s, *_MOVING)
+
+
+def fusion(seen: Seen) -> Iterator[Draft]:
+    """XLA keeps what one operation gives in registers for the next; not measured to pay on CPUs."""
+    facts, part_s, name = seen.facts, moving_s(seen), "memory_bandwidth.fusion"
+    if facts.device != "gpu" or facts.execution != "graph" or facts.replica_count > 1:
+        return
+    if seen.counts(part_s):
+        yield Draft(cause=name, evidence=(_told(seen, part_s),),
+                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                    values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
+def precision(seen: Seen) -> Iterator[Draft]:
+    """Half of the bits are half of the bytes."""
+    policy, part_s, name = half_policy(seen), moving_s(seen), "memory_bandwidth.precision"
+    if policy and seen.counts(part_s):
+        yield Draft(cause=name, evidence=(_told(seen, part_s),), settings={"precision": policy},
+                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                    values={"share": percent(part_s / seen.step_s), "policy": policy})  # fmt: skip
+
+
+def _told(seen: Seen, part_s: float) -> Evidence:
+    text = f"elementwise, normalisation and copies: {percent(part_s / seen.step_s)} of the step"
+    return evidence(text, "profile")
+
+
+MEMORY_BANDWIDTH_RULES = (fusion, precision)

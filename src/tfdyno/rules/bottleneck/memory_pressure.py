@@ -1,0 +1,36 @@
+"""Memory that is nearly used up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes
+from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
+from tfdyno.rules.bottleneck.tables import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.rules.bottleneck.seen import Seen
+
+
+def near_limit(seen: Seen) -> Iterator[Draft]:
+    """The next larger batch, or a fragment that does not fit, ends the run."""
+    facts = seen.facts
+    if facts.memory_limit_bytes <= 0:
+        return
+    used = facts.memory_used_bytes / facts.memory_limit_bytes
+    if used < limits()[f"near_limit_{facts.device}_ratio"]:
+        return
+    told = evidence(f"{format_bytes(facts.memory_used_bytes)} of "
+                    f"{format_bytes(facts.memory_limit_bytes)} are used", "memory")  # fmt: skip
+    settings = {}
+    if facts.device == "gpu" and facts.batch_size > 1 and facts.batch_size % 2 == 0:
+        each = facts.batch_size // max(1, facts.replica_count)
+        if each > 1 and facts.replica_count == 1:  # Keras cannot accumulate under a strategy
+            settings = {"batch_size": str(each // 2), "accumulation": "2"}
+    yield Draft(cause="memory_pressure.near_limit", evidence=(told,), settings=settings,
+                values={"used": percent(used), "device": facts.device})  # fmt: skip
+
+
+MEMORY_PRESSURE_RULES = (near_limit,)

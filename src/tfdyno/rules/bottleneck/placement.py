@@ -1,0 +1,87 @@
+"""Operations and variables that are not where the step computes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.tables import cause, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+def variables_elsewhere(seen: Seen) -> Iterator[Draft]:
+    """Variables that every step has to fetch from another device."""
+    facts = seen.facts
+    if facts.replica_count > 1 or facts.worker_count > 1:
+        return
+    wrong = _elsewhere(seen)
+    count = sum(wrong.values())
+    if not count:
+        return
+    name, part_s = "placement.variables_elsewhere", seen.split.parts_s["copy"]
+    text = ", ".join(f"{number} on {device}" for device, number in sorted(facts.devices.items()))
+    told = [evidence(f"variables: {text}", "devices of the variables")]
+    if part_s:
+        told.append(evidence(f"copies between devices: {of_step(seen, part_s)}", "profile"))
+    gain = amdahl(seen.step_s, part_s, cause(name).removes) if seen.counts(part_s) else None
+    # Logical CPUs share their memory: whoever uses several of them says what goes where.
+    yield Draft(cause=name, evidence=tuple(told), gain=gain, outranks=facts.device == "cpu",
+                values={"count": str(count), "where": ", ".join(sorted(wrong))})  # fmt: skip
+
+
+def copies(seen: Seen) -> Iterator[Draft]:
+    """Tensors that go from device to device in each step."""
+    part_s, operations = seen.split.parts_s["copy"], seen.facts.operations
+    if operations is None or not seen.counts(part_s) or _elsewhere(seen):
+        return
+    told = [evidence(f"copies between devices: {of_step(seen, part_s)}", "profile")]
+    if operations.copied_bytes > 0.0:
+        told.append(evidence(f"{format_bytes(operations.copied_bytes)} a step", "profile"))
+    yield Draft(cause="placement.copies", evidence=tuple(told),
+                gain=amdahl(seen.step_s, part_s, cause("placement.copies").removes),
+                values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
+def cpu_operations(seen: Seen) -> Iterator[Draft]:
+    """Operations that ran on the CPU though a card was there."""
+    operations = seen.facts.operations
+    if operations is None or not operations.host_only or seen.facts.device != "gpu":
+        return
+    shares = [
+        float(match[1]) / 100 for one in operations.host_only if (match := _SHARE.search(one))
+    ]
+    part_s = min(1.0, sum(shares)) * seen.step_s
+    if seen.counts(part_s):
+        yield Draft(cause="placement.cpu_ops",
+                    evidence=tuple(evidence(one, "profile") for one in operations.host_only),
+                    gain=amdahl(seen.step_s, part_s, cause("placement.cpu_ops").removes),
+                    values={"first": operations.host_only[0]})  # fmt: skip
+
+
+def _elsewhere(seen: Seen) -> dict[str, int]:
+    """Devices with variables that are not those the step computes on, with how many.
+
+    With a card it is the CPU; among logical CPUs every one but the first, on which TensorFlow
+    computes, unless all variables are there.
+    """
+    held = {name: number for name, number in seen.facts.devices.items() if number > 0}
+    if seen.facts.device == "gpu":
+        wrong = {name: number for name, number in held.items() if "CPU" in name.upper()}
+        # Counters and seeds of Keras may have no kernel for the card: a few are usual.
+        least = limits()["variables_elsewhere_ratio"] * sum(held.values())
+        return wrong if sum(wrong.values()) > least else {}
+    if len(held) < 2:
+        return {}
+    return {name: number for name, number in held.items() if not name.endswith(":0")}
+
+
+PLACEMENT_RULES = (variables_elsewhere, copies, cpu_operations)

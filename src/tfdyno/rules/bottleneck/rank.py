@@ -1,0 +1,150 @@
+"""All findings of one look at a training, and the primary one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.core.bottleneck import SPLIT_PARTS, Bottleneck, StepDiagnosis
+from tfdyno.rules.bottleneck.callback import CALLBACK_RULES
+from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
+from tfdyno.rules.bottleneck.compute import COMPUTE_RULES
+from tfdyno.rules.bottleneck.draft import Draft, Rule, bottleneck, duration, evidence, percent
+from tfdyno.rules.bottleneck.host import HOST_RULES
+from tfdyno.rules.bottleneck.input_flow import INPUT_FLOW_RULES
+from tfdyno.rules.bottleneck.input_work import INPUT_WORK_RULES, slow_pipeline
+from tfdyno.rules.bottleneck.launch import LAUNCH_RULES
+from tfdyno.rules.bottleneck.leak import LEAK_RULES
+from tfdyno.rules.bottleneck.memory_bandwidth import MEMORY_BANDWIDTH_RULES
+from tfdyno.rules.bottleneck.memory_pressure import MEMORY_PRESSURE_RULES
+from tfdyno.rules.bottleneck.placement import PLACEMENT_RULES
+from tfdyno.rules.bottleneck.precision import PRECISION_RULES
+from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
+from tfdyno.rules.bottleneck.seen import Seen, look
+from tfdyno.rules.bottleneck.steady import in_bursts
+from tfdyno.rules.bottleneck.tables import cause, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfdyno.core.step_facts import StepFacts
+
+RULES: tuple[Rule, ...] = (
+    *INPUT_WORK_RULES, *INPUT_FLOW_RULES, *HOST_RULES, *LAUNCH_RULES, *COMPUTE_RULES,
+    *MEMORY_BANDWIDTH_RULES, *COMMUNICATION_RULES, *MEMORY_PRESSURE_RULES, *LEAK_RULES,
+    *RETRACE_RULES, *CALLBACK_RULES, *PLACEMENT_RULES, *PRECISION_RULES,
+)  # fmt: skip
+
+
+def diagnose(facts: StepFacts) -> StepDiagnosis:
+    """What holds the step back, the primary cause first.
+
+    The primary cause is the one whose fix should gain most. A leak and a function that is traced
+    again lead before it, beyond the limits that their evidence names, for they get worse with
+    every step. Nearly full memory and variables on another device lead where nothing gains 10 %.
+    Where none of these is there the training is healthy.
+
+    Args:
+        facts: Of a run, a loop or a profile.
+
+    Raises:
+        UsageError: No steady step was seen.
+    """
+    seen = look(facts)
+    drafts = _ordered(_drafts(seen))
+    primary = _primary(drafts)
+    notes = tuple(_notes(seen, drafts, primary))
+    if primary is None:
+        found: tuple[Bottleneck, ...] = (bottleneck(_healthy(seen)),)
+    else:
+        rest = [one for one in drafts if one is not primary]
+        found = tuple(bottleneck(one) for one in (primary, *rest))
+    return StepDiagnosis(
+        title=facts.title,
+        step_s=seen.step_s,
+        split_s=seen.split.parts_s,
+        compute_s=seen.split.compute_s,
+        primary=found[0],
+        findings=found,
+        notes=notes,
+    )
+
+
+def _drafts(seen: Seen) -> list[Draft]:
+    """What is worth telling: defects, and all that should gain at least 5 %."""
+    drafts = [draft for rule in RULES for draft in rule(seen)]
+    if not any(_class(one) == "input" and _gains(one) for one in drafts):
+        drafts += slow_pipeline(seen)
+    names = {one.cause for one in drafts}
+    return [
+        one
+        for one in drafts
+        if not names.intersection(one.explained_by)
+        and (cause(one.cause).defect or _best(one) >= limits()["least_told_gain"])
+    ]
+
+
+def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
+    def key(one: Draft) -> tuple[object, ...]:
+        words = cause(one.cause)
+        # Gains within some per cent of each other are equal: the simpler change comes first.
+        step = round(math.log(_best(one)) / math.log(limits()["equal_gain"]))
+        return (not _outranks(one), not words.leads, -step, words.rank, one.cause)
+
+    return sorted(drafts, key=key)
+
+
+def _primary(drafts: Sequence[Draft]) -> Draft | None:
+    """Of drafts in their order; None: healthy."""
+    able = [one for one in drafts if cause(one.cause).leads]
+    tests = (
+        _outranks,
+        _gains,
+        lambda one: cause(one.cause).defect,
+    )
+    return next((one for test in tests for one in able if test(one)), None)
+
+
+def _outranks(draft: Draft) -> bool:
+    return draft.outranks or cause(draft.cause).outranks
+
+
+def _gains(draft: Draft) -> bool:
+    return _best(draft) >= limits()["least_gain"]
+
+
+def _best(draft: Draft) -> float:
+    return draft.gain.best if draft.gain else 1.0
+
+
+def _class(draft: Draft) -> str:
+    return cause(draft.cause).bottleneck_class
+
+
+def _healthy(seen: Seen) -> Draft:
+    parts = seen.split.parts_s
+    told = ", ".join(
+        f"{name} {percent(parts[name] / seen.step_s)}"
+        for name in SPLIT_PARTS
+        if parts[name] >= 0.005 * seen.step_s and seen.step_s
+    )
+    text = f"a step of {duration(seen.step_s)}: {told}"
+    return Draft(
+        cause="healthy.no_lever",
+        evidence=(evidence(text, "split of the step"),),
+        values={"gain": percent(limits()["least_gain"] - 1.0)},
+    )
+
+
+def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterator[str]:
+    yield from seen.facts.notes
+    if in_bursts(seen.facts.step_s):
+        yield "Steps come in bursts: their time is that of four neighbours on average."
+    if not seen.facts.held_s:
+        yield "No step on a held batch was measured: waiting for data is what the profile leaves."
+    if seen.split.spread_s > limits()["noisy_ratio"] * seen.step_s:
+        share = percent(seen.split.spread_s / seen.step_s)
+        yield f"The steps vary: parts of less than {share} of the step are not told from noise."
+    if primary is None:
+        for one in drafts:  # said, though nothing in the script mends it
+            yield bottleneck(one).summary

@@ -1,0 +1,56 @@
+"""A profile as columns of numbers: planes (a device, the host) of lines (a stream, a thread)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+WANTED = ("step_num", "group_id", "correlation_id", "memcpy_details", "tf_op", "hlo_op", "_r")
+"""What is said of an event that is read; all else is passed over."""
+
+
+class ProfileError(ValueError):
+    """The bytes are no profile; says what is wrong with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What one stream or thread did, in order of beginning."""
+
+    name: str
+    begin_s: NDArray[np.float64]
+    """Since the first event of the profile."""
+    end_s: NDArray[np.float64]
+    name_index: NDArray[np.int64]
+    """Into the plane's names."""
+    facts: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Numbers said of events by name (``WANTED``); -1: not said. Texts are places in the plane's
+    ``texts``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """A device or the host."""
+
+    name: str
+    names: tuple[str, ...]
+    """Of events; each as often as the profile repeats it."""
+    lines: tuple[Line, ...]
+    texts: tuple[str, ...] = ()
+    """Values of facts that are texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One host's profile."""
+
+    planes: tuple[Plane, ...]
+    notes: tuple[str, ...] = ()
+    """What the profiler itself said was lost."""
+
+    @property
+    def event_count(self) -> int:
+        """Over all planes."""
+        return sum(line.begin_s.size for plane in self.planes for line in plane.lines)

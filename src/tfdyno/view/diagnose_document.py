@@ -1,0 +1,104 @@
+"""What a diagnosis brought, gathered for the terminal and for JSON with the documented keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.fix_proof import FixProof, ProvenDiagnosis
+from tfdyno.core.measurement import Environment
+from tfdyno.core.recipe import Recipe, diff
+from tfdyno.core.step_facts import StepFacts
+
+if TYPE_CHECKING:
+    from tfdyno.core.bottleneck import Bottleneck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseTold:
+    """A diagnosis as it is told."""
+
+    proven: ProvenDiagnosis
+    facts: StepFacts
+    reference: str
+    """Of the workload, as typed."""
+    base: Recipe
+    """Without the fixes."""
+    environment: Environment | None = None
+    tried: bool = False
+    """Whether fixes were asked to be proven."""
+    arguments: tuple[str, ...] = ()
+    """Words that stood behind the workload, without the fixes and what is asked of the answer."""
+    own_arguments: tuple[str, ...] = ()
+    """The same, of those that only this command knows."""
+    written: tuple[str, ...] = ()
+    """Files."""
+
+    def proof_of(self, one: Bottleneck) -> FixProof | None:
+        """What came out of its fix; None: it was not tried."""
+        return next((proof for proof in self.proven.proofs if proof.cause == one.cause), None)
+
+    @property
+    def kept(self) -> dict[str, object]:
+        """Settings that were proven, by flat name."""
+        return {name: new for name, (_, new) in diff(self.base, self.proven.recipe).items()}
+
+    @property
+    def samples_per_s(self) -> float:
+        """Over all replicas; 0 where the batch is not known."""
+        step_s = self.proven.diagnosis.step_s
+        samples = self.facts.batch_size * max(1, self.facts.replica_count)
+        return samples / step_s if step_s > 0 else 0.0
+
+
+def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
+    """``{"primary": {"class", "cause", …}, "findings": […], "split_s": {…}, …}``.
+
+    ``evidence`` and ``fix`` are sentences and commands as a person reads them; ``steps`` has the
+    sentence and the command of each step apart. Numbers that are not finite become null when it
+    is written.
+    """
+    diagnosis, facts = told.proven.diagnosis, told.facts
+    return {
+        "primary": _finding(diagnosis.primary, told),
+        "findings": [_finding(one, told) for one in diagnosis.findings],
+        "split_s": dict(diagnosis.split_s),
+        "compute_s": dict(diagnosis.compute_s),
+        "step_s": diagnosis.step_s,
+        "title": diagnosis.title,
+        "workload": told.reference,
+        "device": facts.device,
+        "batch_size": facts.batch_size,
+        "replicas": facts.replica_count,
+        "steps": facts.steps_seen,
+        "samples_per_s": told.samples_per_s,
+        "kept": told.kept,
+        "proofs": to_builtins(told.proven.proofs),
+        "left": list(told.proven.left) if told.tried else [],
+        "recipe": to_builtins(told.proven.recipe),
+        "recipe_id": told.proven.recipe.id,
+        "written": list(told.written),
+        "notes": [*facts.notes, *(note for note in diagnosis.notes if note not in facts.notes)],
+        "facts": to_builtins(facts),
+        "environment": to_builtins(told.environment) if told.environment else None,
+    }
+
+
+def _finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+    proof = told.proof_of(one)
+    return {
+        "class": one.bottleneck_class,
+        "cause": one.cause,
+        "severity": one.severity,
+        "summary": one.summary,
+        "evidence": [f"{seen.source}: {seen.text}" for seen in one.evidence],
+        "fix": [": ".join(filter(None, (step.text.rstrip("."), step.command))) for step in one.fix],
+        "steps": to_builtins(one.fix),
+        "expected_gain": to_builtins(one.expected_gain),
+        "proven_gain": to_builtins(one.proven_gain),
+        "settings": dict(one.settings),
+        "place": one.place,
+        "kept": proof.kept if proof else None,
+        "agrees": proof.agreement.agrees if proof and proof.agreement else None,
+    }

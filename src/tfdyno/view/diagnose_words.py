@@ -1,0 +1,152 @@
+"""A diagnosis in words: shares that add up, gains, what a proof rests on, what to type next."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import significant
+from tfdyno.view.amounts import plural
+from tfdyno.view.bench_words import seconds_words, step_words
+from tfdyno.view.compare_words import interval_words, ratio_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.bottleneck import Gain
+    from tfdyno.core.fix_proof import Agreement, FixProof
+    from tfdyno.core.step_facts import StepFacts
+
+BAR = "█"
+_FAR_APART_RATIO = 10.0
+"""A difference of losses above this is told as such, not as a percentage."""
+_LEAST_RATIO = 1e-5
+"""A smaller difference is told as less than that."""
+
+
+def shares(split_s: Mapping[str, float]) -> list[tuple[str, int]]:
+    """Parts in whole percent that add up to 100, the largest first; empty parts are left out.
+
+    The percents that rounding down leaves over go to the parts that lost most by it.
+    """
+    known = {name: value for name, value in split_s.items() if value > 0}
+    total = sum(known.values())
+    if not total:
+        return []
+    exact = {name: 100.0 * value / total for name, value in known.items()}
+    whole = {name: math.floor(value) for name, value in exact.items()}
+    by_loss = sorted(exact, key=lambda name: whole[name] - exact[name])
+    for name in by_loss[: 100 - sum(whole.values())]:
+        whole[name] += 1
+    return [(name, whole[name]) for name in sorted(known, key=lambda name: -known[name])]
+
+
+def bar(percent: int, columns: int) -> str:
+    """A bar of that share of the columns; what is there at all gets one."""
+    return BAR * max(1, round(percent * columns / 100))
+
+
+def step_line(step_s: float, facts: StepFacts, samples_per_s: float) -> str:
+    """``418 ms (half of them 411–426)   612 samples/s``."""
+    half_s = middle_half(facts.step_s)
+    best, bounds = step_words(step_s, half_s) if half_s else (seconds_words(step_s), "")
+    spread = f" (half of them {bounds})" if "–" in bounds else ""
+    rate = f"   {significant(samples_per_s)} samples/s" if samples_per_s else ""
+    return f"{best}{spread}{rate}"
+
+
+def middle_half(times_s: Sequence[float]) -> tuple[float, float] | None:
+    """The quarter and three quarters of the times; None where there are too few."""
+    if len(times_s) < 4:
+        return None
+    ordered, last = sorted(times_s), len(times_s) - 1
+    return ordered[round(last / 4)], ordered[round(3 * last / 4)]
+
+
+def run_words(facts: StepFacts) -> str:
+    """``batch 256, 60 steps, 2 replicas, on CPUs``: what was looked at."""
+    cpus = plural(round(facts.host.usable_cpus), "CPU")
+    parts = [
+        f"batch {facts.batch_size:,}" if facts.batch_size else "",
+        plural(facts.steps_seen, "step") if facts.steps_seen else "",
+        f"{facts.replica_count} replicas" if facts.replica_count > 1 else "",
+        f"{facts.worker_count} workers" if facts.worker_count > 1 else "",
+        facts.precision if facts.precision != "float32" else "",
+        {"xla": "XLA", "graph": "", "eager": "eager"}[facts.execution],
+        "on the GPU" if facts.device == "gpu" else f"on {cpus}",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def gain_words(gain: Gain) -> str:
+    """``2.3–2.6x``; one number where both bounds read the same."""
+    low, high = (significant(value, 2) for value in (gain.low, gain.high))
+    return f"{low}x" if low == high else f"{low}–{high}x"
+
+
+def expected_words(gain: Gain, step_s: float) -> str:
+    """The expected gain, and what the step would take then."""
+    fast_s, slow_s = step_s / gain.high, step_s / max(gain.low, 1e-9)
+    best, bounds = step_words(step_s / gain.best, (fast_s, slow_s))
+    unit = best.rpartition(" ")[2]
+    return f"{gain_words(gain)}   the step then takes {bounds} {unit}"
+
+
+def proof_words(proof: FixProof) -> tuple[str, str]:
+    """A label and what came out: ``proven`` with the gain, or ``tried`` with why it is not kept."""
+    if proof.verdict in (None, "not_comparable"):
+        return "tried", proof.reason
+    sure = f"{proof.confidence_ratio:.0%}".replace("%", " %")
+    times = f"{seconds_words(proof.before_s)} -> {seconds_words(proof.after_s)}"
+    rests = (
+        f"{interval_words(proof.interval)}, {sure}; {plural(proof.runs, 'run')} of each in turns"
+    )
+    said = f"{ratio_words(proof.ratio)} ({rests}, {times})"
+    if not proof.kept:
+        reason = proof.reason
+        if proof.agreement:
+            reason = f"{reason.rstrip('.')}: {agreement_words(proof.agreement)}."
+        return "tried", f"{said}. {reason}"
+    assert proof.agreement
+    return "proven", f"{said}; {agreement_words(proof.agreement)}"
+
+
+def agreement_words(found: Agreement) -> str:
+    """What the losses say: ``same losses after 16 steps (0.02 % apart, 0.1 % allowed)``."""
+    allowed = f"{_percent(found.tolerance_ratio)} allowed: {found.why}"
+    if found.unchanged_ratio is not None and math.isfinite(found.unchanged_ratio):
+        own = _percent(found.unchanged_ratio)
+        allowed = f"{_percent(found.tolerance_ratio)} allowed: without the change it is {own} apart"
+    head = "same losses" if found.agrees else "other losses"
+    if not math.isfinite(found.difference_ratio):
+        return f"{head} after {plural(found.steps, 'step')} (there is none, or one is no number)"
+    apart = _percent(found.difference_ratio)
+    return f"{head} after {plural(found.steps, 'step')} ({apart} apart, {allowed})"
+
+
+def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[str, object]) -> str:
+    """``tfdyno train train.py --set input.prefetch=-1``, ready to be typed.
+
+    Args:
+        verb: ``train`` or ``diagnose``.
+        reference: The workload as typed.
+        arguments: Other words; those of the script stand behind ``--``.
+        kept: Settings by flat name.
+    """
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    own, of_script = arguments[:cut], arguments[cut:]
+    settings = [word for name, value in kept.items() for word in ("--set", f"{name}={_set(value)}")]
+    return shlex.join(["tfdyno", verb, reference, *own, *settings, *of_script])
+
+
+def _set(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _percent(ratio: float) -> str:
+    if ratio > _FAR_APART_RATIO:
+        return "far"
+    if 0 < ratio < _LEAST_RATIO:
+        return f"under {100 * _LEAST_RATIO:.2g} %"
+    return f"{100 * ratio:.2g} %"

@@ -1,0 +1,33 @@
+"""A stand-in for ``tfdyno.runtime.diagnose`` that looks at nothing: its facts come from a file.
+
+It is a real child process; ``seen.json`` of the working folder is what it hands over, and
+``asked.json`` what it was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from tfdyno.core.errors import UsageError
+from tfdyno.runtime import child
+
+
+def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Answer as the file says."""
+    Path("asked.json").write_text(
+        json.dumps({**request, "pid": os.getpid(), "backend": os.environ.get("KERAS_BACKEND")})
+    )
+    progress("12 steps, median 52.1 ms")
+    found: dict[str, Any] = json.loads(Path("seen.json").read_text())
+    if "fail" in found:
+        raise UsageError("train.py failed at step 3", why=found["fail"])
+    time.sleep(found.pop("sleep_s", 0.0))
+    return found
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,146 @@
+"""jobs/diagnose: a child looks, rules judge; what is wrong is one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.jobs import diagnose_child
+from tests.view.diagnoses import DIAGNOSIS, FACTS
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import InputOptions, Recipe
+from tfdyno.jobs.diagnose import Question, check, diagnose, examined, judged, limits_of
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.rules.bottleneck import diagnose as by_rules
+
+if TYPE_CHECKING:
+    from tfdyno.core.bottleneck import StepDiagnosis
+    from tfdyno.core.step_facts import StepFacts
+
+ROOT = Path(__file__).parents[2]
+SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU:0"]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a script, at whose steps the stand-in looks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
+    monkeypatch.setattr("tfdyno.jobs.diagnose.CHILD", diagnose_child.__name__)
+    (tmp_path / "train.py").write_text("model.fit(x)\n")
+    seen(facts=to_builtins(FACTS), software=SOFTWARE)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def judgements(monkeypatch: pytest.MonkeyPatch) -> list[StepFacts]:
+    """What the rules, which a stand-in answers for, were asked."""
+    asked: list[StepFacts] = []
+
+    def judge(facts: StepFacts) -> StepDiagnosis:
+        asked.append(facts)
+        return DIAGNOSIS
+
+    monkeypatch.setattr("tfdyno.rules.bottleneck.diagnose", judge)
+    return asked
+
+
+def seen(**found: object) -> None:
+    Path("seen.json").write_text(json.dumps(found))
+
+
+def question(**fields: object) -> Question:
+    base = Question(workload=parse_reference("train.py"), steps=12, seconds_s=3.0)
+    return replace(base, **fields)  # type: ignore[arg-type]
+
+
+def test_the_rules_judge_what_the_child_saw(judgements: list[StepFacts]) -> None:
+    assert diagnose(question()) == DIAGNOSIS
+    assert judgements == [FACTS]
+
+
+def test_the_child_runs_the_recipe_in_its_own_environment() -> None:
+    found = examined(question(recipe=Recipe(batch_size=8, threads_intra=2)))
+    asked = json.loads(Path("asked.json").read_text())
+    assert asked["limits"] == {"own_s": 0.0, "most_s": 3.0, "least_steps": 12}
+    assert asked["recipe"]["batch_size"] == 8
+    assert asked["workload"]["reference"] == "train.py"
+    assert asked["backend"] == "tensorflow"
+    assert asked["pid"] != os.getpid()
+    assert found.environment
+    assert (found.environment.tensorflow, found.stopped) == ("2.21.0", False)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds_s", "limits"),
+    [
+        (0, 0.0, {}),  # the child's own choice
+        (0, 5.0, {"own_s": 5.0, "most_s": 5.0}),
+        (40, 0.0, {"own_s": 0.0, "most_s": 3600.0, "least_steps": 40}),
+    ],
+)
+def test_steps_or_seconds_say_how_long_is_looked(
+    steps: int, seconds_s: float, limits: dict[str, float]
+) -> None:
+    assert limits_of(question(steps=steps, seconds_s=seconds_s)) == limits
+
+
+def test_stages_are_told() -> None:
+    said: list[str] = []
+    diagnose(question(), progress=said.append)
+    assert said == ["12 steps, median 52.1 ms", "judging what was seen"]
+
+
+def test_a_script_that_fails_is_told_with_its_step() -> None:
+    seen(fail="KeyError: no label")
+    with pytest.raises(UsageError, match=r"train\.py failed at step 3: KeyError: no label\."):
+        diagnose(question())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"steps_s": 1}, r"\$\.steps_s"), ({"device": "tpu"}, "the result of diagnosing train.py")],
+)
+def test_facts_that_nobody_knows_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        judged({"facts": to_builtins(FACTS) | change}, {}, "diagnosing train.py")
+
+
+def test_what_was_seen_before_the_end_was_asked_for_is_judged() -> None:
+    seen(facts=to_builtins(FACTS), stopped="SIGTERM")
+    found = examined(question())
+    assert (found.stopped, found.diagnosis, found.environment) == (True, DIAGNOSIS, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"workload": parse_reference("keras:ResNet50", mode="infer")}, "is not trained"),
+        ({"recipe": Recipe(remat="blocks")}, "remat cannot be set"),
+        ({"recipe": Recipe(deterministic=True, execution="xla")}, "do not go together"),
+    ],
+)
+def test_a_question_without_an_answer_starts_nothing(
+    fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        diagnose(question(**fields))
+    assert not Path("asked.json").exists()
+
+
+def test_settings_of_the_input_may_be_diagnosed() -> None:
+    check(question(recipe=Recipe(input=InputOptions(prefetch=-1))))
+
+
+def test_the_rules_own_answer_is_one_class_and_a_split_that_adds_up() -> None:
+    found = by_rules(replace(FACTS, held_s=(0.16, 0.161, 0.162), waits_s=0.25))
+    assert found.primary.bottleneck_class == "input"
+    assert found.findings[0] == found.primary
+    assert sum(found.split_s.values()) == pytest.approx(found.step_s)
+    assert min(found.split_s.values()) >= 0.0

@@ -1,0 +1,113 @@
+"""jobs/_same_losses: each recipe is trained once with one seed, for as many samples."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tfdyno.core.recipe import InputOptions, Recipe
+from tfdyno.core.workload import Workload
+from tfdyno.jobs._same_losses import EPOCHS, SEED, SameLosses
+
+WORKLOAD = Workload(reference="train.py", kind="script")
+BASE = Recipe()
+PREFETCH = Recipe(input=InputOptions(prefetch=-1))
+
+
+class Trainings:
+    """What was trained, and the losses that come out by the recipe's batch size or its order."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.losses: list[list[float | None]] = [[1.0, 0.5]]
+        self.stopped = ""
+
+    def train(self, question: Any, **_ways: Any) -> Any:  # noqa: ANN401
+        self.asked.append(question)
+        losses = self.losses[min(len(self.asked), len(self.losses)) - 1]
+        outcome = SimpleNamespace(history={"loss": losses}, stopped=self.stopped)
+        return SimpleNamespace(outcome=outcome)
+
+
+@pytest.fixture
+def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
+    made = Trainings()
+    monkeypatch.setattr("tfdyno.jobs._same_losses.train", made.train)
+    return made
+
+
+def losses(**known: int) -> SameLosses:
+    return SameLosses(WORKLOAD, **{"batch_size": 32, "steps_per_epoch": 0, **known})
+
+
+def quiet(_line: str) -> None:
+    """Tell nobody."""
+
+
+def test_both_are_trained_alike_in_a_folder_that_goes(trainings: Trainings) -> None:
+    found = losses().of(BASE, PREFETCH, quiet)
+    assert (found.agrees, found.steps, found.values) == (True, 16, 2)
+    a, b = trainings.asked
+    assert [one.recipe.seed for one in (a, b)] == [SEED, SEED]
+    assert (b.recipe.input.prefetch, a.recipe.input.prefetch) == (-1, 0)
+    assert a.settings.epochs == EPOCHS
+    assert a.settings.steps_per_epoch == b.settings.steps_per_epoch == 8
+    assert not a.settings.save_model
+    assert a.settings.output != b.settings.output
+
+
+def test_the_unchanged_run_is_trained_once_for_all_fixes(trainings: Trainings) -> None:
+    same = losses()
+    same.of(BASE, PREFETCH, quiet)
+    same.of(BASE, Recipe(input=InputOptions(parallel_calls=-1)), quiet)
+    assert len(trainings.asked) == 3
+
+
+def test_losses_that_differ_are_held_against_a_second_unchanged_run(trainings: Trainings) -> None:
+    trainings.losses = [[1.0, 0.5], [1.0, 0.49], [1.0, 0.495]]
+    # |0.5 - 0.49| / 0.5 = 2 %; the unchanged run differs from itself by 1 %, so that 2 % pass.
+    found = losses().of(BASE, PREFETCH, quiet)
+    assert len(trainings.asked) == 3
+    assert found.unchanged_ratio == pytest.approx(0.01)
+    assert found.difference_ratio == pytest.approx(0.02)
+    trainings.asked.clear()
+    trainings.losses = [[1.0, 0.5], [1.0, 0.4], [1.0, 0.5]]
+    assert not losses().of(BASE, PREFETCH, quiet).agrees
+
+
+def test_the_seed_of_a_recipe_stays(trainings: Trainings) -> None:
+    losses().of(Recipe(seed=3), Recipe(seed=3, input=InputOptions(prefetch=2)), quiet)
+    assert {one.recipe.seed for one in trainings.asked} == {3}
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "steps"),
+    [
+        (BASE, PREFETCH, (8, 8)),
+        (BASE, Recipe(steps_per_execution=3), (9, 9)),  # whole executions
+        (BASE, Recipe(steps_per_execution=32), (32, 32)),
+        (BASE, Recipe(batch_size=64), (8, 4)),  # 8 * 32 = 4 * 64
+        (Recipe(batch_size=48), Recipe(batch_size=32), (4, 6)),  # 4 * 48 = 6 * 32 = 192
+        (BASE, Recipe(batch_size=256), (32, 4)),
+    ],
+)
+def test_both_see_as_many_samples(base: Recipe, changed: Recipe, steps: tuple[int, int]) -> None:
+    assert losses().steps(base, changed) == steps
+
+
+def test_a_short_epoch_is_not_made_longer() -> None:
+    assert losses(steps_per_epoch=5).steps(BASE, PREFETCH) == (5, 5)
+
+
+def test_a_loss_that_is_no_number_never_agrees(trainings: Trainings) -> None:
+    trainings.losses = [[None, None]]
+    trainings.stopped = "NaN loss"
+    assert not losses().of(BASE, PREFETCH, quiet).agrees
+
+
+def test_an_end_from_outside_is_passed_on(trainings: Trainings) -> None:
+    trainings.stopped = "SIGTERM"
+    with pytest.raises(KeyboardInterrupt):
+        losses().of(BASE, PREFETCH, quiet)

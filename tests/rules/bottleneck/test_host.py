@@ -1,0 +1,135 @@
+"""Python in the loop and too few CPUs, each by what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.rules.bottleneck.steps import HOST, OPERATIONS, drafts, facts, only, primary
+
+from tfdyno.rules.bottleneck.host import (
+    bound_to_few,
+    busy_cpus,
+    busy_interpreter,
+    container_limit,
+    few_threads,
+    numpy_in_step,
+    python_loop,
+    run_eagerly,
+)
+
+IDLE = replace(OPERATIONS, busy_s=0.006)
+
+
+def test_an_eager_step_loses_four_fifths_of_its_python() -> None:
+    # 19.5 - 6 = 13.5 ms outside of operations: 20 - 0.8 x 13.5 = 9.2
+    found = only(run_eagerly, facts(execution="eager", operations=IDLE))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / 9.2)
+    assert primary(facts(execution="eager", operations=IDLE)).settings == {"execution": "graph"}
+
+
+def test_an_eager_loop_without_a_profile_is_still_host() -> None:
+    # nothing says how much is Python: half, of which four fifths go
+    seen = facts(execution="eager", operations=None, held_s=(), source="loop", input=None)
+    found = only(run_eagerly, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(1 / (1 - 0.5 * 0.8))
+    assert found.settings == {}
+
+
+def test_an_eager_step_that_computes_all_the_time_is_left_alone() -> None:
+    assert not drafts(run_eagerly, facts(execution="eager", operations=replace(OPERATIONS,
+                      busy_s=0.019)))  # fmt: skip
+
+
+def test_python_that_the_graph_calls_is_named_with_its_line() -> None:
+    calls = ("numpy_function in train.py:20",)
+    found = only(numpy_in_step, facts(python_steps=calls, operations=IDLE))
+    assert found.place == "train.py:20"
+    operations = replace(OPERATIONS, class_s={"gemm": 0.006, "other": 0.012},
+                         largest=(("model/EagerPyFunc", 0.011),))  # fmt: skip
+    found = only(numpy_in_step, facts(python_steps=calls, operations=operations))
+    assert found.gain is not None
+    # 11 in the call and 1.5 around it: 20 - 0.85 x 12.5
+    assert found.gain.best == pytest.approx(20 / (20 - 0.85 * 12.5))
+
+
+def test_python_between_the_steps_of_a_loop_is_host() -> None:
+    # 10 of 30 ms, four fifths go
+    seen = facts(source="loop", step_s=(0.030,) * 40, held_s=(0.020,) * 40, python_s=0.010,
+                 input=None, python_lines=(("train.py:31", 0.009),))  # fmt: skip
+    found = only(python_loop, seen)
+    assert found.cause == "host.python_loop"
+    assert found.place == "train.py:31"
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(30 / 22)
+    assert primary(seen).bottleneck_class == "host"
+
+
+def test_results_that_python_waits_for_are_named() -> None:
+    seen = facts(source="loop", step_s=(0.030,) * 40, python_s=0.010, input=None,
+                 python_steps=("float() of loss in train.py:33",))  # fmt: skip
+    found = only(python_loop, seen)
+    assert (found.cause, found.place) == ("host.sync_each_step", "train.py:33")
+
+
+def test_python_between_steps_of_fit_is_keras_own() -> None:
+    assert not drafts(python_loop, facts(step_s=(0.030,) * 40, python_s=0.010))
+
+
+def test_one_thread_of_four_cpus_leaves_three_idle() -> None:
+    # 16 of 18 ms in operations long enough to share, 3 of 4 CPUs idle, six tenths of that parallel
+    host = replace(HOST, threads_intra=1, threads_inter=1, cpu_ratio=0.3)
+    found = only(few_threads, facts(host=host))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 16 * 0.75 * 0.6))
+    assert found.settings == {"threads_intra": "4", "threads_inter": "4"}
+    assert primary(facts(host=host)).cause == "host.few_threads"
+
+
+def test_a_thread_limit_is_not_felt_by_tiny_operations_or_busy_cpus() -> None:
+    host = replace(HOST, threads_intra=1, cpu_ratio=0.3)
+    tiny = replace(OPERATIONS, largest=(("relu", 0.00001),))
+    assert not drafts(few_threads, facts(host=host, operations=tiny))
+    assert not drafts(few_threads, facts(host=replace(host, cpu_ratio=0.95)))
+    assert not drafts(few_threads, facts(host=replace(host, threads_intra=4)))
+
+
+def test_a_script_that_binds_itself_is_told_from_a_small_machine() -> None:
+    bound = replace(HOST, usable_cpus=1, offered_cpus=4, threads_intra=1)
+    assert only(bound_to_few, facts(host=bound)).cause == "host.affinity"
+    assert not drafts(bound_to_few, facts(host=replace(bound, offered_cpus=0)))
+
+
+def test_a_container_that_holds_back_a_third_is_named() -> None:
+    # half of 30 % goes
+    host = replace(HOST, usable_cpus=2, throttled_ratio=0.3)
+    found = only(container_limit, facts(host=host))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(1 / 0.85)
+    assert not drafts(container_limit, facts(host=replace(host, throttled_ratio=0.05)))
+
+
+def test_a_device_that_waits_for_another_thread_is_host() -> None:
+    # 11.5 of 20 ms that neither operations nor their start explain; seven tenths go
+    seen = facts(operations=replace(OPERATIONS, busy_s=0.002))
+    found = only(busy_interpreter, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 0.7 * 11.5))
+    assert primary(seen).bottleneck_class == "host"
+
+
+def test_other_peoples_processes_are_told_but_do_not_lead() -> None:
+    seen = facts(host=replace(HOST, cpu_ratio=0.5, other_cpu_ratio=0.5))
+    assert set(drafts(busy_cpus, seen)) == {"host.other_processes"}
+    assert primary(seen).bottleneck_class == "healthy"
+
+
+def test_processes_of_the_script_itself_lead() -> None:
+    host = replace(HOST, cpu_ratio=0.5, other_cpu_ratio=0.5, children_cpu_ratio=0.5)
+    assert primary(facts(host=host)).cause == "host.own_processes"
+
+
+def test_others_on_idle_cpus_take_nothing_away() -> None:
+    assert not drafts(busy_cpus, facts(host=replace(HOST, cpu_ratio=0.3, other_cpu_ratio=0.4)))

@@ -1,0 +1,140 @@
+"""One primary cause: the largest gain, defects beyond their limits first, healthy else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rules.bottleneck.steps import (
+    HOST,
+    OPERATIONS,
+    answer,
+    facts,
+    pipeline,
+    primary,
+    stage,
+    waiting,
+)
+
+from tfdyno.core.bottleneck import SPLIT_PARTS
+from tfdyno.core.errors import UsageError
+from tfdyno.core.step_facts import CallbackFacts
+from tfdyno.rules.bottleneck import diagnose
+
+
+def test_a_healthy_step_is_called_healthy_alone() -> None:
+    told = answer(facts())
+    assert [one.bottleneck_class for one in told.findings] == ["healthy"]
+    assert told.primary is told.findings[0]
+    assert told.primary.summary == "No known change is expected to make the step 10 % faster."
+    assert told.primary.evidence[0].text.startswith("a step of 20 ms: ")
+    assert told.primary.fix
+    assert told.notes == ()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"step_s": (0.0215,) * 40},  # 9 % beyond the held step
+        {"operations": None},
+        {"input": None},
+        {"execution": "xla"},
+        {"source": "loop", "waits_s": 0.0005},
+        {"device": "gpu", "execution": "xla", "precision": "mixed_float16"},
+        {"callbacks": (CallbackFacts(name="History", per_step_s=0.0001),)},
+        {"host": replace(HOST, cpu_ratio=0.98)},
+    ],
+)
+def test_small_departures_stay_healthy(changed: dict[str, object]) -> None:
+    assert primary(facts(**changed)).bottleneck_class == "healthy"
+
+
+def test_noise_is_no_finding() -> None:
+    # 20 to 40 ms in turns on a noisy machine: the median's interval spans the 10 ms of waiting
+    noisy = tuple(0.020 + 0.001 * (n * 7 % 21) for n in range(12))
+    slow = pipeline(stage("map", "map", 0.006), batch_s=0.006)
+    told = diagnose(facts(step_s=noisy, held_s=(0.024,) * 12, input=slow))
+    assert told.primary.bottleneck_class == "healthy"
+    assert any("not told from noise" in note for note in told.notes)
+
+
+def test_the_larger_gain_leads() -> None:
+    slow = pipeline(stage("map(load)", "map", 0.040))
+    told = answer(
+        waiting(slow, step_s=0.070, callback_s=0.010,
+                callbacks=(CallbackFacts(name="TensorBoard", per_step_s=0.010),))
+    )  # fmt: skip
+    classes = [one.bottleneck_class for one in told.findings]
+    assert classes[0] == "input"
+    assert "callback" in classes
+    gains = [one.expected_gain.best for one in told.findings if one.expected_gain]
+    assert gains[0] >= max(gains) / 1.05
+
+
+def test_of_equal_gains_the_simpler_change_leads() -> None:
+    # the map and the prefetch would each hide 18 ms behind the step of 20
+    slow = pipeline(stage("map(load)", "map", 0.018), batch_s=0.018)
+    told = answer(waiting(slow, step_s=0.038))
+    causes = [one.cause for one in told.findings]
+    assert causes[0] == "input.missing_prefetch"
+    assert "input.sequential_map" in causes
+
+
+def test_findings_of_less_than_five_per_cent_are_left_out() -> None:
+    told = answer(waiting(pipeline(stage("map(load)", "map", 0.040))))
+    assert all(one.expected_gain and one.expected_gain.best >= 1.05 for one in told.findings)
+
+
+def test_no_steps_are_no_diagnosis() -> None:
+    with pytest.raises(UsageError, match="no steady step was seen"):
+        diagnose(facts(step_s=()))
+
+
+def test_compute_is_told_by_class() -> None:
+    # 18 ms of operations
+    told = answer(facts())
+    assert told.compute_s == pytest.approx(
+        {"gemm": 0.010, "elementwise": 0.006, "optimizer": 0.002}
+    )
+    assert tuple(told.split_s) == SPLIT_PARTS
+
+
+def test_the_notes_of_the_facts_stand_in_the_answer() -> None:
+    told = diagnose(facts(notes=("steps came from the op pattern",), held_s=()))
+    assert told.notes[0] == "steps came from the op pattern"
+    assert "No step on a held batch was measured" in told.notes[1]
+
+
+@given(
+    step=st.floats(1e-4, 1.0),
+    held=st.floats(0.0, 1.0),
+    batch=st.floats(0.0, 1.0),
+    ahead=st.booleans(),
+    kind=st.sampled_from(["dataset", "arrays", "generator", "pydataset", "other"]),
+    device=st.sampled_from(["cpu", "gpu"]),
+    execution=st.sampled_from(["graph", "xla", "eager"]),
+    source=st.sampled_from(["run", "loop", "profile"]),
+    has_profile=st.booleans(),
+)
+def test_whatever_was_seen_there_is_one_answer_in_order(
+    step: float, held: float, batch: float, ahead: bool, kind: str, device: str, execution: str,
+    source: str, has_profile: bool,
+) -> None:  # fmt: skip
+    told = diagnose(
+        facts(
+            step_s=(step,) * 9, held_s=(held * step,) * 9, device=device, execution=execution,
+            source=source, operations=OPERATIONS if has_profile else None,
+            input=pipeline(stage("map", "map", batch), batch_s=batch, prefetches=ahead, kind=kind),
+        )
+    )  # fmt: skip
+    assert told.primary is told.findings[0]
+    for one in told.findings:
+        assert one.summary
+        assert one.fix
+        assert one.evidence
+        gain = one.expected_gain
+        assert gain is None or 1.0 <= gain.low <= gain.best <= gain.high
+    causes = [one.cause for one in told.findings]
+    assert len(causes) == len(set(causes))

@@ -1,0 +1,68 @@
+"""Tracing again leads beyond its limits, with what differed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.bottleneck.steps import drafts, facts, only, primary
+
+from tfdyno.core.step_facts import RetraceFacts
+from tfdyno.rules.bottleneck.retrace import traced_again
+
+
+def traced(
+    differs: str = "", traces: int = 10, calls: int = 40, seconds_s: float = 0.4
+) -> RetraceFacts:
+    return RetraceFacts(function="step", place="train.py:9", traces=traces, calls=calls,
+                        seconds_s=seconds_s, differs=differs)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("differs", "cause"),
+    [
+        ("argument x: shape (32, 8) -> (31, 8)", "shape"),
+        ("argument x: shape (32, 8) -> (31, 8), float32 -> float64", "shape"),
+        ("argument x: float32 -> float64", "dtype"),
+        ("argument step: 3 -> 4", "python_value"),
+        ("argument model: another Dense", "python_value"),
+        ("a new tf.function for each call", "new_function"),
+        ("a new dataset for each call", "new_function"),
+        ("no argument: a variable, a device or a setting that it uses", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_what_differed_names_the_cause(differs: str, cause: str) -> None:
+    found = primary(facts(retraces=(traced(differs),)))
+    assert found.cause == f"retrace.{cause}"
+    assert found.place == "train.py:9"
+
+
+def test_tracing_now_and_then_comes_on_top_of_the_typical_step() -> None:
+    # 0.4 s in 40 steps: 10 ms beside a step of 20; 95 % of them go
+    found = only(traced_again, facts(retraces=(traced("argument x: shape (1,) -> (2,)"),)))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(30 / (30 - 9.5))
+
+
+def test_tracing_in_each_step_is_part_of_it() -> None:
+    # 10 of 30 ms
+    often = traced("argument step: 3 -> 4", traces=39)
+    seen = facts(step_s=(0.030,) * 40, retraces=(often,), input=None)
+    found = only(traced_again, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(30 / (30 - 9.5))
+
+
+def test_the_last_batch_of_an_epoch_may_be_traced() -> None:
+    assert not drafts(traced_again, facts(retraces=(traced(traces=1, calls=40),)))
+    assert not drafts(traced_again, facts(retraces=(traced(traces=3, calls=9, seconds_s=9.0),)))
+
+
+def test_rare_and_cheap_tracing_is_left_alone() -> None:
+    assert not drafts(traced_again, facts(retraces=(traced(traces=4, calls=400, seconds_s=0.02),)))
+    assert drafts(traced_again, facts(retraces=(traced(traces=4, calls=400, seconds_s=0.2),)))
+
+
+def test_the_evidence_names_the_limit() -> None:
+    found = only(traced_again, facts(retraces=(traced(),)))
+    text = "step was traced 10 times after the first in 40 calls (up to 3 are left alone)"
+    assert found.evidence[0].text == text

@@ -1,0 +1,59 @@
+"""Every number and text of the rules has its source, and every cause is one that rules say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tfdyno.core.bottleneck import BottleneckClass
+from tfdyno.core.errors import ToolError
+from tfdyno.core.recipe import from_settings
+from tfdyno.rules import bottleneck
+from tfdyno.rules.bottleneck.tables import all_causes, cause, limits, matching
+from tfdyno.rules.tables import read_rows
+
+FOLDER = Path(bottleneck.__file__).parent
+SOURCE = "\n".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py"))
+
+
+@pytest.mark.parametrize("one", all_causes(), ids=lambda one: one.id)
+def test_a_cause_has_a_source_a_fix_and_settings_that_a_recipe_knows(one: object) -> None:
+    known = cause(one.id)  # type: ignore[attr-defined]
+    assert known.source
+    assert known.fix
+    assert known.bottleneck_class in get_args(BottleneckClass)
+    from_settings(known.settings)
+
+
+def test_every_cause_is_one_that_the_rules_say() -> None:
+    made = set(re.findall(r'f"(leak|retrace|callback)\.\{', SOURCE))
+    unsaid = [one.id for one in all_causes() if f'"{one.id}"' not in SOURCE]
+    assert made == {"leak", "retrace", "callback"}
+    assert {one.partition(".")[0] for one in unsaid} <= made
+
+
+def test_every_class_has_a_cause() -> None:
+    assert {one.bottleneck_class for one in all_causes()} == set(get_args(BottleneckClass))
+
+
+def test_every_limit_has_a_source_and_is_used() -> None:
+    rows = read_rows(
+        "../bottleneck/data/limits.csv", ("name", "value", "unit", "meaning", "source")
+    )
+    assert all(row["source"] and row["meaning"] and row["unit"] for row in rows)
+    patterns = [re.sub(r"\{[^}]*\}", ".+", text) for text in re.findall(r'\[f?"([^"]+)"\]', SOURCE)]
+    unused = [name for name in limits() if not any(re.fullmatch(p, name) for p in patterns)]
+    assert unused == []
+
+
+def test_words_are_found_without_regard_to_case() -> None:
+    assert matching("logging", ["tensorboard", "Dialogue"]) == ("tensorboard",)
+    assert matching("decode", ["DecodeJpeg", "DecodeRaw"]) == ("DecodeJpeg",)
+
+
+def test_a_cause_that_is_not_there_is_a_fault_of_the_tool() -> None:
+    with pytest.raises(ToolError, match=r"no cause 'input\.moon' in input\.toml"):
+        cause("input.moon")

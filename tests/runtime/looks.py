@@ -1,0 +1,85 @@
+"""Looks at small trainings with planted truths, each in a fork that has TensorFlow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.runtime.benches import MODEL
+from tests.runtime.forks import handled
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.step_facts import StepFacts
+from tfdyno.jobs.reference import parse_reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHORT = {
+    "own_s": 0.5, "most_s": 3.0, "warm_s": 0.2, "most_warm_s": 1.0, "held_s": 0.2,
+    "alone_s": 0.6, "stages_s": 0.5,
+}  # fmt: skip
+START = MODEL.replace("import keras", "import time, keras")
+WAITS = START + (
+    "def waits(a, b):\n"
+    "    def wait(v):\n"
+    "        time.sleep(0.01)\n"
+    "        return v\n"
+    "    a = tf.numpy_function(wait, [a], tf.float32)\n"
+    "    a.set_shape([None, 8])\n"
+    "    return a, b\n"
+    "data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(100).batch(20)\n"
+    "data = data.map(waits)\n"
+)
+"""Line 15 makes ``data``, whose every batch takes 10 ms."""
+STEP = (
+    "m, rate = model(), keras.optimizers.SGD()\n"
+    "@tf.function\n"
+    "def step(a, b):\n"
+    "    with tf.GradientTape() as tape:\n"
+    "        loss = tf.reduce_mean((m(a) - b) ** 2)\n"
+    "    gradients = tape.gradient(loss, m.trainable_variables)\n"
+    "    rate.apply_gradients(zip(gradients, m.trainable_variables))\n"
+    "    return loss\n"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The code of a script and how it is looked at."""
+
+    code: str
+    function: str = ""
+    recipe: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+
+
+def looked(folder: Path, training: Training) -> dict[str, Any]:
+    """What a look answers; where it is wrong use, its sentence under ``refused``."""
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(training.code)
+    reference = f"{folder / 'train.py'}:{training.function}".rstrip(":")
+    request = {
+        "workload": to_builtins(parse_reference(reference, mode="train")),
+        "recipe": to_builtins(Recipe(**training.recipe)),
+        "limits": {**SHORT, **training.limits},
+        "result": str(folder / "result.json"),
+    }
+    return handled("tfdyno.runtime.diagnose", request)
+
+
+def all_looked(folder: Path, trainings: dict[str, Training]) -> dict[str, dict[str, Any]]:
+    """The answers by name."""
+    return {name: looked(folder / name, training) for name, training in trainings.items()}
+
+
+def facts_of(answer: dict[str, Any]) -> StepFacts:
+    """What was seen, as the noun."""
+    assert "facts" in answer, answer
+    return from_builtins(answer["facts"], StepFacts)
+
+
+def middle(values: tuple[float, ...]) -> float:
+    """The median."""
+    return sorted(values)[len(values) // 2]

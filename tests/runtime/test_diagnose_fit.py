@@ -1,0 +1,140 @@
+"""Calls of fit looked at in place, each with a planted truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.runtime.looks import START, WAITS, Training, all_looked, facts_of, middle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tfdyno.core.step_facts import StepFacts
+
+pytestmark = pytest.mark.tf
+GENERATOR = START + (
+    "def batches(count):\n"
+    "    for _ in range(count):\n"
+    "        time.sleep(0.005)\n"
+    "        yield x[:20], y[:20]\n"
+)
+RUNS = {
+    "input": Training(code=WAITS + "model().fit(data, epochs=3)\n"),
+    "ends": Training(code=GENERATOR + "model().fit(batches(4))\n"),
+    "generator": Training(
+        code=GENERATOR + "model().fit(batches(100_000), steps_per_epoch=30, epochs=2)\n"
+    ),
+    "python": Training(
+        code=START
+        + "class Data(keras.utils.PyDataset):\n"
+        + "    def __len__(self):\n"
+        + "        return 10\n"
+        + "    def __getitem__(self, index):\n"
+        + "        time.sleep(0.005)\n"
+        + "        return x[:20], y[:20]\n"
+        + "model().fit(Data(workers=2))\n"
+    ),
+    "several": Training(code=START + "model(steps_per_execution=3).fit(x, y, batch_size=20)\n"),
+    "alone": Training(code=START.replace("def model(**how)", "def build(**how)"), function="build"),
+    "mirrored": Training(
+        code="import tensorflow as tf\n"
+        + "one = tf.config.LogicalDeviceConfiguration\n"
+        + "cpu = tf.config.list_physical_devices('CPU')[0]\n"
+        + "tf.config.set_logical_device_configuration(cpu, [one(), one()])\n"
+        + START
+        + "with tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1']).scope():\n"
+        + "    m = model()\n"
+        + "m.fit(x, y, batch_size=20)\n"
+    ),
+    "empty": Training(
+        code=START + "model().fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(8).take(0))\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return all_looked(tmp_path_factory.mktemp("fit"), RUNS)
+
+
+def _facts(found: dict[str, Any], name: str) -> StepFacts:
+    return facts_of(found[name])
+
+
+def test_a_map_that_waits_10_ms_is_found_in_the_step_and_in_the_input(
+    found: dict[str, Any],
+) -> None:
+    facts = _facts(found, "input")
+    assert facts.input
+    assert middle(facts.step_s) > 0.010
+    assert middle(facts.input.batch_s) > 0.010
+    assert facts.held_s
+    assert middle(facts.held_s) < middle(facts.step_s) - 0.004  # the wait is not in it
+    assert (facts.source, facts.batch_size, facts.steps_per_epoch, facts.epochs) == (
+        "run", 20, 10, 3,
+    )  # fmt: skip
+    assert facts.input.samples_per_epoch == 200
+
+
+def test_its_stage_is_told_with_its_line_and_its_time(found: dict[str, Any]) -> None:
+    facts = _facts(found, "input")
+    assert facts.input
+    stage = max(facts.input.stages, key=lambda one: one.own_s)
+    assert (stage.title, stage.place, stage.runs_python) == ("map(waits)", "train.py:15", True)
+    assert stage.own_s > 0.010
+    assert sum(one.own_s for one in facts.input.stages if one is not stage) < 0.005
+
+
+def test_a_generator_that_ends_is_told_with_what_it_gave(found: dict[str, Any]) -> None:
+    facts = _facts(found, "ends")
+    assert facts.steps_seen == 4
+    assert len(facts.step_s) == 3
+    note = "The training ended by itself after 4 steps, before warm-up was over."
+    assert note in facts.notes
+
+
+def test_a_generator_and_a_pydataset_are_told_apart(found: dict[str, Any]) -> None:
+    generator, python = _facts(found, "generator").input, _facts(found, "python").input
+    assert generator
+    assert python
+    assert (generator.kind, python.kind) == ("generator", "pydataset")
+    assert middle(generator.batch_s) > 0.005
+    # Two workers wait 5 ms at the same time: 2.5 ms for a batch at best.
+    assert sum(python.batch_s) / len(python.batch_s) > 0.002
+
+
+def test_several_steps_in_a_call_are_told_as_single_steps(found: dict[str, Any]) -> None:
+    facts = _facts(found, "several")
+    assert facts.steps_per_execution == 3
+    assert facts.steps_seen % 10 in (0, 3, 6, 9)  # epochs of 3, 3, 3 and 1 steps
+    assert facts.steps_per_epoch == 10
+
+
+def test_a_model_without_data_has_no_input(found: dict[str, Any]) -> None:
+    facts = _facts(found, "alone")
+    assert facts.input is None
+    assert facts.notes == ("build brings no data: one random batch again and again.",)
+    assert facts.held_s
+
+
+def test_replicas_are_counted_and_the_batch_is_that_of_one(found: dict[str, Any]) -> None:
+    facts = _facts(found, "mirrored")
+    assert (facts.replica_count, facts.batch_size) == (2, 10)
+    assert facts.held_s
+
+
+def test_data_without_a_batch_is_refused(found: dict[str, Any]) -> None:
+    assert found["empty"]["exit_code"] == 2
+
+
+def test_the_parts_never_take_more_than_the_step(found: dict[str, Any]) -> None:
+    for name in ("input", "generator", "several", "mirrored"):
+        facts = _facts(found, name)
+        mean_s = sum(facts.step_s) / len(facts.step_s)
+        assert 0 <= facts.python_s + facts.callback_s <= mean_s, name
+
+
+def test_a_look_leaves_nothing_behind(tmp_path: Path, found: dict[str, Any]) -> None:
+    assert found
+    assert not list(tmp_path.rglob(".tfdyno-look-*"))

@@ -1,0 +1,120 @@
+"""Loops of the user's own looked at in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.runtime.looks import START, STEP, WAITS, Training, all_looked, facts_of, middle
+
+if TYPE_CHECKING:
+    from tfdyno.core.step_facts import StepFacts
+
+pytestmark = pytest.mark.tf
+RUNS = {
+    "function": Training(
+        code=WAITS
+        + STEP
+        + "for a, b in data.repeat():\n    loss = step(a, b)\n    time.sleep(0.004)\n"
+    ),
+    "iterator": Training(
+        code=WAITS
+        + STEP.replace("step(a, b)", "step(source)").replace(
+            "    with", "    a, b = next(source)\n    with"
+        )
+        + "source = iter(data.repeat())\nwhile True:\n    step(source)\n"
+    ),
+    "eager": Training(
+        code=WAITS
+        + "m = model()\n"
+        + "for a, b in data.repeat():\n"
+        + "    with tf.GradientTape() as tape:\n"
+        + "        loss = tf.reduce_mean((m(a) - b) ** 2)\n"
+        + "    gradients = tape.gradient(loss, m.trainable_variables)\n"
+        + "    m.optimizer.apply_gradients(zip(gradients, m.trainable_variables))\n"
+    ),
+    "on_batch": Training(
+        code=START
+        + "m = model()\nwhile True:\n    time.sleep(0.003)\n    m.train_on_batch(x[:16], y[:16])\n"
+    ),
+    "ended": Training(code=WAITS + STEP + "for a, b in data:\n    step(a, b)\n"),
+    "fails": Training(
+        code=WAITS
+        + STEP
+        + "for number, (a, b) in enumerate(data):\n"
+        + "    step(a, b)\n"
+        + "    if number == 2:\n"
+        + "        raise ValueError('no more')\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return all_looked(tmp_path_factory.mktemp("loop"), RUNS)
+
+
+def _facts(found: dict[str, Any], name: str) -> StepFacts:
+    return facts_of(found[name])
+
+
+def test_a_loop_is_split_into_its_step_its_waiting_and_its_python(found: dict[str, Any]) -> None:
+    facts = _facts(found, "function")
+    assert (facts.source, facts.title, facts.batch_size) == ("loop", "train:step", 20)
+    assert 0.004 < facts.python_s < 0.012  # sleeps 4 ms
+    # TensorFlow makes the next batch meanwhile: 10 ms less the 4 ms of sleep.
+    assert 0.003 < facts.waits_s < 0.02
+    mean_s = sum(facts.step_s) / len(facts.step_s)
+    assert facts.python_s + facts.waits_s <= mean_s
+    assert middle(facts.held_s) < 0.008
+
+
+def test_the_input_of_a_loop_is_looked_at_by_itself(found: dict[str, Any]) -> None:
+    for name in ("function", "iterator", "eager", "ended"):
+        facts = _facts(found, name)
+        assert facts.input, name
+        assert middle(facts.input.batch_s) > 0.010, name
+        stage = max(facts.input.stages, key=lambda one: one.own_s)
+        assert (stage.title, stage.place) == ("map(waits)", "train.py:15"), name
+
+
+def test_a_step_that_takes_an_iterator_is_held_on_one_batch(found: dict[str, Any]) -> None:
+    facts = _facts(found, "iterator")
+    assert middle(facts.step_s) > 0.008
+    assert middle(facts.held_s) < 0.008
+    assert facts.batch_size == 20
+
+
+def test_lines_of_python_are_told_with_their_time(found: dict[str, Any]) -> None:
+    lines = dict(_facts(found, "function").python_lines)
+    assert lines["train.py:26"] > 0.003  # the sleep
+
+
+def test_an_eager_loop_has_its_waiting_alone(found: dict[str, Any]) -> None:
+    facts = _facts(found, "eager")
+    assert facts.execution == "eager"
+    assert facts.waits_s > 0.001
+    assert facts.held_s == ()
+    assert facts.batch_size == 20
+
+
+def test_train_on_batch_is_split_too(found: dict[str, Any]) -> None:
+    facts = _facts(found, "on_batch")
+    assert 0.003 < facts.python_s < 0.01
+    assert facts.held_s
+    assert facts.batch_size == 16
+
+
+def test_a_loop_that_ends_early_is_told_with_what_was_seen(found: dict[str, Any]) -> None:
+    facts = _facts(found, "ended")
+    assert facts.steps_seen == 10
+    note = "The training ended by itself after 10 steps, before warm-up was over."
+    assert note in facts.notes
+    assert facts.held_s
+    assert facts.steps_per_epoch == 10
+
+
+def test_a_script_that_fails_at_a_step_is_told_with_its_line(found: dict[str, Any]) -> None:
+    assert found["fails"]["exit_code"] == 2
+    assert " failed at step 4: line " in found["fails"]["refused"]
+    assert "ValueError: no more" in found["fails"]["refused"]

@@ -1,0 +1,62 @@
+"""What is traced again, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.runtime.watched import line_of, traced
+
+pytestmark = pytest.mark.tf
+
+
+def _only(name: str) -> dict[str, Any]:
+    retraces: list[dict[str, Any]] = traced()[name]["retraces"]
+    assert len(retraces) == 1
+    assert retraces[0]["seconds_s"] > 0
+    return retraces[0]
+
+
+def test_a_new_function_for_each_call_is_told_at_the_line_that_makes_it() -> None:
+    one = _only("new_function")
+    assert one["differs"] == "a new tf.function for each call"
+    assert one["place"] == line_of("new_function", "tf.function(lambda")
+    assert (one["traces"], one["calls"]) == (7, 8)
+
+
+def test_a_last_batch_of_another_size_is_told_with_both_shapes() -> None:
+    one = _only("last_batch")
+    assert one["differs"] == (
+        "argument images: shape (32, 8) -> (31, 8); argument labels: shape (32, 4) -> (31, 4)"
+    )
+    assert (one["function"], one["traces"], one["calls"]) == ("train", 1, 20)
+    assert one["place"] == line_of("last_batch", "train(tf.ones((rows, 8))")
+
+
+def test_a_python_number_is_told_with_its_values() -> None:
+    one = _only("number")
+    assert (one["differs"], one["traces"]) == ("argument step: 10 -> 11", 11)
+
+
+def test_dtype_and_structure_are_told_by_the_path_of_the_argument() -> None:
+    assert _only("dtype")["differs"] == "argument batch['image']: float32 -> float64"
+    assert _only("structure")["differs"] == "argument parts[2]: structure: it appeared"
+
+
+def test_a_function_that_was_traced_before_the_watch_is_compared_with_that() -> None:
+    assert _only("before")["differs"] == "argument k: 1 -> 2"
+
+
+def test_a_shape_that_only_xla_compiles_again_counts() -> None:
+    one = _only("xla")
+    assert one["differs"].endswith("shape (8, 8) -> (9, 8) (compiled by XLA)")
+    assert one["traces"] == 5
+
+
+def test_a_model_compiled_in_each_step_and_a_dataset_made_in_each_are_told() -> None:
+    retraces = traced()["compiled_again"]["retraces"]
+    assert retraces[0]["differs"] == "a new tf.function for each call"
+    assert retraces[0]["place"] == line_of("compiled_again", "model.fit")
+    one = _only("dataset")
+    assert (one["function"], one["differs"]) == ("double", "a new dataset for each call")
+    assert one["place"] == line_of("dataset", ".map(double)")

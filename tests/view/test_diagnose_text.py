@@ -1,0 +1,105 @@
+"""view/diagnose_text: the answer first, then the split, the cause, the fix, its gain, what next."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests.view import diagnoses
+from tests.view.diagnoses import HEALTHY, LEAK, fixed, only, told
+
+from tfdyno.view.diagnose_text import diagnose_text
+from tfdyno.view.text import shown_width
+
+WHOLE = """\
+The step waits for input: 61 % of its time.
+resnet: batch 256, 60 steps, on 2 CPUs
+
+  input     ██████████████████████████████████████                           61%
+  compute   █████████████████                                                28%
+  host      ██████                                                            9%
+  launch    █                                                                 2%
+  step      418 ms (half of them 415–421)   612 samples/s
+  compute   conv 100 ms, gemm 17.0 ms
+
+  cause     input.sequential_map   train.py:41
+  because   train.py:41: map(parse) takes 240 ms of a batch's 255 ms
+            the pipeline by itself: one of 2 CPUs is busy
+  fix       Let map work on several elements at once.
+              ds.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+  expected  2.3–2.6x   the step then takes 161–182 ms
+
+  also      input.no_cache
+            The same images are decoded in every epoch.
+  because   the pipeline: 120 MiB of elements
+  fix       Keep them in memory with cache().
+  expected  1.1–1.2x   the step then takes 348–380 ms
+
+  next      measure the change, keep it if it is faster and learns the same:
+              tfdyno diagnose train.py --fix
+
+  notes     The profile holds 20 steps.
+            One loop was looked at."""
+
+
+def test_the_whole_answer() -> None:
+    assert diagnose_text(told()) == WHOLE
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_wider_than_the_screen_but_for_commands(width: int) -> None:
+    for one in (told(), fixed(written=("out/recipe.toml",))):
+        lines = diagnose_text(one, width=width).splitlines()
+        wide = [line for line in lines if shown_width(line) > width]
+        assert all("tfdyno " in line or "ds.map" in line for line in wide)
+
+
+def test_colour_only_repeats_words() -> None:
+    for one in (told(), fixed(), told(only(LEAK)), told(only(HEALTHY))):
+        painted = diagnose_text(one, colour=True)
+        assert "\x1b[1m" in painted
+        assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == diagnose_text(one)
+
+
+def test_a_proven_fix_is_told_with_the_command_that_has_it() -> None:
+    words = ("--recipe", "r.toml", "--", "--lr", "0.1")
+    one = fixed(written=("out/recipe.toml", "out/suggested.diff"), arguments=words,
+                own_arguments=("--fit", "2"))  # fmt: skip
+    text = diagnose_text(one)
+    assert "  proven    2.41x (2.35–2.47, 99 %; 5 runs of each in turns, 418 ms -> 173" in text
+    assert "  tried     1.004x (0.980–1.030, 99 %" in text
+    assert (
+        "  apply     tfdyno train train.py --recipe r.toml --set input.prefetch=-1 --set "
+        "input.parallel_calls=-1 -- --lr 0.1\n"
+    ) in text
+    assert "  next      tfdyno diagnose train.py --fit 2 --recipe r.toml --set" in text
+    assert "  wrote     out/recipe.toml and out/suggested.diff" in text
+    assert "--fix" not in text
+
+
+def test_what_was_not_tried_any_more_is_named() -> None:
+    one = fixed()
+    one = replace(one, proven=replace(one.proven, left=("input.no_cache",)))
+    assert "  left      input.no_cache not tried; --resume goes on" in diagnose_text(one)
+
+
+def test_a_healthy_training_is_offered_no_fix() -> None:
+    text = diagnose_text(told(only(HEALTHY)))
+    assert text.startswith("Nothing is known that gains 10 %.\n")
+    assert "expected" not in text
+    assert "--fix" not in text
+
+
+def test_a_fix_by_hand_is_not_offered_to_be_measured() -> None:
+    text = diagnose_text(told(only(LEAK)))
+    assert "  fix       Append float(loss) instead of the tensor." in text
+    assert "--fix" not in text
+
+
+def test_a_long_name_of_a_part_keeps_the_bars_in_line() -> None:
+    split_s = {"communication": 0.3, "input": 0.118}
+    one = told(replace(diagnoses.DIAGNOSIS, split_s=split_s))
+    rows = [line for line in diagnose_text(one).splitlines() if line.endswith("%") and "█" in line]
+    assert len({row.index("█") for row in rows}) == 1
+    assert {shown_width(row) for row in rows} == {80}
