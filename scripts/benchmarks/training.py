@@ -18,6 +18,8 @@ MOST_OVERHEAD = 1.0
 """Per cent of a step of Keras' own fit, from the issue."""
 SECONDS_S = {"mlp": 60.0, "cnn": 20.0, "transformer": 20.0}
 """Of each training: the shorter the step, the smaller what must be seen."""
+REPLICAS_S = 10.0
+"""Under a strategy: differences there are large."""
 QUICK_S = 2.0
 ENVIRONMENT = {"PYTHONPATH": "scripts", "CUDA_VISIBLE_DEVICES": "-1"}
 
@@ -85,7 +87,7 @@ def _steps(made: dict[str, Any]) -> str:
 
 
 def _job(devices: str, name: str, quick: bool) -> dict[str, Any]:
-    seconds_s = QUICK_S if quick else SECONDS_S[name]
+    seconds_s = QUICK_S if quick else SECONDS_S[name] if devices == "one" else REPLICAS_S
     words = [sys.executable, "-m", "benchmarks.loop", devices, name, str(seconds_s)]
     found: dict[str, Any] = json.loads(run(words, ENVIRONMENT).stdout.splitlines()[-1])
     return found

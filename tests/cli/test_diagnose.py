@@ -183,6 +183,27 @@ def test_ctrl_c_between_two_runs_of_a_fix_loses_nothing(folder: Path) -> None:
                         "What was found until then is printed.\n")  # fmt: skip
 
 
+PROFILE = ROOT / "tests/data/profiles/keras_fit_stalled.xplane.pb.gz"
+
+
+def test_a_profile_from_elsewhere_is_diagnosed_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(PROFILE), "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["primary"]["class"] == "input"
+    assert sum(found["split_s"].values()) == pytest.approx(found["step_s"])
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [(["--fix"], "--fix"), (["--set", "seed=1"], "--set"), (["--", "a"], "arguments")],
+)
+def test_a_profile_cannot_be_run(
+    words: list[str], refused: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", str(PROFILE), *words]) == 2
+    assert f"{refused} cannot go with a profile: there is nothing to run" in capsys.readouterr().err
+
+
 def test_help_tells_what_fix_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--help"]) == 0
     out = capsys.readouterr().out

@@ -41,10 +41,13 @@ def test_the_step_is_told_with_the_middle_half_of_its_samples() -> None:
     assert words.step_line(0.418, FACTS, 612.4) == "418 ms (half of them 415–421)   612 samples/s"
     assert words.middle_half((1.0, 2.0, 3.0)) is None
     assert words.step_line(0.418, replace(FACTS, step_s=(0.4,)), 0.0) == "418 ms"
+    assert words.step_line(0.9, FACTS, 0.0) == "900 ms with its share of the epoch"
 
 
 def test_a_run_is_told_without_what_is_as_usual() -> None:
     assert words.run_words(FACTS) == "batch 256, 60 steps, on 2 CPUs"
+    untold = replace(FACTS, host=HostFacts(cpus=0, usable_cpus=0.0))
+    assert words.run_words(untold) == "batch 256, 60 steps, on a CPU"
     host = HostFacts(cpus=8, usable_cpus=8.0)
     other = replace(FACTS, device="gpu", execution="xla", precision="mixed_float16",
                     replica_count=2, batch_size=0, host=host)  # fmt: skip

@@ -30,8 +30,17 @@ class Moments(Protocol):
         """After the user's callbacks."""
 
 
+def _nothing(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    """Called by Keras for each step and each callback; its own way to do nothing calls twice."""
+
+
+_nothing._is_default = True  # type: ignore[attr-defined]  # as Keras marks what nobody has written
+
+
 class First(keras.callbacks.Callback):
     """In front of the user's callbacks: knows the epoch before they do."""
+
+    on_train_batch_begin = on_train_batch_end = _nothing
 
     def __init__(self, moments: Moments) -> None:
         """Take whom to tell."""
@@ -49,6 +58,8 @@ class First(keras.callbacks.Callback):
 
 class Last(keras.callbacks.Callback):
     """Behind the user's callbacks: what they changed is in the checkpoint."""
+
+    on_train_batch_begin = on_train_batch_end = _nothing
 
     def __init__(self, moments: Moments) -> None:
         """Take whom to tell."""

@@ -48,10 +48,12 @@ def bar(percent: int, columns: int) -> str:
 
 
 def step_line(step_s: float, facts: StepFacts, samples_per_s: float) -> str:
-    """``418 ms (half of them 411–426)   612 samples/s``."""
+    """``418 ms (half of them 411–426)   612 samples/s``; longer with its share of the epoch."""
     half_s = middle_half(facts.step_s)
     best, bounds = step_words(step_s, half_s) if half_s else (seconds_words(step_s), "")
     spread = f" (half of them {bounds})" if "–" in bounds else ""
+    if half_s and step_s > half_s[1]:  # validation and what else an epoch costs beside its steps
+        best, spread = seconds_words(step_s), " with its share of the epoch"
     rate = f"   {significant(samples_per_s)} samples/s" if samples_per_s else ""
     return f"{best}{spread}{rate}"
 
@@ -66,7 +68,8 @@ def middle_half(times_s: Sequence[float]) -> tuple[float, float] | None:
 
 def run_words(facts: StepFacts) -> str:
     """``batch 256, 60 steps, 2 replicas, on CPUs``: what was looked at."""
-    cpus = plural(round(facts.host.usable_cpus), "CPU")
+    cpus = round(facts.host.usable_cpus)  # 0: a profile does not tell
+    on_cpu = f"on {plural(cpus, 'CPU')}" if cpus else "on a CPU"
     parts = [
         f"batch {facts.batch_size:,}" if facts.batch_size else "",
         plural(facts.steps_seen, "step") if facts.steps_seen else "",
@@ -74,7 +77,7 @@ def run_words(facts: StepFacts) -> str:
         f"{facts.worker_count} workers" if facts.worker_count > 1 else "",
         facts.precision if facts.precision != "float32" else "",
         {"xla": "XLA", "graph": "", "eager": "eager"}[facts.execution],
-        "on the GPU" if facts.device == "gpu" else f"on {cpus}",
+        "on the GPU" if facts.device == "gpu" else on_cpu,
     ]
     return ", ".join(filter(None, parts))
 

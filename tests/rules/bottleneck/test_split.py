@@ -147,3 +147,17 @@ def test_parts_below_five_per_cent_or_the_noise_do_not_count() -> None:
     assert split_of(facts()).floor_s == pytest.approx(0.001)
     noisy = tuple(0.010 + 0.001 * n for n in range(21))
     assert split_of(facts(step_s=noisy, host=HOST)).floor_s > 0.003
+
+
+def test_what_an_epoch_costs_is_spread_over_its_steps() -> None:
+    """A step of 60 ms; each epoch of 20 steps ends with 2 s of validation and 0.4 s of saving."""
+    ends = (
+        CallbackFacts(name="validation", per_epoch_s=2.0),
+        CallbackFacts(name="ModelCheckpoint", per_epoch_s=0.4),
+    )
+    plain = split_of(facts(step_s=(0.060,) * 9))
+    found = split_of(facts(step_s=(0.060,) * 9, callbacks=ends, steps_per_epoch=20))
+    assert found.step_s == pytest.approx(plain.step_s + 0.100 + 0.020)
+    assert found.parts_s["validation"] == pytest.approx(0.100)
+    assert found.parts_s["checkpoint"] == pytest.approx(0.020)
+    assert sum(found.parts_s.values()) == pytest.approx(found.step_s)

@@ -1,4 +1,4 @@
-"""The steady step in parts that add up to it, none of them negative."""
+"""The steady step, with its share of the epoch, in parts that add up to it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def split_of(facts: StepFacts) -> Split:
     The step on a held batch is what the device and the call of the step take. What a whole step
     takes beyond it is, in this order: callbacks, tracing, Python between the calls, and waiting
     for data. With prefetch input and step overlap, so that waiting is what is left, not the time
-    of a batch. What nobody can name stays with ``host``.
+    of a batch. What nobody can name stays with ``host``. What an epoch costs beside its steps
+    (validation, checkpoints) is spread over them.
 
     Args:
         facts: Of a run, a loop or a profile; everything but ``step_s`` may be missing.
@@ -94,6 +95,7 @@ def split_of(facts: StepFacts) -> Split:
     else:
         _unnamed(facts, outside, parts)
     _close(parts, step_s)
+    step_s += _of_epochs(facts, parts)
     return Split(
         step_s=step_s,
         held_s=held_s,
@@ -164,6 +166,19 @@ def _callbacks(facts: StepFacts, outside: _Purse, parts: dict[str, float]) -> No
     for name, seconds in named.items():
         parts[name] = given * min(1.0, seconds / total) if total > 0.0 else 0.0
     parts["callback"] = max(0.0, given - parts["validation"] - parts["checkpoint"])
+
+
+def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
+    """Spread over its steps what an epoch costs beside them; returns what each step has of it."""
+    if not facts.steps_per_epoch:
+        return 0.0
+    whole_s = 0.0
+    for one in facts.callbacks:
+        share_s = max(0.0, one.per_epoch_s) / facts.steps_per_epoch
+        named = (name for name in ("validation", "checkpoint") if matching(name, [one.name]))
+        parts[next(named, "callback")] += share_s
+        whole_s += share_s
+    return whole_s
 
 
 def _waiting(facts: StepFacts, outside: _Purse, batch_s: float, leads: bool) -> float:
