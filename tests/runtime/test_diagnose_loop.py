@@ -38,6 +38,22 @@ RUNS = {
         + "m = model()\nwhile True:\n    time.sleep(0.003)\n    m.train_on_batch(x[:16], y[:16])\n"
     ),
     "ended": Training(code=WAITS + STEP + "for a, b in data:\n    step(a, b)\n"),
+    "gone": Training(
+        code=WAITS
+        + "class Trainer:\n"
+        + "    def __init__(self):\n"
+        + "        self.m = model()\n"
+        + "    @tf.function\n"
+        + "    def step(self, a, b):\n"
+        + "        with tf.GradientTape() as tape:\n"
+        + "            loss = tf.reduce_mean((self.m(a) - b) ** 2)\n"
+        + "        gradients = tape.gradient(loss, self.m.trainable_variables)\n"
+        + "        self.m.optimizer.apply_gradients(zip(gradients, self.m.trainable_variables))\n"
+        + "    def run(self):\n"
+        + "        for a, b in data:\n"
+        + "            self.step(a, b)\n"
+        + "Trainer().run()\nimport gc\ngc.collect()\n"
+    ),
     "fails": Training(
         code=WAITS
         + STEP
@@ -112,6 +128,14 @@ def test_a_loop_that_ends_early_is_told_with_what_was_seen(found: dict[str, Any]
     assert note in facts.notes
     assert facts.held_s
     assert facts.steps_per_epoch == 10
+
+
+def test_a_loop_whose_variables_are_gone_with_its_end_is_told_all_the_same(
+    found: dict[str, Any],
+) -> None:
+    facts = _facts(found, "gone")
+    assert facts.steps_seen == 10
+    assert any(note.startswith("The step could not be ") for note in facts.notes), facts.notes
 
 
 def test_a_script_that_fails_at_a_step_is_told_with_its_line(found: dict[str, Any]) -> None:

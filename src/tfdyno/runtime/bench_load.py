@@ -154,7 +154,9 @@ def _step_function(plan: Plan, loop: LoopBench) -> Outcome:
         contextlib.suppress(LoopDone),
     ):
         step = named_step(plan.workload)
-        tensors = [_random(spec) for spec in step.specs(plan.recipe.batch_size or DEFAULT_BATCH)]
+        tensors = [
+            random_tensor(spec) for spec in step.specs(plan.recipe.batch_size or DEFAULT_BATCH)
+        ]
         function = tf.function(step.function, jit_compile=step.jit, autograph=step.autograph)
         loop.take(function)
         plan.progress("first step (compiling)")
@@ -166,7 +168,7 @@ def _step_function(plan: Plan, loop: LoopBench) -> Outcome:
     return replace(loop.finish(), title=title, notes=("A step by itself, on random tensors.",))
 
 
-def _random(spec: Any) -> Any:  # noqa: ANN401
+def random_tensor(spec: Any) -> Any:  # noqa: ANN401
     """Floats from 0 to 1; 0 for everything else, which is valid as a label and in every table."""
     import tensorflow as tf
 

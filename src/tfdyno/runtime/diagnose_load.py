@@ -116,7 +116,7 @@ def _step_function(look: Look) -> StepFacts:
     """Call a step that the user names again and again with random tensors."""
     import tensorflow as tf
 
-    from tfdyno.runtime.bench_load import _random
+    from tfdyno.runtime.bench_load import random_tensor
     from tfdyno.runtime.step_function import named_step
 
     reference, loop = look.workload.reference, LoopLook(look)
@@ -125,7 +125,9 @@ def _step_function(look: Look) -> StepFacts:
         contextlib.suppress(LoopDone),
     ):
         step = named_step(look.workload)
-        tensors = [_random(spec) for spec in step.specs(look.recipe.batch_size or DEFAULT_BATCH)]
+        tensors = [
+            random_tensor(spec) for spec in step.specs(look.recipe.batch_size or DEFAULT_BATCH)
+        ]
         function = tf.function(step.function, jit_compile=step.jit, autograph=step.autograph)
         loop.take(function)
         look.progress("first step (compiling)")

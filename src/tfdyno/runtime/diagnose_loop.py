@@ -83,6 +83,7 @@ class LoopLook(LoopBench):
         self.dataset: Any = None
         """What the loop reads; None: it is not known yet."""
         self.arguments: dict[str, Any] = {}
+        self._told: dict[str, Any] | None = None
         self._last: Callable[[], Any] | None = None
         self._call: tuple[Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None
 
@@ -112,11 +113,11 @@ class LoopLook(LoopBench):
         if self._last is not None and not self.times.done:
             self._hold(self._last)  # the script has ended, what its step was called with is kept
         self.look.progress("looking at the input by itself")
-        outcome, model = self.outcome, self.outcome.model
+        outcome, model, said = self.outcome, self.outcome.model, self._said()
         rest = Rest(
             held_s=self.held_s,
             operations=self.operations,
-            said=self._said(),
+            said=said,
             notes=tuple(self.notes),
         )
         rest, read = self._with_input(rest)
@@ -135,9 +136,16 @@ class LoopLook(LoopBench):
         return step_facts(subject, self.watched, rest)
 
     def _said(self) -> dict[str, Any]:
-        model = self.outcome.model if self.outcome else None
-        function = self._compiled or self._call[0] if self._call else None
-        return facts_of(model, self.arguments, function=function)
+        """What the step tells of itself, asked while the script's variables are still there."""
+        if self._told is None:
+            model = self.outcome.model if self.outcome else None
+            function = self._compiled or self._call[0] if self._call else None
+            try:
+                self._told = facts_of(model, self.arguments, function=function)
+            except Exception as error:  # the script has ended, and with it what the step refers to
+                self._told = {}
+                self.notes.append(f"The step could not be looked into: {str(error)[:200]}.")
+        return self._told
 
     def _with_input(self, rest: Rest) -> tuple[Rest, int]:
         """What is known of the input too, and the batch over all replicas; 0: not known."""
@@ -170,6 +178,7 @@ class LoopLook(LoopBench):
     def _hold(self, call: Callable[[], Any]) -> None:
         """The same step with what it was called with last, again and again."""
         self.watched.close()
+        self._said()
         self.dataset = self.reading.dataset
         self._active.append(self._step)
         try:
