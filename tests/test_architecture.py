@@ -31,6 +31,7 @@ LIGHT_COMMANDS = [
     ["doctor", "--quick"], ["doctor", "--matrix"],
     ["train", "--help"],
     ["diagnose", "--help"],
+    ["data", "convert", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip
@@ -72,6 +73,11 @@ UNIT_FREE_FIELDS = {
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Gain.low", "Gain.best", "Gain.high",  # times as fast
     "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
+    "FeedRound.cpus", "FeedPoint.cpus",  # as well
+    "StageFacts.elements",  # a count per batch
+    "HeldTensor.first_share", "HeldTensor.last_share", "Moment.share", "MemoryMap.peak_share",
+    # of the kernels of a step
+    "MemoryOutlook.full_in_steps",  # a count with an interval
     "Offer.gpu_fraction",  # a share of one card
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well

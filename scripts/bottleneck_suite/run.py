@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import random
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bottleneck_suite.cases import HEALTHY, Case, all_cases
 from bottleneck_suite.diagnosed import Row, diagnosed
 from bottleneck_suite.page import JSON, PAGE, is_right, page
+from published import about, json_text, kept_rows
 from tfdyno.core.codec import write_atomic
-from tfdyno.probe.fingerprint import environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,15 +94,7 @@ def kept(path: Path, *, fix: bool) -> dict[str, Row]:
 
     With ``fix`` only rows of runs that proved fixes count.
     """
-    found: dict[str, Row] = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if row.get("fix", False) == fix:
-            found[row["script"]] = row
-    return found
+    return {row["script"]: row for row in kept_rows(path) if row.get("fix", False) == fix}
 
 
 def _run(cases: Sequence[Case], rows: dict[str, Row], given: argparse.Namespace) -> None:
@@ -143,28 +133,10 @@ def _told(found: Sequence[Row]) -> int:
 
 
 def _write(found: Sequence[Row]) -> None:
-    place = environment({"device": "cpu", **_versions()})
-    names = ("cpu", "cpu_count", "system", "tensorflow", "keras", "tfdyno")
-    about = {"date": time.strftime("%Y-%m-%d"), **{name: getattr(place, name) for name in names}}
-    document = {"about": about, "rows": list(found)}
-    write_atomic(ROOT / JSON, _json(document).encode())
+    document = {"about": about(), "rows": list(found)}
+    write_atomic(ROOT / JSON, json_text(document).encode())
     write_atomic(ROOT / PAGE, page(document, all_cases()).encode())
     print(f"wrote {JSON} and {PAGE}", file=sys.stderr)
-
-
-def _json(document: Row) -> str:
-    """One line for each script, so that a change shows which."""
-    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in document["rows"])
-    return f'{{"about": {json.dumps(document["about"])},\n"rows": [\n{rows}\n]}}\n'
-
-
-def _versions() -> dict[str, str]:
-    """Of TensorFlow under the name that it has here, and of Keras."""
-    found = {}
-    for package in ("tensorflow-cpu", "tensorflow", "keras"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[package.partition("-")[0]] = version(package)
-    return found
 
 
 if __name__ == "__main__":

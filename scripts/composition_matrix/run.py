@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import random
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from composition_matrix.cells import STRATEGIES, Cell, all_cells, pairwise_cells, refusal
 from composition_matrix.page import JSON, PAGE, page
 from composition_matrix.processes import Row, run_cells
+from published import about, json_text, kept_rows
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.errors import TfdynoError
-from tfdyno.probe.fingerprint import environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,14 +85,7 @@ def _chosen(given: argparse.Namespace) -> tuple[Cell, ...]:
 
 def _kept(path: Path) -> dict[str, Row]:
     """Rows by side and name, the last of each; a line that a kill cut short is none."""
-    found: dict[str, Row] = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        found[f"{row['side']} {row['name']}"] = row
-    return found
+    return {f"{row['side']} {row['name']}": row for row in kept_rows(path)}
 
 
 def _run(side: str, cells: Sequence[Cell], kept: dict[str, Row], given: argparse.Namespace) -> None:
@@ -124,32 +115,14 @@ def _run(side: str, cells: Sequence[Cell], kept: dict[str, Row], given: argparse
 
 
 def _write(kept: dict[str, Row]) -> None:
-    place = environment({"device": "cpu", **_versions()})
-    names = ("cpu", "cpu_count", "system", "tensorflow", "keras", "tfdyno")
-    about = {"date": time.strftime("%Y-%m-%d"), **{name: getattr(place, name) for name in names}}
     rows = [
         {"name": cell.name, **{side: _published(kept[f"{side} {cell.name}"]) for side in SIDES}}
         for cell in all_cells()
     ]
-    document = {"about": about, "rows": rows}
-    write_atomic(ROOT / JSON, _json(document).encode())
+    document = {"about": about(), "rows": rows}
+    write_atomic(ROOT / JSON, json_text(document).encode())
     write_atomic(ROOT / PAGE, page(document).encode())
     print(f"wrote {JSON} and {PAGE}", file=sys.stderr)
-
-
-def _json(document: Row) -> str:
-    """One line for each cell, so that a change shows which."""
-    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in document["rows"])
-    return f'{{"about": {json.dumps(document["about"])},\n"rows": [\n{rows}\n]}}\n'
-
-
-def _versions() -> dict[str, str]:
-    """Of TensorFlow under the name that it has here, and of Keras."""
-    found = {}
-    for package in ("tensorflow-cpu", "tensorflow", "keras"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[package.partition("-")[0]] = version(package)
-    return found
 
 
 def _published(row: Row) -> dict[str, Any]:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from tfdyno.core.program import Program
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Trace, Workload
+    from tfdyno.diagnosed import DiagnoseResult, diagnose
     from tfdyno.jobs.trace import Traced
 
 __version__ = "0.1.0"
 __all__ = [
     "Advice",
     "AdviceResult",
+    "DiagnoseResult",
     "Estimate",
     "EstimateResult",
     "Gpu",
@@ -44,6 +46,7 @@ __all__ = [
     "UsageError",
     "Workload",
     "advise",
+    "diagnose",
     "estimate",
     "fit",
     "trace",
@@ -51,6 +54,7 @@ __all__ = [
 _HOMES = {
     "Advice": "core.advice",
     "AdviceResult": "api",
+    "DiagnoseResult": "diagnosed",
     "Estimate": "core.estimate",
     "EstimateResult": "api",
     "Gpu": "core.hardware",
@@ -67,6 +71,7 @@ _HOMES = {
     "UsageError": "core.errors",
     "Workload": "core.workload",
     "advise": "api",
+    "diagnose": "diagnosed",
     "estimate": "api",
     "fit": "api",
     "trace": "api",

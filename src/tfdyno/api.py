@@ -191,8 +191,11 @@ def advise(
     owned: str | Gpu | Sequence[str | Gpu] = (),
     spot: bool | None = None,
     route: Route = "auto",
+    feed: str | Path | None = None,
 ) -> AdviceResult:
     """Rank cards and offers for a run; see ``tfdyno advise --help`` for the settings.
+
+    ``feed`` is a file of ``tfdyno data bench … --output``: an offer's vCPUs may hold its GPUs back.
 
     Raises:
         UsageError: A setting is wrong or contradicts another.
@@ -201,6 +204,7 @@ def advise(
     from tfdyno.jobs._market import Conditions
     from tfdyno.jobs.advise import INFERENCE, Request
     from tfdyno.jobs.advise import advise as answer_of
+    from tfdyno.jobs.data_bench import read_feed
 
     _known(scenario=scenario, precision=precision, execution=execution, route=route)
     mode: Mode = "infer" if scenario in INFERENCE else "train"
@@ -223,6 +227,7 @@ def advise(
             deadline_h=_positive(deadline_h, "deadline_h"),
             budget_usd=_positive(budget_usd, "budget_usd"),
             route=route,
+            feed=read_feed(Path(feed)) if feed else None,
         )
     )
     found = {field.name: getattr(outcome.advice, field.name) for field in fields(Advice)}

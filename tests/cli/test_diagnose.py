@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.jobs import bench_child, diagnose_child
+from tests.jobs.records import record, written
 from tests.view.diagnoses import DIAGNOSIS, FACTS, HEALTHY, LEAK, only
 
 from tfdyno.cli.main import main
 from tfdyno.core.codec import to_builtins, to_json
+from tfdyno.core.recipe import from_settings
 
 if TYPE_CHECKING:
     from tfdyno.core.bottleneck import StepDiagnosis
@@ -202,6 +205,58 @@ def test_a_profile_cannot_be_run(
 ) -> None:
     assert main(["diagnose", str(PROFILE), *words]) == 2
     assert f"{refused} cannot go with a profile: there is nothing to run" in capsys.readouterr().err
+
+
+def test_a_page_is_written_beside_the_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_as(monkeypatch, DIAGNOSIS)
+    assert main(["diagnose", "train.py", "-q", "--html", "page.html"]) == 0
+    out, page = capsys.readouterr().out, Path("page.html").read_text()
+    assert out.startswith("The step waits for input: 61 % of its time.\n")
+    assert "<h1>The step waits for input: 61% of its time</h1>" in page
+    assert re.search(r'<p class="date">20\d\d-\d\d-\d\d</p>', page)
+    assert page.rstrip().endswith("</html>")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "there is no folder gone" in refused(capsys, "train.py", "--html", "gone/page.html")
+    assert not Path("asked.json").exists()
+
+
+def test_a_profile_and_a_page_of_a_look_that_was_ended_are_written_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["diagnose", str(PROFILE), "-q", "--html", "profile.html"]) == 0
+    assert "<h1>" in Path("profile.html").read_text()
+    judged_as(monkeypatch, DIAGNOSIS)
+    found = {"facts": to_builtins(FACTS), "stopped": "SIGTERM"}
+    Path("seen.json").write_text(json.dumps(found))
+    assert main(["diagnose", "train.py", "-q", "--html", "ended.html"]) == 130
+    assert "The step waits for input" in Path("ended.html").read_text()
+    capsys.readouterr()
+
+
+def test_what_train_wrote_is_diagnosed_with_the_command_for_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written(Path("run"), record(), from_settings({"precision": "mixed_float16", "seed": "3"}))
+    assert main(["diagnose", "run", "--json", "--html", "run.html"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["primary"]["cause"] == "callback.validation_each_epoch"
+    assert sum(found["split_s"].values()) == pytest.approx(found["step_s"])
+    assert found["look"] == "tfdyno diagnose train.py --set precision=mixed_float16 -- --lr 0.1"
+    assert found["environment"]["tensorflow"] == "2.21.0"
+    assert found["look"] in Path("run.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["--fix", "--resume"])
+def test_a_run_that_is_over_cannot_be_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    written(Path("run"), record())
+    said = refused(capsys, "run", name)
+    assert f"{name} cannot go with a run that is over: there is nothing to run" in said
 
 
 def test_help_tells_what_fix_does(capsys: pytest.CaptureFixture[str]) -> None:

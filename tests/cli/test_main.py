@@ -61,8 +61,8 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
         (["estimat"], "no command 'estimat'; did you mean estimate?"),
         (
             ["xyzzy"],
-            "no command 'xyzzy'; there are doctor, advise, estimate, train, recipe, bench, "
-            "compare, diagnose, gpus, offers and data",
+            "no command 'xyzzy'; there are doctor, advise, estimate, memory, train, "
+            "recipe, bench, compare, diagnose, gpus, offers and data",
         ),
         (["--jsom"], "no such option"),
         (["boom", "extra"], "(see tfdyno boom --help)"),

@@ -131,6 +131,21 @@ def test_only_a_script_takes_arguments() -> None:
     )
 
 
+def test_options_together_keep_their_order_in_the_help() -> None:
+    @click.command()
+    @options.WORKLOAD
+    @options.CODE
+    @options.HTML
+    @options.TOLD
+    def run(**_given: object) -> None:
+        """Do nothing."""
+
+    assert [parameter.name for parameter in run.params] == [
+        "workload", "script_arguments", "input_shapes", "input_spec", "fit_number", "python",
+        "unsafe", "html", "as_json", "quiet", "verbose",
+    ]  # fmt: skip
+
+
 def test_shared_options_reach_the_command_in_the_order_of_the_table() -> None:
     seen: list[dict[str, Any]] = []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,15 @@ def test_without_other_moments_the_marked_peak_serves_every_batch() -> None:
 def test_what_another_moment_holds_more_counts_as_gradients() -> None:
     assert TWO_MOMENTS.parts_at(2) == {"weights": 100.0, "activations": 20.0, "gradients": 60.0}
     assert TWO_MOMENTS.parts_at(20) == {"weights": 100.0, "activations": 200.0}
+
+
+def test_what_another_order_saves_is_the_difference_of_the_peaks() -> None:
+    other = replace(TWO_MOMENTS, reordered=(Scaled(fixed=100.0, per_sample=8.0),))
+    # by hand: max(100 + 10 n, 180) - (100 + 8 n), and never less than nothing
+    assert [other.reordering_saves_bytes(n) for n in (1, 9, 20)] == [72.0, 18.0, 40.0]
+    assert TWO_MOMENTS.reordering_saves_bytes(9) == 0.0
+    more = replace(TWO_MOMENTS, reordered=(Scaled(fixed=1e6),))
+    assert more.reordering_saves_bytes(9) == 0.0
 
 
 def test_gradients_that_are_there_already_grow_by_it() -> None:

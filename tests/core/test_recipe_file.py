@@ -19,7 +19,7 @@ from tfdyno.core.recipe import (
     flat,
     from_settings,
 )
-from tfdyno.core.recipe_file import read_recipe, to_toml
+from tfdyno.core.recipe_file import given_recipe, read_recipe, to_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,6 +113,16 @@ def test_a_full_recipe_has_every_setting_once() -> None:
 def test_reasons_stand_in_place_of_meanings() -> None:
     text = to_toml(Recipe(seed=1), comments={"seed": "Because."}, head=("For one\ncard.",))
     assert text == "# For one card.\n\n# Because.\nseed = 1\n"
+
+
+def test_python_gives_a_recipe_in_any_form(tmp_path: Path) -> None:
+    wanted = Recipe(seed=3)
+    (tmp_path / "r.toml").write_text("seed = 3")
+    for form in (wanted, {"seed": 3}, tmp_path / "r.toml", str(tmp_path / "r.toml")):
+        assert given_recipe(form) == wanted
+    assert given_recipe(None) is None
+    with pytest.raises(UsageError, match="did you mean seed"):
+        given_recipe({"sed": 3})
 
 
 def test_a_file_or_the_folder_of_a_run_is_read_over_a_base(tmp_path: Path) -> None:

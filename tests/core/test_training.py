@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import Evidence, Finding, FixStep
-from tfdyno.core.training import Applied, RunSettings, TrainOutcome, how_often
+from tfdyno.core.training import Applied, Pace, RunSettings, TrainOutcome, how_often
 
 LOST = Finding(
     cause="num.nan",
@@ -79,6 +79,7 @@ def test_an_outcome_survives_json(steps: int, losses: list[float], stopped: str)
         stopped=stopped,
         applied=(Applied(name="execution", asked="xla", reported="xla"),),
         findings=(LOST,),
+        pace=Pace(samples_s=(0.1, 0.2), steps_per_sample=(5, 4), firsts=(1,), epochs=1),
     )
     text = json.dumps(to_builtins(outcome))
     assert from_builtins(json.loads(text), TrainOutcome) == outcome

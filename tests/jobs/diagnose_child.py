@@ -25,6 +25,8 @@ def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: A
     found: dict[str, Any] = json.loads(Path("seen.json").read_text())
     if "fail" in found:
         raise UsageError("train.py failed at step 3", why=found["fail"])
+    if "signal" in found:
+        os.kill(os.getpid(), found["signal"])
     time.sleep(found.pop("sleep_s", 0.0))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from tests.jobs import diagnose_child
 from tests.view.diagnoses import DIAGNOSIS, FACTS
 
 from tfdyno.core.codec import to_builtins
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.recipe import InputOptions, Recipe
+from tfdyno.core.step_facts import GrowthFacts, MemoryCourse
 from tfdyno.jobs.diagnose import Question, check, diagnose, examined, judged, limits_of
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.rules.bottleneck import diagnose as by_rules
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
     from tfdyno.core.step_facts import StepFacts
 
 ROOT = Path(__file__).parents[2]
+COURSE = MemoryCourse(
+    where="host", counted_by="allocator", steps=200, low_bytes_per_step=800.0,
+    bytes_per_step=1000.0, high_bytes_per_step=2000.0, end_bytes=5_000_000, free_bytes=8_000_000,
+)  # fmt: skip
+GROWTH = GrowthFacts(
+    where="host", bytes_per_step=1000.0, low_bytes_per_step=800.0, kind="tensors",
+    suspects=("list of 3 tensors held by train.py:3 (losses)",),
+)  # fmt: skip
 SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU:0"]}
 
 
@@ -89,6 +99,86 @@ def test_steps_or_seconds_say_how_long_is_looked(
     steps: int, seconds_s: float, limits: dict[str, float]
 ) -> None:
     assert limits_of(question(steps=steps, seconds_s=seconds_s)) == limits
+
+
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        ({}, {"own_s": 8.0, "most_s": 30.0, "least_steps": 60, "until_sure": True}),
+        ({"seconds_s": 90.0},
+         {"own_s": 90.0, "most_s": 90.0, "least_steps": 60, "until_sure": False}),
+        ({"steps": 500}, {"own_s": 0.0, "most_s": 3600.0, "least_steps": 500, "until_sure": False}),
+    ],
+)  # fmt: skip
+def test_memory_is_looked_at_until_it_is_sure_or_for_as_long_as_is_said(
+    fields: dict[str, object], limits: dict[str, object]
+) -> None:
+    asked = question(**{"steps": 0, "seconds_s": 0.0, "memory_alone": True, **fields})
+    assert limits_of(asked) == {**limits, "memory_alone": True}
+
+
+def test_memory_has_its_own_answer_and_the_hour_at_which_it_is_full() -> None:
+    seen(facts=to_builtins(replace(FACTS, growth=(GROWTH,), memory=(COURSE,))))
+    found = examined(question(memory_alone=True, steps=60))
+    assert found.diagnosis.primary.cause == "leak.tensors"
+    (host,) = found.growth
+    assert host.full_in_s
+    # By hand: 8 MB at 1000 B a step are 8000 steps of 418 ms, the middle of five.
+    assert host.full_in_s.best == pytest.approx(8000 * 0.418)
+    assert examined(question()).growth == ()
+
+
+def test_a_training_too_short_for_a_slope_is_refused_unless_a_name_grows() -> None:
+    asked = question(memory_alone=True, steps=0, seconds_s=0.0)
+    seen(facts=to_builtins(replace(FACTS, steps_seen=12)))
+    with pytest.raises(UsageError, match=r"ran too few steps to tell .*: 12 were seen") as error:
+        examined(asked)
+    assert "--steps 60" in str(error.value)
+    seen(facts=to_builtins(replace(FACTS, growth=(GROWTH,))))
+    assert examined(asked).diagnosis.primary.cause == "leak.tensors"
+    seen(facts=to_builtins(FACTS), stopped="SIGTERM")
+    assert examined(asked).diagnosis.primary.cause == "healthy.few_steps"
+
+
+def test_too_few_steps_for_a_slope_start_nothing() -> None:
+    with pytest.raises(UsageError, match=r"27 steps are too few .* look at 28 or more"):
+        examined(question(memory_alone=True, steps=27))
+    assert not Path("asked.json").exists()
+
+
+FAILED = {"kind": "usage", "what": "train.py failed at step 90", "why": "line 7: KeyError: 'x'",
+          "remedy": ""}  # fmt: skip
+
+
+def test_a_failure_in_steady_steps_comes_with_what_was_seen() -> None:
+    seen(facts=to_builtins(FACTS), failed=FAILED)
+    found = examined(question())
+    assert found.diagnosis == DIAGNOSIS
+    assert isinstance(found.failed, UsageError)
+    assert str(found.failed) == "train.py failed at step 90: line 7: KeyError: 'x'."
+    with pytest.raises(UsageError, match="at step 90"):
+        diagnose(question())
+    seen(facts=to_builtins(FACTS), failed={**FAILED, "kind": "tool"})
+    assert isinstance(examined(question()).failed, ToolError)
+
+
+def test_a_stop_before_there_are_steady_steps_says_how_far_it_came() -> None:
+    seen(stopped="SIGTERM", seen="2 steps ran: the first took 1 s with compiling, the other 9 ms")
+    with pytest.raises(KeyboardInterrupt) as stop:
+        examined(question())
+    assert stop.value.__notes__ == [
+        "2 steps ran: the first took 1 s with compiling, the other 9 ms: too few to say anything "
+        "of a steady one."
+    ]
+    seen(facts=to_builtins(FACTS), stopped="SIGTERM")
+    with pytest.raises(KeyboardInterrupt):
+        diagnose(question())
+
+
+def test_a_child_that_is_killed_is_a_failure_of_the_tool() -> None:
+    seen(facts=to_builtins(FACTS), signal=signal.SIGKILL)
+    with pytest.raises(ToolError, match=r"diagnosing train\.py failed: it was killed, most likely"):
+        examined(question())
 
 
 def test_stages_are_told() -> None:

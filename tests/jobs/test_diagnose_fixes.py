@@ -10,10 +10,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.jobs import bench_child
+from tests.jobs import bench_child, diagnose_child
 from tests.view.diagnoses import CACHE, DIAGNOSIS, FACTS, HEALTHY, LEAK, SERIAL, only
 
 from tfdyno.core.bottleneck import Bottleneck, Gain, StepDiagnosis
+from tfdyno.core.codec import to_builtins
 from tfdyno.core.recipe import Recipe, from_settings
 from tfdyno.jobs.diagnose import Examined, Question
 from tfdyno.jobs.diagnose_fixes import LEAST_RUNS, fixes, proven
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tfdyno.core.fix_proof import ProvenDiagnosis
 
 ROOT = Path(__file__).parents[2]
+AFTER = replace(FACTS, step_s=(0.05,) * 5, held_s=(0.045,), input=None)
+"""What is seen of the steps with all that was kept."""
 SIDES = "ABBAABBA"
 """Whose run is which, of the four of each side."""
 
@@ -33,7 +36,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
     monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", bench_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.CHILD", diagnose_child.__name__)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
+    (tmp_path / "seen.json").write_text(json.dumps({"facts": to_builtins(AFTER)}))
     return tmp_path
 
 
@@ -230,6 +235,44 @@ def test_a_second_finding_with_the_same_change_is_not_measured_again() -> None:
     end = last(found=examined(replace(DIAGNOSIS, findings=(SERIAL, twin))))
     assert ran() == len(SIDES)
     assert end.proofs[1].reason == "A fix that is kept already makes this change too."
+
+
+def test_what_was_kept_is_looked_at_again() -> None:
+    planned(0.05)
+    end = last(found=examined(only(SERIAL)))
+    assert end.after
+    assert end.after.step_s == pytest.approx(0.05)
+    assert sum(end.after.split_s.values()) == pytest.approx(0.05)
+    asked = json.loads(Path("asked.json").read_text())["recipe"]
+    assert asked["input"]["prefetch"] == asked["input"]["parallel_calls"] == -1
+    assert end.after_note == ""
+
+
+def test_where_nothing_is_kept_nobody_looks_again() -> None:
+    planned(0.1)
+    assert last(found=examined(only(SERIAL))).after is None
+    assert not Path("asked.json").exists()
+
+
+def test_a_second_look_that_fails_takes_nothing_of_the_proof() -> None:
+    planned(0.05)
+    Path("seen.json").write_text(json.dumps({"fail": "KeyError: no label"}))
+    end = last(found=examined(only(SERIAL)))
+    assert end.proofs[0].kept
+    assert end.after is None
+    assert end.after_note == (
+        "The steps were not looked at again: train.py failed at step 3: KeyError: no label."
+    )
+
+
+def test_a_second_look_that_is_stopped_has_the_proof_before_it() -> None:
+    planned(0.05)
+    found = {"facts": to_builtins(AFTER), "stopped": "SIGTERM"}
+    Path("seen.json").write_text(json.dumps(found))
+    steps, seen = proven(question(), examined(only(SERIAL))), list[Any]()
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(steps)
+    assert seen[-1].proofs[0].kept
 
 
 def test_progress_names_the_fix() -> None:

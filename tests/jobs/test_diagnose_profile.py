@@ -13,6 +13,8 @@ from tfdyno.jobs.diagnose_profile import examined_profile, is_profile
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.jobs.diagnose import Examined
+
 
 def test_a_stall_of_10_ms_in_each_step_is_told_as_input(tmp_path: Path) -> None:
     file = tmp_path / "gpu.xplane.pb"
@@ -27,6 +29,36 @@ def test_a_stall_of_10_ms_in_each_step_is_told_as_input(tmp_path: Path) -> None:
 
 def test_a_stall_in_a_real_profile_is_told_as_input() -> None:
     assert examined_profile(REAL).diagnosis.primary.bottleneck_class == "input"
+
+
+def examined(folder: Path, training: Training, capability: int = 8) -> Examined:
+    file = folder / "gpu.xplane.pb"
+    said = {"/device:GPU:0": {"compute_cap_major": capability, "compute_cap_minor": 0}}
+    file.write_bytes(space(planes_of(training), said))
+    return examined_profile(file)
+
+
+def test_an_exchange_that_nothing_hides_is_told_though_one_card_is_seen(tmp_path: Path) -> None:
+    # 3 ms of exchange after 3 ms of products: six tenths of it may go, four tenths of these
+    found = examined(tmp_path, Training(exchange="exposed", kernels=3)).diagnosis
+    assert found.primary.cause == "communication.small_batch"
+    assert found.primary.summary.startswith("Replicas exchange their gradients for 50 % of")
+    assert found.primary.expected_gain
+    assert found.primary.expected_gain.best == pytest.approx(1 / (1 - 0.6 * 0.498), abs=1e-3)
+    # After 10 ms of products 16 bits gain more: 4 of 13 ms, against 1.8.
+    less = examined(tmp_path, Training(exchange="exposed", kernels=10)).diagnosis
+    assert [one.cause for one in less.findings] == [
+        "compute.precision", "communication.small_batch"
+    ]  # fmt: skip
+
+
+def test_16_bits_are_no_lever_on_a_card_without_tensor_cores(tmp_path: Path) -> None:
+    assert examined(tmp_path, Training(), 6).diagnosis.primary.bottleneck_class == "healthy"
+    seen = examined(tmp_path, Training(), 8)
+    assert (seen.facts.compute_capability, seen.diagnosis.primary.cause) == (
+        "8.0", "compute.precision"
+    )  # fmt: skip
+    assert seen.diagnosis.primary.settings == {"precision": "mixed_bfloat16"}
 
 
 def test_a_foreign_file_is_wrong_use(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ import tensorflow as tf
 ds = tf.data.Dataset.range(9).map(parse)
 model.fit(ds.batch(3))
 """
+CHANGED = SCRIPT.replace("map(parse)", "map(parse, num_parallel_calls=tf.data.AUTOTUNE)").replace(
+    "ds.batch(3)", "ds.batch(3).prefetch(tf.data.AUTOTUNE)"
+)
 
 
 def facts(place: str = "train.py") -> StepFacts:
@@ -52,13 +55,30 @@ def test_the_recipe_is_written_with_what_each_setting_gained(folder: Path) -> No
     assert text.startswith("# What tfdyno diagnose has proven")
 
 
+def test_the_diff_is_of_the_script_and_not_of_a_file_of_its_name_elsewhere(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "train.py").write_text(SCRIPT)
+    (folder / "train.py").write_text(SCRIPT.replace("model.fit", "other.fit"))
+    found = suggestion(SETTINGS, facts(), parse_reference("deep/train.py"))
+    assert "a/deep/train.py" in found
+    assert "other.fit" not in found
+
+
+@pytest.mark.parametrize(("old", "new"), [("\n", "\r\n"), ("import", "\x0cimport")])
+def test_the_diff_applies_whatever_ends_the_lines(folder: Path, old: str, new: str) -> None:
+    (folder / "train.py").write_bytes(SCRIPT.replace(old, new).encode())
+    found = suggestion(SETTINGS, facts(), parse_reference("train.py"))
+    (folder / "s.diff").write_bytes(found.encode())
+    done = subprocess.run(["git", "apply", "s.diff"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "train.py").read_bytes() == CHANGED.replace(old, new).encode()
+
+
 def test_the_diff_applies_to_the_script(folder: Path) -> None:
     (folder / "s.diff").write_text(suggestion(SETTINGS, facts(), parse_reference("train.py")))
     done = subprocess.run(["git", "apply", "s.diff"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (folder / "train.py").read_text() == SCRIPT.replace(
-        "map(parse)", "map(parse, num_parallel_calls=tf.data.AUTOTUNE)"
-    ).replace("ds.batch(3)", "ds.batch(3).prefetch(tf.data.AUTOTUNE)")
+    assert (folder / "train.py").read_text() == CHANGED
 
 
 def test_a_file_without_a_last_line_end_has_a_diff_too(folder: Path) -> None:

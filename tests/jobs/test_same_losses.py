@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tfdyno.core.recipe import InputOptions, Recipe
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._same_losses import EPOCHS, SEED, SameLosses
+from tfdyno.jobs.reference import parse_reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WORKLOAD = Workload(reference="train.py", kind="script")
 BASE = Recipe()
@@ -38,7 +42,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     return made
 
 
-def losses(**known: int) -> SameLosses:
+def losses(**known: Any) -> SameLosses:
     return SameLosses(WORKLOAD, **{"batch_size": 32, "steps_per_epoch": 0, **known})
 
 
@@ -111,3 +115,55 @@ def test_an_end_from_outside_is_passed_on(trainings: Trainings) -> None:
     trainings.stopped = "SIGTERM"
     with pytest.raises(KeyboardInterrupt):
         losses().of(BASE, PREFETCH, quiet)
+
+
+LOOP = """
+import keras, numpy as np, tensorflow as tf
+x, y = np.random.rand(320, 8).astype("f"), np.random.rand(320, 4).astype("f")
+m = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(4)])
+rate = keras.optimizers.SGD(0.1)
+@tf.function
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((m(a) - b) ** 2)
+    rate.apply_gradients(zip(tape.gradient(loss, m.trainable_variables), m.trainable_variables))
+    return loss
+for a, b in tf.data.Dataset.from_tensor_slices((x, y)).shuffle(320).batch(32).repeat(COUNT):
+    step(a, b)
+open("reached", "w").write("the end")
+"""
+
+
+@pytest.mark.tf
+def test_the_losses_of_a_loop_are_those_of_its_own_steps_under_each_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.py").write_text(LOOP.replace("COUNT", ""))
+    workload = parse_reference("loop.py", mode="train")
+    same = SameLosses(workload, batch_size=32, steps_per_epoch=10, is_loop=True)
+    said: list[str] = []
+    found = same.of(Recipe(), Recipe(execution="xla"), said.append)
+    assert found.agrees
+    assert (found.steps, found.values) == (16, 2)  # two means of eight steps
+    assert found.difference_ratio < 1e-4
+    assert said[0] == "comparing losses: importing TensorFlow"
+    assert not (tmp_path / "reached").exists()
+    other = same.of(Recipe(), Recipe(seed=3), said.append)  # as what learns something else
+    assert not other.agrees
+
+
+@pytest.mark.tf
+def test_a_loop_that_ends_before_is_compared_by_the_steps_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.py").write_text(LOOP.replace("COUNT", "1"))
+    workload = parse_reference("loop.py", mode="train")
+    same = SameLosses(workload, batch_size=32, steps_per_epoch=10, is_loop=True)
+    found = same.of(Recipe(), Recipe(threads_intra=1), quiet)
+    assert (found.agrees, found.steps, found.values) == (True, 10, 2)  # of eight and of two
+
+
+def test_a_loop_makes_its_own_batches() -> None:
+    assert losses(is_loop=True, steps_per_epoch=5).steps(BASE, PREFETCH) == (8, 8)

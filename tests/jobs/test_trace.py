@@ -70,9 +70,9 @@ def test_kernels_carry_the_names_of_the_layers() -> None:
 
 def test_a_second_trace_comes_from_the_cache() -> None:
     first = traced("keras:ResNet50")
-    began = time.perf_counter()
+    began_s = time.process_time()  # of this process alone: another test may run beside it
     assert traced("keras:ResNet50") == first
-    assert time.perf_counter() - began < 0.3
+    assert time.process_time() - began_s < 0.3
 
 
 def test_a_step_has_all_its_state() -> None:

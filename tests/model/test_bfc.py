@@ -77,6 +77,30 @@ def test_the_request_that_finds_no_room_is_named() -> None:
     assert done.requested_peak_bytes == 3 * MIB
 
 
+def test_what_is_free_at_a_failure_is_told_with_its_largest_piece() -> None:
+    # 4 MiB: 1 + 1 + 1 + 1; the first and third are given back, so 2 are free in pieces of 1
+    held = [(0, MIB), (1, MIB), (2, MIB), (3, MIB), (0, None), (2, None)]
+    done = replay(requests(*held, (4, 2 * MIB)), limit_bytes=4 * MIB)
+    assert (done.failed_at, done.failed_bytes) == (6, 2 * MIB)
+    assert (done.free_bytes, done.largest_free_bytes) == (2 * MIB, MIB)
+    assert done.is_fragmented
+    joined = [(0, MIB), (1, MIB), (2, MIB), (3, MIB), (0, None), (1, None)]
+    assert replay(requests(*joined, (4, 2 * MIB)), limit_bytes=4 * MIB).failed_at is None
+
+
+def test_too_little_in_all_is_no_fragmentation() -> None:
+    held = [(0, MIB), (1, MIB), (2, MIB)]
+    done = replay(requests(*held, (3, 2 * MIB)), limit_bytes=4 * MIB)
+    assert (done.free_bytes, done.largest_free_bytes) == (MIB, MIB)
+    assert not done.is_fragmented
+
+
+def test_what_is_free_when_most_is_in_use_is_told_where_nothing_fails() -> None:
+    done = replay(requests((0, MIB), (1, MIB), (0, None)), limit_bytes=4 * MIB)
+    assert (done.failed_at, done.free_bytes, done.largest_free_bytes) == (None, 2 * MIB, 2 * MIB)
+    assert not done.is_fragmented
+
+
 def test_a_request_for_nothing_takes_nothing() -> None:
     assert replay(requests((0, 0), (0, None))).footprint_bytes == 0
 

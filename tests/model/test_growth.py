@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdyno.model.growth import _rank, slope
+from tfdyno.model.growth import _rank, rises, slope, steps_until
 
 STEPS = range(60)
 
@@ -47,6 +48,44 @@ def test_noise_without_a_trend_has_zero_inside() -> None:
         assert found is not None
         wrong += found.low > 0 or found.high < 0
     assert wrong <= 10  # 5 % of 200
+
+
+def test_growth_at_every_16th_step_is_sure_and_has_its_mean() -> None:
+    # By hand: 16 B at each 16th step are 1 B a step; of 320 steps the last 160 hold 10 jumps.
+    found = slope(range(320), [16.0 * (step // 16) for step in range(320)])
+    assert found is not None
+    assert found.low > 0.0
+    assert found.best == pytest.approx(1.0, rel=0.2)
+    assert found.high >= found.best
+
+
+def test_one_jump_may_be_a_growth_as_far_as_the_upper_end_goes() -> None:
+    found = slope(
+        range(200), [float(step) + (300.0 if step >= 190 else 0.0) for step in range(200)]
+    )
+    assert found is not None
+    assert found.low == pytest.approx(1.0)
+    # By hand: 16 blocks, the first begins at step 100, the last at 194: (94 + 300) / 94.
+    assert found.high == pytest.approx(394.0 / 94.0)
+
+
+def test_a_level_that_is_left_again_is_no_rise() -> None:
+    assert rises([1.0, 5.0, 1.0, 2.0, 2.0, 4.0]) == 2  # 1 -> 2 -> 4
+    assert rises([3.0, 2.0, 1.0]) == 0
+    assert rises([]) == 0
+
+
+def test_memory_is_full_when_what_is_free_is_used_up() -> None:
+    assert steps_until(1000.0, 4.0) == 250.0
+    assert steps_until(1000.0, 0.0) == math.inf
+    assert steps_until(1000.0, -3.0) == math.inf
+    with pytest.raises(ValueError, match="free_bytes"):
+        steps_until(-1.0, 4.0)
+
+
+@given(st.floats(0, 1e12), st.floats(1e-3, 1e9), st.floats(1e-3, 1e9))
+def test_faster_growth_never_leaves_more_steps(free: float, slow: float, more: float) -> None:
+    assert steps_until(free, slow + more) <= steps_until(free, slow)
 
 
 def test_half_of_27_points_is_too_few_and_of_28_is_enough() -> None:

@@ -45,6 +45,11 @@ def test_a_chain_with_a_call_a_line_gets_its_changes_in_its_own_style() -> None:
     ).replace("    .batch(32)\n", "    .batch(32)\n    .prefetch(tf.data.AUTOTUNE)\n")
 
 
+def test_a_line_more_ends_as_the_others_do() -> None:
+    wide = CHAIN.replace("\n", "\r\n")
+    assert changed(wide, "input.prefetch") == changed(CHAIN, "input.prefetch").replace("\n", "\r\n")
+
+
 def test_calls_on_one_line_stay_on_it() -> None:
     stages = (StageFacts(title="map(f)", kind="map", place="train.py:1"),
               StageFacts(title="batch", kind="batch", place="train.py:1"))  # fmt: skip

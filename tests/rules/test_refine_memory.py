@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tfdyno.core.machine_facts import GpuFacts, MachineFacts, Process
@@ -62,9 +64,24 @@ def test_the_exact_report_gives_its_numbers_and_fragmentation() -> None:
     report = OomReport(kind="gpu", requested_bytes=2**30, limit_bytes=2**33, in_use_bytes=2**31,
                        pool_bytes=2**33, shape=(64, 512))  # fmt: skip
     matches = log_matches(scan([OOM], all_causes()), {})
-    found = refine_with_report(matches, report, MachineFacts())[0]
+    found, apart = refine_with_report(matches, report, MachineFacts())
     assert found.values["wanted"] == "1 GiB"
-    assert found.values["fragmented"] == "yes"
+    # 8 GiB were taken and 2 GiB of them in use: 6 GiB are free, in pieces that nobody listed
+    assert (apart.cause, apart.verdict) == ("mem.fragmented", found.verdict)
+    assert apart.values == {"free": "6 GiB", "memory": "gpu"}
+
+
+def test_a_listed_largest_piece_is_told_and_a_large_one_is_no_fragmentation() -> None:
+    report = OomReport(kind="gpu", requested_bytes=2**30, limit_bytes=2**33, in_use_bytes=2**31,
+                       pool_bytes=2**33, largest_free_bytes=2**28)  # fmt: skip
+    matches = log_matches(scan([OOM], all_causes()), {})
+    apart = refine_with_report(matches, report, MachineFacts())[1]
+    assert apart.values["piece"] == "256 MiB"
+    assert apart.evidence[0].text == (
+        "1 GiB were asked for and 6 GiB were free, the largest piece 256 MiB"
+    )
+    full = dataclasses.replace(report, in_use_bytes=2**33)
+    assert len(refine_with_report(matches, full, MachineFacts())) == 1
 
 
 def test_without_a_report_nothing_changes() -> None:

@@ -11,11 +11,13 @@ from tests.runtime.forks import NO_GPU, forked, handled
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.measurement import Protocol
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.workload import Mode
 from tfdyno.jobs._recipe_env import recipe_environment
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs.reference import parse_reference
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 MODEL = (
@@ -34,21 +36,34 @@ class Run:
 
     code: str
     function: str = ""
-    mode: str = "train"
+    mode: Mode = "train"
     recipe: dict[str, Any] = field(default_factory=dict)
     protocol: dict[str, Any] = field(default_factory=dict)
 
 
-def _request(folder: Path, run: Run) -> dict[str, Any]:
+def asked(
+    folder: Path,
+    code: str,
+    *,
+    function: str = "",
+    recipe: Mapping[str, Any] | None = None,
+    mode: Mode = "train",
+) -> dict[str, Any]:
+    """A request about a script of this code, which is put into the folder."""
     folder.mkdir(exist_ok=True)
-    (folder / "train.py").write_text(run.code)
-    reference = f"{folder / 'train.py'}:{run.function}".rstrip(":")
-    protocol = {"least_samples": 10, "least_s": 0.0, "most_s": 3.0, **run.protocol}
+    (folder / "train.py").write_text(code)
+    reference = f"{folder / 'train.py'}:{function}".rstrip(":")
     return {
-        "workload": to_builtins(parse_reference(reference, mode=run.mode)),  # type: ignore[arg-type]
-        "recipe": to_builtins(Recipe(**run.recipe)),
-        "protocol": to_builtins(Protocol(**protocol)),
+        "workload": to_builtins(parse_reference(reference, mode=mode)),
+        "recipe": to_builtins(Recipe(**recipe or {})),
         "result": str(folder / "result.json"),
+    }
+
+
+def _request(folder: Path, run: Run) -> dict[str, Any]:
+    protocol = {"least_samples": 10, "least_s": 0.0, "most_s": 3.0, **run.protocol}
+    return asked(folder, run.code, function=run.function, recipe=run.recipe, mode=run.mode) | {
+        "protocol": to_builtins(Protocol(**protocol))
     }
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.runtime.benches import MODEL
+from tests.runtime.benches import MODEL, asked
 from tests.runtime.forks import handled
 
-from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.codec import from_builtins
 from tfdyno.core.step_facts import StepFacts
-from tfdyno.jobs.reference import parse_reference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,16 +55,9 @@ class Training:
 
 def looked(folder: Path, training: Training) -> dict[str, Any]:
     """What a look answers; where it is wrong use, its sentence under ``refused``."""
-    folder.mkdir(exist_ok=True)
-    (folder / "train.py").write_text(training.code)
-    reference = f"{folder / 'train.py'}:{training.function}".rstrip(":")
-    request = {
-        "workload": to_builtins(parse_reference(reference, mode="train")),
-        "recipe": to_builtins(Recipe(**training.recipe)),
-        "limits": {**SHORT, **training.limits},
-        "result": str(folder / "result.json"),
-    }
-    return handled("tfdyno.runtime.diagnose", request)
+    request = asked(folder, training.code, function=training.function, recipe=training.recipe)
+    limits = {**SHORT, **training.limits}
+    return handled("tfdyno.runtime.diagnose", {**request, "limits": limits})
 
 
 def all_looked(folder: Path, trainings: dict[str, Training]) -> dict[str, dict[str, Any]]:

@@ -12,6 +12,7 @@ CODE = """
 import dataclasses, tempfile, time
 from pathlib import Path
 import numpy as np, tensorflow as tf
+from tfdyno.runtime import diagnose_input
 from tfdyno.runtime.diagnose_clock import Limits
 from tfdyno.runtime.diagnose_held import held_dataset, leading, timed_steps
 from tfdyno.runtime.diagnose_input import Source, flowing, looked, run, run_passes
@@ -84,6 +85,16 @@ specs = tf.TensorSpec([None, 3]), {"y": tf.TensorSpec([4, 3])}
 pair = held_dataset((batch, {"y": batch}), specs)
 result["pair"] = str(pair.element_spec[0].shape)
 result["leading"] = [leading(batch), leading({"a": tf.constant(1)}), leading(())]
+result["rows"] = [leading(tf.ragged.constant([[1], [2, 3], [4]])),
+                  leading(tf.sparse.from_dense([[1, 0], [0, 2], [0, 0], [0, 0]]))]
+begun, was = [], diagnose_input.run
+diagnose_input.run = lambda *given: (begun.append(1), was(*given))[1]
+short = Limits(alone_s=0.2, stages_s=0.2)
+diagnose_input.looked(diagnose_input.Source(dataset=rows.batch(4)), short)
+diagnose_input.MOST_START_S = -1.0
+late, _ = diagnose_input.looked(diagnose_input.Source(dataset=rows.batch(4)), short)
+diagnose_input.run, diagnose_input.MOST_START_S = was, 10.0
+result["begun"] = [len(begun), [stage.title for stage in late.stages]]
 calls = []
 taken = timed_steps(lambda: (calls.append(1), time.sleep(0.002)), 0.1, count=2)
 result["taken"] = [min(taken), len(calls) - len(taken)]

@@ -111,9 +111,10 @@ def _marker(training: Training, step: int, at_us: float) -> Made:
     )
 
 
-def space(planes: Planes) -> bytes:
-    """The bytes of an ``xplane.pb``."""
-    return b"".join(_message(1, _plane(name, lines)) for name, lines in planes.items())
+def space(planes: Planes, said: Mapping[str, Mapping[str, int]] | None = None) -> bytes:
+    """The bytes of an ``xplane.pb``; ``said``: numbers of planes themselves."""
+    made = ((name, lines, (said or {}).get(name, {})) for name, lines in planes.items())
+    return b"".join(message(1, _plane(*each)) for each in made)
 
 
 def json_trace(planes: Planes) -> bytes:
@@ -132,16 +133,19 @@ def json_trace(planes: Planes) -> bytes:
     return gzip.compress(text.encode(), 1, mtime=0)
 
 
-def _plane(name: str, lines: dict[str, list[Made]]) -> bytes:
+def _plane(name: str, lines: dict[str, list[Made]], said: Mapping[str, int]) -> bytes:
     names = _numbered(one.name for made in lines.values() for one in made)
-    facts = _numbered(fact for made in lines.values() for one in made for fact in one.facts)
-    body = _message(2, name.encode())
-    for number, (line, made) in enumerate(lines.items(), 1):
-        body += _message(3, _line(number, line, made, names, facts))
+    of_events = (fact for made in lines.values() for one in made for fact in one.facts)
+    facts = _numbered([*of_events, *said])
+    body = message(2, name.encode())
+    for each, value in said.items():
+        body += message(6, number(1, facts[each]) + number(3, value))
+    for place, (line, made) in enumerate(lines.items(), 1):
+        body += message(3, _line(place, line, made, names, facts))
     for field_number, table in ((4, names), (5, facts)):
         for each, place in table.items():
-            entry = _number(1, place) + _message(2, each.encode())
-            body += _message(field_number, _number(1, place) + _message(2, entry))
+            entry = number(1, place) + message(2, each.encode())
+            body += message(field_number, number(1, place) + message(2, entry))
     return body
 
 
@@ -150,25 +154,27 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
 
 
 def _line(
-    number: int, name: str, made: list[Made], names: dict[str, int], facts: dict[str, int]
+    place: int, name: str, made: list[Made], names: dict[str, int], facts: dict[str, int]
 ) -> bytes:
     began_ns = 1_700_000_000_000_000_000
-    body = [_number(1, number) + _message(2, name.encode()) + _number(3, began_ns)]
+    body = [number(1, place) + message(2, name.encode()) + number(3, began_ns)]
     for one in made:
-        event = _number(1, names[one.name])
-        event += _number(2, round(one.at_us * 1e6)) + _number(3, round(one.us * 1e6))
+        event = number(1, names[one.name])
+        event += number(2, round(one.at_us * 1e6)) + number(3, round(one.us * 1e6))
         for fact, value in one.facts.items():
-            told = _message(5, value.encode()) if isinstance(value, str) else _number(4, value)
-            event += _message(4, _number(1, facts[fact]) + told)
-        body.append(_message(4, event))
+            told = message(5, value.encode()) if isinstance(value, str) else number(4, value)
+            event += message(4, number(1, facts[fact]) + told)
+        body.append(message(4, event))
     return b"".join(body)
 
 
-def _number(field_number: int, value: int) -> bytes:
+def number(field_number: int, value: int) -> bytes:
+    """A field that is a number."""
     return _varint(field_number << 3) + _varint(value)
 
 
-def _message(field_number: int, body: bytes) -> bytes:
+def message(field_number: int, body: bytes) -> bytes:
+    """A field of any length."""
     return _varint(field_number << 3 | 2) + _varint(len(body)) + body
 
 

@@ -191,6 +191,15 @@ def test_a_long_validation_is_cut_and_told_as_a_whole() -> None:
     assert times.facts()[0].per_epoch_s == pytest.approx(100.0)
 
 
+@pytest.mark.tf
+def test_a_validation_is_marked_in_the_course(facts: StepFacts) -> None:
+    assert facts.timeline
+    marked = [one for one in facts.timeline.stalls if one.validation_s > 0]
+    assert marked
+    assert all(one.is_first_of_epoch for one in marked)
+    assert all(one.validation_s < one.whole_s for one in marked)
+
+
 def test_what_a_callback_evaluates_is_no_validation() -> None:
     model, times = _validated(5)
     model.evaluate()

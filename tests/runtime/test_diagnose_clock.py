@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.runtime.diagnose_clock import Limits, StepTimes, own_steps
+from tfdyno.runtime.diagnose_clock import Limits, StepTimes, own_steps, rare, seen_steps
 
 LIMITS = Limits(own_s=1.0, most_s=2.0, least_steps=5, warm_s=0.2, warm_steps=2, most_warm_s=0.5)
 
@@ -73,7 +73,7 @@ def test_a_step_is_split_into_call_callbacks_reading_and_python() -> None:
     assert own.step_s == pytest.approx([0.2] * len(own.step_s))
 
 
-def test_the_first_step_of_an_epoch_is_told_apart() -> None:
+def test_the_first_step_of_an_epoch_is_left_out() -> None:
     hand = Hand()
     times = _times(hand)
     for number in range(40):
@@ -83,7 +83,60 @@ def test_the_first_step_of_an_epoch_is_told_apart() -> None:
             break
     own = own_steps(times)
     assert own.step_s == pytest.approx([0.1] * len(own.step_s))
-    assert own.epoch_start_s == pytest.approx(0.4)
+
+
+def test_what_a_loop_does_now_and_then_is_in_no_usual_step() -> None:
+    hand = Hand()
+    times = _times(hand)
+    for number in range(40):
+        if number % 5 == 0:
+            times.functioned("check", 0.3)
+            hand.s += 0.4
+        if _step(times, hand):
+            break
+    assert rare(seen_steps(times)) == {"check"}
+    own = own_steps(times)
+    assert own.step_s == pytest.approx([0.1] * len(own.step_s))
+    assert own.python_s == pytest.approx(0.0)
+
+
+def test_another_function_in_each_step_is_a_part_of_it_and_no_python() -> None:
+    hand = Hand()
+    times = _times(hand)
+    for _ in range(40):
+        times.functioned("second", 0.3)
+        if _step(times, hand, before_s=0.35):
+            break
+    assert rare(seen_steps(times)) == set()
+    own = own_steps(times)
+    assert own.step_s == pytest.approx([0.45] * len(own.step_s))
+    # By hand: 0.35 between the calls, of which 0.3 in the other function.
+    assert own.python_s == pytest.approx(0.05)
+
+
+def test_a_call_that_found_no_data_is_no_step_and_the_next_one_has_its_time() -> None:
+    hand = Hand()
+    times = _times(hand)
+    _step(times, hand)
+    times.begin()
+    hand.s += 0.2
+    times.drop()
+    assert not times.inside
+    _step(times, hand)
+    assert [round(step.whole_s, 6) for step in times.steps] == [0.1, 0.3]
+    assert [round(step.call_s, 6) for step in times.steps] == [0.1, 0.1]
+
+
+def test_what_is_looked_at_after_a_step_counts_as_inside_of_it() -> None:
+    hand = Hand()
+    times = _times(hand)
+    seen: list[bool] = []
+    times.stepped = lambda: seen.append(times.inside)
+    while not _step(times, hand, call_s=0.3):
+        pass
+    assert seen
+    assert all(seen)
+    assert not times.inside
 
 
 def test_steps_that_a_card_works_on_behind_the_host_take_their_mean() -> None:

@@ -47,6 +47,14 @@ RUNS = {
         + "    m = model()\n"
         + "m.fit(x, y, batch_size=20)\n"
     ),
+    "predicts": Training(
+        code=START
+        + "class Journal(keras.callbacks.Callback):\n"
+        + "    def on_train_batch_end(self, batch, logs=None):\n"
+        + "        self.model.predict(x[:16], verbose=0)\n"
+        + "model().fit(x, y, batch_size=20, callbacks=[Journal()])\n",
+        limits={"own_s": 2.0},
+    ),
     "empty": Training(
         code=START + "model().fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(8).take(0))\n"
     ),
@@ -138,3 +146,10 @@ def test_the_parts_never_take_more_than_the_step(found: dict[str, Any]) -> None:
 def test_a_look_leaves_nothing_behind(tmp_path: Path, found: dict[str, Any]) -> None:
     assert found
     assert not list(tmp_path.rglob(".tfdyno-look-*"))
+
+
+def test_what_a_callback_opens_in_each_step_is_let_go(found: dict[str, Any]) -> None:
+    seen = facts_of(found["predicts"])
+    assert seen.steps_seen > 20
+    assert not seen.growth
+    assert {one.callback for one in seen.retraces} == {"Journal"}

@@ -22,6 +22,10 @@ def test_the_batch_size_is_the_first_dimension() -> None:
     assert facts()["leading"] == [4, 0, 0]
 
 
+def test_the_batch_size_of_composite_tensors_is_the_number_of_their_rows() -> None:
+    assert facts()["rows"] == [3, 4]
+
+
 def test_steps_are_timed_one_by_one_after_a_warm_up() -> None:
     least_s, warm = facts()["taken"]
     assert least_s > 0.001  # 2 ms for two steps

@@ -14,6 +14,7 @@ from tfdyno.runtime.diagnose_host import (
     Look,
     facts,
     memory_free_bytes,
+    memory_used_bytes,
     tree_s,
 )
 
@@ -86,6 +87,18 @@ def test_free_memory_is_that_of_the_machine_or_of_the_container(tmp_path: Path) 
         (tmp_path / f"sys/fs/cgroup/memory.{name}").write_text(text)
     _written(tmp_path, proc__self__cgroup="0::/\n")
     assert memory_free_bytes(tmp_path) == 1300
+
+
+def test_used_memory_is_that_of_the_place_with_less_left(tmp_path: Path) -> None:
+    assert memory_used_bytes(tmp_path) == (0, 0)
+    _written(tmp_path, proc__meminfo="MemTotal:    8000 kB\nMemAvailable:    2000 kB\n")
+    # By hand: 6000 of 8000 KiB.
+    assert memory_used_bytes(tmp_path) == (6000 * 1024, 8000 * 1024)
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    for name, text in (("max", "5000\n"), ("current", "4000\n"), ("stat", "inactive_file 300\n")):
+        (tmp_path / f"sys/fs/cgroup/memory.{name}").write_text(text)
+    _written(tmp_path, proc__self__cgroup="0::/\n")
+    assert memory_used_bytes(tmp_path) == (3700, 5000)
 
 
 def test_end_needs_begin() -> None:

@@ -58,3 +58,8 @@ def test_passes_are_opened_and_closed_and_told_by_their_mean() -> None:
     least_s, first, open_ones = facts()["passes"]
     assert least_s > 0.010
     assert (first, open_ones) == (["in", "out"], 0)
+
+
+def test_what_is_long_in_beginning_is_begun_once() -> None:
+    # As TensorFlow runs it, and as it is written; then only the first of these.
+    assert facts()["begun"] == [3, ["from_tensor_slices", "batch"]]

@@ -54,6 +54,27 @@ RUNS = {
         + "            self.step(a, b)\n"
         + "Trainer().run()\nimport gc\ngc.collect()\n"
     ),
+    "anew": Training(
+        code=WAITS
+        + STEP.replace("@tf.function\n", "")
+        + "for a, b in data.repeat():\n    tf.function(lambda a, b: step(a, b))(a, b)\n"
+    ),
+    "in turns": Training(
+        code=START
+        + "time_s = {}\n"
+        + "def maker(m):\n"
+        + "    @tf.function\n"
+        + "    def step(a, b):\n"
+        + "        with tf.GradientTape() as tape:\n"
+        + "            loss = tf.reduce_mean((m(a) - b) ** 2)\n"
+        + "        return tape.gradient(loss, m.trainable_variables)\n"
+        + "    return step\n"
+        + "one, two = maker(model()), maker(model())\n"
+        + "for number in range(100000):\n"
+        + "    one(x[:16], y[:16])\n"
+        + "    two(x[:16], y[:16])\n"
+        + "    time.sleep(0.01)\n"
+    ),
     "fails": Training(
         code=WAITS
         + STEP
@@ -142,3 +163,16 @@ def test_a_script_that_fails_at_a_step_is_told_with_its_line(found: dict[str, An
     assert found["fails"]["exit_code"] == 2
     assert " failed at step 4: line " in found["fails"]["refused"]
     assert "ValueError: no more" in found["fails"]["refused"]
+
+
+def test_a_step_made_anew_for_each_call_is_the_step_all_the_same(found: dict[str, Any]) -> None:
+    seen = facts_of(found["anew"])
+    assert seen.steps_seen >= 5
+    assert [one.differs for one in seen.retraces] == ["a new tf.function for each call"]
+    assert middle(seen.held_s) < 0.2 * middle(seen.step_s)  # not traced again
+
+
+def test_two_steps_of_one_code_in_turns_are_one_step_of_the_loop(found: dict[str, Any]) -> None:
+    seen = facts_of(found["in turns"])
+    assert middle(seen.step_s) > 0.010  # one of them alone would be two or three ms
+    assert not seen.retraces

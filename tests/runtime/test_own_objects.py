@@ -100,7 +100,7 @@ def test_attributes_of_callbacks_are_found(told: dict[str, Any]) -> None:
 
 def test_the_kind_is_that_of_the_elements(told: dict[str, Any]) -> None:
     assert told["kinds"] == [
-        "tensors", "tensors", "functions", "logs", "logs", "iterators", "tensors", "logs"
+        "tensors", "tensors", "functions", "objects", "objects", "iterators", "tensors", "objects",
     ]  # fmt: skip
 
 

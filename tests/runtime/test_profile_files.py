@@ -10,6 +10,7 @@ import pytest
 from tests.runtime.planted_profiles import Training, json_trace, planes_of, space
 
 from tfdyno.core.errors import UsageError
+from tfdyno.runtime import profile_files
 from tfdyno.runtime.profile_files import find_profile, load_profile
 
 if TYPE_CHECKING:
@@ -56,6 +57,24 @@ def test_a_packed_file_is_read_like_the_plain_one(tmp_path: Path) -> None:
     plain = load_profile(put(tmp_path, "a.xplane.pb"))
     packed = load_profile(put(tmp_path, "b.xplane.pb.gz", gzip.compress(WHOLE)))
     assert plain.event_count == packed.event_count == 42  # 20 kernels, 20 launches, 2 markers
+
+
+def test_what_is_named_as_packed_and_is_not_is_read_as_it_is(tmp_path: Path) -> None:
+    assert load_profile(put(tmp_path, "plain.xplane.pb.gz")).event_count == 42
+    with pytest.raises(UsageError, match="is no profile that can be read: its bytes are not laid"):
+        load_profile(put(tmp_path, "text.xplane.pb.gz", b"this is no gzip"))
+    with pytest.raises(UsageError, match="it is cut off or damaged: it cannot be unpacked"):
+        load_profile(put(tmp_path, "more.xplane.pb.gz", gzip.compress(WHOLE) + b"more"))
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "plain"])
+def test_what_is_larger_than_any_profile_is_not_unpacked_nor_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(profile_files, "limit", lambda _name: 1e6)
+    data = b"\x12\x04late" * 10**6  # 6 MB of warnings, 6 KB packed
+    with pytest.raises(UsageError, match="more than 2 GiB, which no profile"):
+        load_profile(put(tmp_path, "a.xplane.pb", gzip.compress(data) if packed else data))
 
 
 def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 
 import pytest
 from tests.runtime.planted_profiles import Training, json_trace, planes_of, space
 
+from tfdyno.runtime import profile_json
 from tfdyno.runtime.profile_json import read_json_trace
 from tfdyno.runtime.profile_lines import ProfileError
 from tfdyno.runtime.profile_planes import read_planes
@@ -42,8 +44,32 @@ def test_lines_that_a_viewer_derives_are_left_out() -> None:
         ({"traceEvents": [{"ph": "M"}]}, "holds no events"),
         ({"traceEvents": 5}, "no trace"),
         ({"schemaVersion": 1, "traceEvents": []}, "of PyTorch"),
+        ([{"ph": "X", "name": "aten::add", "pid": "CPU functions", "ts": 1, "dur": 2}], "PyTorch"),
+        ([{"ph": "X", "name": "other"}, 5], "no trace"),
     ],
 )
 def test_other_json_is_refused(trace: object, why: str) -> None:
     with pytest.raises(ProfileError, match=why):
         read_json_trace(json.dumps(trace).encode())
+
+
+def test_more_json_than_a_trace_can_have_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_json, "limit", lambda _name: 30.0)
+    with pytest.raises(ProfileError, match=r"more than 1 GiB of JSON; give the xplane\.pb"):
+        read_json_trace(b'{"traceEvents": []' + b" " * 30)
+
+
+def test_the_time_of_reading_grows_with_the_events_and_not_faster() -> None:
+    def events(count: int) -> bytes:
+        one = {"ph": "X", "pid": 1, "tid": 1, "dur": 1, "name": "k", "args": {"tf_op": "a:B"}}
+        return json.dumps({"traceEvents": [{**one, "ts": at} for at in range(count)]}).encode()
+
+    def seconds(data: bytes) -> float:
+        began = time.process_time()
+        read_json_trace(data)
+        return time.process_time() - began
+
+    few, many = events(2_000), events(60_000)
+    read_json_trace(few)
+    # 30 times as many: 900 times as long where each event goes through all of them
+    assert seconds(many) < 150 * max(seconds(few), 1e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,28 @@ def test_what_was_planted_is_told(
     assert parts(facts) == expected_ms
     assert facts.steps_seen == training.steps - 1
     assert facts.step_s == pytest.approx([training.step_us * 1e-6] * (training.steps - 1))
+
+
+def test_a_long_step_is_told_with_what_was_in_it(tmp_path: Path) -> None:
+    training = Training(input_us=2000)
+    begins_us = 1000.0 + 5 * training.step_us  # the sixth step waits for 9 ms more
+    planes = planes_of(training)
+    for lines in planes.values():
+        for line, events in lines.items():
+            lines[line] = [
+                replace(one, at_us=one.at_us + 9000) if one.at_us > begins_us + 100 else one
+                for one in events
+            ]
+    waits = planes["/host:CPU"]["tf_data_iterator_get_next/1"]
+    waits[5] = replace(waits[5], us=waits[5].us + 9000)
+    file = tmp_path / "gpu.xplane.pb"
+    file.write_bytes(space(planes))
+    timeline = read(file).timeline
+    assert timeline
+    assert len(timeline.whole_s) == 11
+    (stall,) = timeline.stalls
+    assert stall.whole_s == pytest.approx(training.step_us * 1e-6 + 9 * MS)
+    assert stall.input_s == pytest.approx(11 * MS)
 
 
 def test_an_exchange_is_hidden_or_exposed(tmp_path: Path) -> None:
@@ -193,6 +216,7 @@ HOST: Planes = {"/host:CPU": {"python": [Made(name="work", at_us=0, us=5)]}}
         (b'{"traceEvents": [{"ph": "X"', "cut off"),
         (b'{"a": 1}', "no trace"),
         (b'{"schemaVersion": 1, "traceEvents": []}', "trace of PyTorch"),
+        (b"\x08\x01\x12\x08saved_mo", "not laid out as one (field 1)"),
         (space(TPU), "of a TPU"),
         (space(ONCE), "shows no step: nothing repeats in its 1 operations"),
         (space(HOST), "none of them is an operation"),
@@ -208,6 +232,45 @@ def test_what_is_no_profile_ends_in_one_sentence(
         read(file)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_a_real_profile_that_is_cut_anywhere_says_so(tmp_path: Path, packed: bool) -> None:
+    whole = REAL.read_bytes() if packed else gzip.decompress(REAL.read_bytes())
+    random = Random(1)
+    file = tmp_path / "cut.xplane.pb"
+    for size in [1, 2, len(whole) - 1, *(random.randrange(3, len(whole)) for _ in range(60))]:
+        file.write_bytes(whole[:size])
+        with pytest.raises(UsageError) as caught:
+            read(file)
+        text = str(caught.value)
+        assert "\n" not in text
+        assert "is cut off" in text or size < 3
+
+
+def test_a_cut_off_profile_names_its_whole_parts(tmp_path: Path) -> None:
+    file = tmp_path / "cut.xplane.pb"
+    file.write_bytes(space(planes_of(Training()))[:-40])
+    with pytest.raises(UsageError, match="is cut off behind its whole parts /device:GPU:0;"):
+        read(file)
+
+
+def test_one_marked_step_is_told_as_one_and_none_as_none(tmp_path: Path) -> None:
+    once = told(tmp_path, Training(steps=1))
+    assert (len(once.step_s), once.notes[0]) == (1, "The profile holds one step only.")
+    # nine gaps of 5 us, and 3 until the marker ends
+    assert parts(once) == {"compute": 10, "launch": 0.048}
+    with pytest.raises(UsageError, match="no events at all"):
+        told(tmp_path, Training(steps=0))
+
+
+def test_many_names_that_never_come_again_do_not_fill_memory(tmp_path: Path) -> None:
+    names = tuple(f"kernel_{n}" if n % 2 else "again" for n in range(30_000))
+    training = Training(
+        steps=1, kernels=30_000, kernel_us=1, markers=False, host=False, names=names
+    )
+    with pytest.raises(UsageError, match="shows no step: nothing repeats"):
+        told(tmp_path, training)
 
 
 def test_a_profile_is_read_without_tensorflow() -> None:

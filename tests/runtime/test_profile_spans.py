@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdyno.runtime.profile_spans import Spans, cut, merged, own_times, per_step, run_lengths
+from tfdyno.runtime.profile_spans import (
+    Spans,
+    cut,
+    merged,
+    own_times,
+    per_step,
+    run_lengths,
+    shared_times,
+)
 
 pairs = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12)
 
@@ -64,3 +72,31 @@ def test_own_time_is_without_what_lies_inside() -> None:
 def test_own_time_is_never_negative_where_events_cross() -> None:
     begin, end = np.array([0.0, 1, 2]), np.array([3.0, 5, 6])
     assert min(own_times(begin, end)) >= 0
+
+
+def test_what_two_threads_do_at_once_is_shared_by_them() -> None:
+    # 0-8 with 2-5 in it, beside 4-10: of 4 to 8 each has half
+    first = np.array([0.0, 2.0]), np.array([8.0, 5.0])
+    second = np.array([4.0]), np.array([10.0])
+    (outer, inner), (beside,) = shared_times([first, second])
+    assert (outer, inner, beside) == pytest.approx((2 + 1.5, 2 + 0.5, 0.5 + 1.5 + 2))
+
+
+def test_nothing_is_shared_by_no_threads() -> None:
+    empty = np.zeros(0), np.zeros(0)
+    assert [each.size for each in shared_times([empty, empty])] == [0, 0]
+    assert shared_times([]) == []
+
+
+@given(st.lists(pairs, max_size=4))
+def test_shared_times_add_up_to_the_union(threads: list[list[tuple[int, int]]]) -> None:
+    lines = []
+    for each in threads:
+        ends_first = sorted(((b, b + s) for b, s in each), key=lambda one: (one[0], -one[1]))
+        nested = [one for n, one in enumerate(ends_first)
+                  if all(not p[0] <= one[0] < p[1] < one[1] for p in ends_first[:n])]  # fmt: skip
+        begin, end = np.array(nested, float).reshape(-1, 2).T
+        lines.append((begin, end))
+    everything = [one for begin, end in lines for one in zip(begin, end, strict=True)]
+    found = sum(each.sum() for each in shared_times(lines))
+    assert found == pytest.approx(spans(*everything).total_s)

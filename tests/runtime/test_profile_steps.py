@@ -56,6 +56,14 @@ def test_one_marker_is_one_step_and_that_is_said() -> None:
     assert (steps.count, steps.notes) == (1, ("The profile holds one step only.",))
 
 
+def test_a_call_that_notes_itself_twice_is_one_step() -> None:
+    calls = [Made(name="PjitFunction(train_step)", at_us=10 * k + late, us=8 - 2 * late)
+             for k in range(4) for late in (0, 0.5)]  # fmt: skip
+    steps = found(*calls)
+    assert (steps.how, steps.count) == ("calls", 3)
+    assert steps.edges_s == pytest.approx([0, 10e-6, 20e-6, 30e-6])
+
+
 def test_calls_of_the_function_that_takes_most_of_the_time_are_steps() -> None:
     steps = found(
         *(call("train_7", 100 * k, 80) for k in range(5)),

@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from tests.runtime.planted_profiles import COMPUTE, GEMM, Made, Planes, Training, planes_of, space
 
-from tfdyno.runtime.profile_device import Events, cpu_events, gpu_events, host_spans
+from tfdyno.runtime.profile_device import Events, cpu_events, gpu_events
 from tfdyno.runtime.profile_planes import read_planes
-from tfdyno.runtime.profile_split import split
 from tfdyno.runtime.profile_steps import Steps
-from tfdyno.runtime.profile_told import execution_of, host_only, lost, precision_told
+from tfdyno.runtime.profile_told import (
+    capability_told,
+    execution_of,
+    host_only,
+    lost,
+    precision_told,
+)
 
 if TYPE_CHECKING:
     from tfdyno.runtime.profile_lines import Profile
@@ -69,9 +74,16 @@ def test_operations_that_ran_on_the_cpu_while_the_gpu_rested_are_named() -> None
     found = profile(planes)
     events = gpu_events(found)[0]
     edges = events.begin_s[::10]
-    told = split(edges, events, host_spans(found))
     # by hand: 3 ms of a step of 14.05 ms
-    assert host_only(found, events, told).host_only == ("net/unique:Unique (21%)",)
+    told = host_only(found, events, edges)
+    assert told == ("Unique (net/unique): 21% of the step",)
+
+
+def test_the_plane_of_a_card_tells_its_compute_capability() -> None:
+    planes = planes_of(Training(steps=2))
+    said = {"/device:GPU:0": {"compute_cap_major": 8, "compute_cap_minor": 6, "core_count": 84}}
+    assert capability_told(read_planes(space(planes, said))) == "8.6"
+    assert capability_told(read_planes(space(planes))) == ""
 
 
 def test_a_gpu_without_its_host_is_told() -> None:

@@ -153,6 +153,13 @@ def test_validation_is_no_training_but_counts_for_the_end() -> None:
     assert ends[0]["steps"] == 20
     assert watch.samples_per_s == pytest.approx(10 * (19 + 20 + 20) / (1.9 + 1.9 + 1.9))
     assert watch.seconds_s == pytest.approx(3 * 6.9)
+    pace = watch.pace.pace()
+    assert pace.epochs == 3
+    assert pace.epoch_end_s == pytest.approx(3 * 5.0)
+    # The first step is left out, and the 0.1 s before the first of each later epoch are not.
+    assert sum(pace.steps_per_sample) == 19 + 20 + 20
+    spent = zip(pace.samples_s, pace.steps_per_sample, strict=True)
+    assert math.fsum(s * n for s, n in spent) == pytest.approx(1.9 + 1.9 + 1.9)
 
 
 def test_a_resumed_epoch_counts_from_where_it_goes_on() -> None:

@@ -43,6 +43,14 @@ def test_dtype_and_structure_are_told_by_the_path_of_the_argument() -> None:
     assert _only("structure")["differs"] == "argument parts[2]: structure: it appeared"
 
 
+def test_tracing_is_told_by_the_step_that_it_was_in() -> None:
+    spent = {name: traced()[name]["traced_s"] for name in ("last_batch", "dtype", "structure")}
+    assert {name: list(steps) for name, steps in spent.items()} == {
+        "last_batch": ["9"], "dtype": ["5"], "structure": ["5"],
+    }  # fmt: skip
+    assert spent["dtype"]["5"] == pytest.approx(_only("dtype")["seconds_s"])
+
+
 def test_a_function_that_was_traced_before_the_watch_is_compared_with_that() -> None:
     assert _only("before")["differs"] == "argument k: 1 -> 2"
 

@@ -138,6 +138,9 @@ class Told:
     def test_begin(self) -> None:
         self.heard.append("test")
 
+    def test_end(self) -> None:
+        self.heard.append("tested")
+
     def train_begin(self) -> None:
         self.heard.append("train")
 

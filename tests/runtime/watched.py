@@ -16,7 +16,7 @@ import tensorflow as tf
 from tfdyno.runtime.diagnose_watch import Watching
 
 STEPS = 60
-kept = []
+kept, traced_s = [], {}
 x = tf.ones((32, 8))
 w = tf.Variable(tf.ones((8, 4)))
 
@@ -25,6 +25,7 @@ def watched(step, count=STEPS, **how):
         for number in range(count):
             step(number)
             watching.step()
+        traced_s.update(watching.traced_s())
         return watching.retraces(), watching.growth(), watching.cost_s
 """
 GROWING = {
@@ -210,7 +211,8 @@ for name, code in {scripts!r}.items():
     retraces, growth, cost_s = space["found"]
     took_s = time.perf_counter() - began
     told = {{"retraces": to_builtins(retraces), "growth": to_builtins(growth)}}
-    result[name] = {{**told, "cost_s": cost_s, "took_s": took_s}}
+    steps = {{str(step): s for step, s in space["traced_s"].items()}}
+    result[name] = {{**told, "cost_s": cost_s, "took_s": took_s, "traced_s": steps}}
 result["restored"] = originals == [
     getattr(FUNCTION_TYPE, n) for n in ("__init__", "__call__", "get_concrete_function")]
 import tensorflow as tf, time

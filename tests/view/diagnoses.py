@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.bottleneck import Bottleneck, Gain, StepDiagnosis
+from tfdyno.core.bottleneck import Bottleneck, Gain, StageSpeed, StepDiagnosis
 from tfdyno.core.finding import Evidence, FixStep
 from tfdyno.core.fix_proof import Agreement, FixProof, ProvenDiagnosis
 from tfdyno.core.recipe import Recipe, from_settings
-from tfdyno.core.step_facts import HostFacts, InputFacts, StageFacts, StepFacts
+from tfdyno.core.step_facts import (
+    HostFacts,
+    InputFacts,
+    StageFacts,
+    StallFacts,
+    StepFacts,
+    TimelineFacts,
+)
 from tfdyno.view.diagnose_document import DiagnoseTold
 
 SETTINGS = {"input.parallel_calls": "-1", "input.prefetch": "-1"}
@@ -86,6 +93,47 @@ SLOWER = FixProof(
     interval=(0.98, 1.03), confidence_ratio=0.99, runs=5, before_s=0.173, after_s=0.172,
     reason="It is not faster: the interval of 0.980–1.030 holds 1.",
 )  # fmt: skip
+
+
+STALLS = (
+    StallFacts(step=21, whole_s=1.31, validation_s=0.8, is_first_of_epoch=True),
+    StallFacts(step=33, whole_s=0.9, callback_s=0.5),
+    StallFacts(step=41, whole_s=1.6, retrace_s=1.1),
+    StallFacts(step=45, whole_s=0.8, is_first_of_epoch=True),
+    StallFacts(step=52, whole_s=0.72),
+)
+TIMELINE = TimelineFacts(
+    whole_s=tuple(0.415 + 0.004 * ((n * 7) % 5 - 2) for n in range(60)), stalls=STALLS,
+    what="after warm-up",
+)  # fmt: skip
+# 1 + 240 + 14 = 255 ms a batch of 256
+STAGED = replace(
+    DIAGNOSIS, held_s=0.16, batch_s=0.255,
+    stages=(
+        StageSpeed(title="from_tensor_slices", batch_s=0.001, samples_per_s=256_000.0),
+        StageSpeed(title="map(parse)", place=PLACE, batch_s=0.24, samples_per_s=256 / 0.24,
+                   bytes_per_s=3e7),
+        StageSpeed(title="batch", place=PLACE, batch_s=0.014, samples_per_s=256 / 0.014),
+    ),
+)  # fmt: skip
+# 0.117 + 0.039 + 0.009 + 0.008 = 0.173
+AFTER = replace(
+    STAGED, step_s=0.173, primary=HEALTHY, findings=(HEALTHY,),
+    split_s={"input": 0.009, "compute": 0.117, "host": 0.039, "launch": 0.008},
+)  # fmt: skip
+
+
+def whole(**fields: Any) -> DiagnoseTold:
+    """With all that a look can tell, before any fix."""
+    return told(STAGED, facts=replace(FACTS, timeline=TIMELINE), made_on="2026-11-22", **fields)
+
+
+def looked_again(**fields: Any) -> DiagnoseTold:
+    """With all that a look can tell, after --fix, and the steps looked at once more."""
+    one = fixed(facts=replace(FACTS, timeline=TIMELINE), made_on="2026-11-22", **fields)
+    found = one.proven.diagnosis
+    staged = replace(STAGED, primary=found.primary, findings=found.findings)
+    return replace(one, proven=replace(one.proven, diagnosis=staged, after=AFTER))
 
 
 def told(diagnosis: StepDiagnosis = DIAGNOSIS, **fields: Any) -> DiagnoseTold:

@@ -7,6 +7,8 @@ import pytest
 from tests.advice import GIB, candidate, estimate, exactly, offer, run
 
 from tfdyno.core.advice import Candidate, Title
+from tfdyno.core.feed import Feeding
+from tfdyno.core.interval import Interval
 from tfdyno.view import advice_words as words
 
 if TYPE_CHECKING:
@@ -236,3 +238,52 @@ def test_words_never_say_that_what_is_too_large_should_fit() -> None:
     )
     sure = replace(doubtful, estimate=estimate(**BIG, fits="no"))
     assert words.row_reason(sure, EPOCHS, stale=False).startswith("needs 10.5 of 7.6 GiB; ")
+
+
+HUNGRY = Feeding(
+    vcpus=8, rate_per_s=Interval(low=300.0, best=620.0, high=900.0), needed_per_s=exactly(1000.0),
+    fed_ratio=0.62,
+)  # fmt: skip
+
+
+def test_a_row_whose_gpus_wait_for_data_says_how_much_its_cpus_feed() -> None:
+    late = replace(A100, estimate=estimate(bound_by="input"), feeding=HUNGRY)
+    assert words.row_reason(late, EPOCHS, stale=False) == (
+        "waiting for input sets the pace, 8 vCPUs can feed 0.62 of an A100"
+    )
+    assert words.feed_line(late) == (
+        "Its 8 vCPUs can feed 0.62 of an A100: 620 samples/s (300–900) of the 1,000 that it takes."
+    )
+
+
+def test_of_several_gpus_the_number_is_told_that_is_fed() -> None:
+    # by hand: 0.62 of eight GPUs are five of them
+    assert words.fed_words(replace(EIGHT, feeding=HUNGRY)) == "8 vCPUs can feed 5 of 8 H100"
+
+
+def test_stages_of_one_thread_are_named_where_more_vcpus_would_not_help() -> None:
+    held = replace(HUNGRY, vcpus=1, thread_stages=("shuffle", "batch"))
+    assert words.fed_words(replace(A100, feeding=held)) == (
+        "1 vCPU can feed 0.62 of an A100 (shuffle and batch in one thread)"
+    )
+
+
+def test_cpus_that_keep_up_are_told_with_their_rate_alone() -> None:
+    enough = replace(A100, feeding=replace(HUNGRY, rate_per_s=exactly(1500.0), fed_ratio=1.5))
+    assert words.feed_line(enough) == (
+        "Its 8 vCPUs can feed it: 1,500 samples/s (1,500–1,500), more than the 1,000 that it takes."
+    )
+    assert "vCPU" not in words.row_reason(enough, EPOCHS, stale=False)
+
+
+def test_without_a_measured_input_nothing_is_said_of_cpus() -> None:
+    assert words.feed_line(A100) == words.fed_words(A100) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("A100", "an A100"), ("T4", "a T4"), ("RTX 4090", "an RTX 4090"), ("Titan RTX", "a Titan RTX"),
+     ("1/6 of A10", "1/6 of A10"), ("Orin NX", "an Orin NX"), ("L4", "an L4")],
+)  # fmt: skip
+def test_a_card_has_the_article_that_is_spoken(name: str, told: str) -> None:
+    assert words.a_card(name) == told

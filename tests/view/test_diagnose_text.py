@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.view import diagnoses
-from tests.view.diagnoses import HEALTHY, LEAK, fixed, only, told
+from tests.view.diagnoses import HEALTHY, LEAK, fixed, looked_again, only, told, whole
 
 from tfdyno.view.diagnose_text import diagnose_text
 from tfdyno.view.text import shown_width
@@ -49,14 +49,14 @@ def test_the_whole_answer() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_screen_but_for_commands(width: int) -> None:
-    for one in (told(), fixed(written=("out/recipe.toml",))):
+    for one in (told(), fixed(written=("out/recipe.toml",)), whole(), looked_again()):
         lines = diagnose_text(one, width=width).splitlines()
         wide = [line for line in lines if shown_width(line) > width]
         assert all("tfdyno " in line or "ds.map" in line for line in wide)
 
 
 def test_colour_only_repeats_words() -> None:
-    for one in (told(), fixed(), told(only(LEAK)), told(only(HEALTHY))):
+    for one in (told(), looked_again(), told(only(LEAK)), told(only(HEALTHY))):
         painted = diagnose_text(one, colour=True)
         assert "\x1b[1m" in painted
         assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == diagnose_text(one)
@@ -75,6 +75,47 @@ def test_a_proven_fix_is_told_with_the_command_that_has_it() -> None:
     ) in text
     assert "  next      tfdyno diagnose train.py --fit 2 --recipe r.toml --set" in text
     assert "  wrote     out/recipe.toml and out/suggested.diff" in text
+    assert "--fix" not in text
+
+
+def test_the_course_and_the_stages_follow_the_findings() -> None:
+    text = diagnose_text(whole())
+    assert text.startswith(WHOLE.partition("\n\n  next")[0])
+    assert (
+        """
+  over time ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▇▃▃▃▃▃▃▃▃▃▃▃▅▃▃▃▃▃▃▃█▃▃▃▅▃▃▃▃▃▃▄▃▃▃▃▃▃▃▃
+            60 steps of 407 ms to 1.60 s (after warm-up)
+            step 41 took 1.60 s: tracing 1.10 s
+            step 21 took 1.31 s: validation 800 ms and the first of an epoch
+            step 33 took 900 ms: callbacks 500 ms
+
+  stages    stage by itself     a batch      it could give
+            from_tensor_slices  1.00 ms  256,000 samples/s
+            map(parse)           240 ms    1,070 samples/s  train.py:41
+            batch               14.0 ms   18,300 samples/s  train.py:41
+            all of them          255 ms    1,000 samples/s
+            the step alone       160 ms    1,600 samples/s
+"""
+        in text
+    )
+
+
+def test_the_bars_after_a_fix_have_the_scale_of_those_before() -> None:
+    text = diagnose_text(looked_again())
+    before, after = text.split("With what was kept, looked at again: 418 ms -> 173 ms a step\n")
+    # 62 columns for 418 ms: 28 % and 61 % of them before; 68 % of 25.7 columns after
+    assert before.count("█" * 17) == 3  # computing, and twice in the bar of input
+    compute, host, *_ = after.splitlines()
+    assert (compute.split()[0], compute.count("█"), compute[-3:]) == ("compute", 17, "68%")
+    assert (host.split()[0], host.count("█"), host[-3:]) == ("host", 6, "22%")
+    assert "\n  now       Nothing is known that gains 10 %.\n" in after
+
+
+def test_a_record_says_what_to_type_for_the_rest() -> None:
+    text = diagnose_text(told(look="tfdyno diagnose train.py --set precision=float32"))
+    assert (
+        "look at the steps themselves:\n              tfdyno diagnose train.py --set prec" in text
+    )
     assert "--fix" not in text
 
 

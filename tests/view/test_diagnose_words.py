@@ -5,15 +5,29 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.view.diagnoses import AGREEMENT, FACTS, PROOF, SLOWER, SPLIT_S
+from tests.view.diagnoses import (
+    AGREEMENT,
+    FACTS,
+    LEAK,
+    PROOF,
+    SLOWER,
+    SPLIT_S,
+    fixed,
+    only,
+    told,
+)
 
 from tfdyno.core.bottleneck import Gain
 from tfdyno.core.step_facts import HostFacts
 from tfdyno.view import diagnose_words as words
+
+if TYPE_CHECKING:
+    from tfdyno.view.diagnose_document import DiagnoseTold
 
 
 def test_shares_are_whole_percents_of_the_parts_that_are_there() -> None:
@@ -60,6 +74,28 @@ def test_an_expected_gain_says_what_the_step_takes_then() -> None:
         "2.3–2.6x   the step then takes 161–182 ms"
     )
     assert words.gain_words(Gain(low=1.101, best=1.104, high=1.104)) == "1.1x"
+
+
+def test_an_expected_gain_without_a_range_says_one_time() -> None:
+    even = Gain(low=1.2, best=1.2, high=1.2)
+    assert words.expected_words(even, 0.024) == "1.2x   the step then takes 20.0 ms"
+
+
+def test_what_comes_next_depends_on_what_is_known() -> None:
+    def steps(one: DiagnoseTold) -> list[str]:
+        return [f"{label}: {typed}" for label, _, typed in words.next_steps(one)]
+
+    assert steps(told(own_arguments=("--fit", "2"))) == [
+        "next: tfdyno diagnose train.py --fix --fit 2"
+    ]
+    kept = "--set input.prefetch=-1 --set input.parallel_calls=-1"
+    assert steps(fixed()) == [
+        f"apply: tfdyno train train.py {kept}", f"next: tfdyno diagnose train.py {kept}",
+    ]  # fmt: skip
+    assert steps(told(tried=True)) == []
+    assert steps(told(only(LEAK))) == []
+    assert steps(told(facts=replace(FACTS, source="profile"))) == []  # it cannot be run
+    assert steps(told(look="tfdyno diagnose a.py")) == ["next: tfdyno diagnose a.py"]
 
 
 def test_a_proof_is_told_with_all_that_it_rests_on() -> None:

@@ -10,6 +10,8 @@ from tests.view import answers
 
 from tfdyno.core.codec import from_builtins, to_json
 from tfdyno.core.estimate import Estimate
+from tfdyno.core.feed import Feeding
+from tfdyno.core.interval import Interval
 from tfdyno.view import documents
 
 ADVICE, TRACE = answers.advice(), answers.trace()
@@ -89,3 +91,20 @@ def test_the_frontier_is_ordered_by_time_and_is_part_of_the_ranking() -> None:
 def test_the_whole_document_is_json() -> None:
     document = documents.advice_document(ADVICE, TRACE)
     assert json.loads(to_json(document))["made_on"] == "2026-11-21"
+
+
+def test_a_row_has_what_its_cpus_feed_where_the_input_was_measured() -> None:
+    whole = Interval(low=300.0, best=620.0, high=900.0)
+    needed = Interval(low=800.0, best=1000.0, high=1200.0)
+    given = Feeding(vcpus=8, rate_per_s=whole, needed_per_s=needed, fed_ratio=0.62,
+                    thread_stages=("batch",))  # fmt: skip
+    fed = replace(ADVICE.ranking[0], feeding=given)
+    told = documents.advice_document(replace(ADVICE, ranking=(fed, *ADVICE.ranking[1:])), TRACE)
+    first, second, *_ = told["ranking"]
+    assert first["feed"] == {
+        "vcpus": 8, "fed_ratio": 0.62, "thread_stages": ["batch"],
+        "samples_per_s": 620.0, "samples_per_s_range": {"low": 300.0, "best": 620.0, "high": 900.0},
+        "needed_samples_per_s": 1000.0,
+        "needed_samples_per_s_range": {"low": 800.0, "best": 1000.0, "high": 1200.0},
+    }  # fmt: skip
+    assert second["feed"] is None

@@ -9,6 +9,7 @@ from tests.model.test_explanation import MANY
 from tests.view import answers
 from tests.view.test_explanation_text import seconds
 
+from tfdyno.core.interval import Interval
 from tfdyno.view.explanation_table import HEADINGS, explanation_table, explanation_title
 from tfdyno.view.html import render_report
 
@@ -43,6 +44,18 @@ def test_the_title_has_the_time_and_the_number_of_rows() -> None:
 def test_without_an_explanation_there_is_no_table() -> None:
     assert explanation_table(estimated()) is None
     assert explanation_title(estimated()) == ""
+
+
+def test_waiting_for_input_is_no_part_of_what_the_kernels_explain() -> None:
+    found = one()
+    step = found.step_s
+    fed = replace(
+        found,
+        step_s=Interval(low=step.low + 0.5, best=step.best + 0.5, high=step.high + 0.5),
+        terms_s={**found.terms_s, "input": 0.5},
+    )
+    own = explanation_title(found).partition(":")[0]
+    assert explanation_title(fed).startswith(f"{own}, but for 500 ms of waiting for input: ")
 
 
 def test_an_own_measurement_is_told_apart_from_the_sum() -> None:

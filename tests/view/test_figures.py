@@ -113,10 +113,3 @@ def test_certainty_is_told_with_the_route_that_made_each_number() -> None:
     assert card == "T4"
     assert (time, time_by) == ("−18 to +22%", "quick")  # 1 - 1/1.22 = 0.18
     assert (memory, memory_by) == ("−5 to +5%", "exact, 8.x")
-
-
-@pytest.mark.parametrize(
-    ("value", "step"), [(0.7, 1.0), (1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (5.1, 10.0), (0.03, 0.05)]
-)
-def test_ticks_stand_at_round_numbers(value: float, step: float) -> None:
-    assert figures._round_step(value) == pytest.approx(step)

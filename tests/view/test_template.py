@@ -17,6 +17,12 @@ def test_text_is_escaped_and_an_unknown_name_is_an_error() -> None:
         made.from_string("{{ missing }}").render()
 
 
+def test_what_stands_between_backticks_is_code_and_nothing_more() -> None:
+    made = environment()
+    shown = made.from_string("{{ a|coded }}").render(a="Write `<b>` & gain 10 %, `a` or ` alone")
+    assert shown == "Write <code>&lt;b&gt;</code> &amp; gain 10%, <code>a</code> or ` alone"
+
+
 def test_json_cannot_end_the_script_it_stands_in() -> None:
     whole = {"name": "</script><!--\u2028\u2029"}
     safe = script_safe(json.dumps(whole, ensure_ascii=False))

@@ -23,6 +23,12 @@ class RecipeRules:
     """So many times as long a step takes with XLA on a CPU, at least."""
     xla_on_cpu_high_ratio: float
     """The same, at most."""
+    precision_ratio_log_width: float
+    """Half of the interval, in the logarithm, of the ratio of the times in two precisions."""
+    batch_ratio_log_width: float
+    """The same of the ratio of the times at two batches."""
+    optimizer_state_ratio: float
+    """Share of a card that an optimizer's state has to take for others to be weighed."""
 
 
 @cache

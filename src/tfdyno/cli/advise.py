@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from tfdyno.cli.options import (
+    HTML,
     Filled,
-    NewFile,
     OneOf,
     Positive,
     Whole,
@@ -53,9 +53,13 @@ if TYPE_CHECKING:
 @click.option(
     "--count", "--replicas", "counts", type=Wholes("count"), help="Only so many GPUs at once."
 )
+@click.option(
+    "--feed", type=click.Path(path_type=Path), metavar="FILE",
+    help="Input as data bench measured it: vCPUs may hold GPUs back.",
+)  # fmt: skip
 @click.option("--tensorflow", type=Filled(), metavar="X.Y", help="Release that has to run there.")
 @click.option("--all", "show_all", is_flag=True, help="Show every row.")
-@click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
+@HTML
 def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
@@ -94,6 +98,7 @@ def _request(given: dict[str, Any]) -> Request:
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs._market import Conditions
     from tfdyno.jobs.advise import INFERENCE, Request
+    from tfdyno.jobs.data_bench import read_feed
 
     scenario = given["scenario"]
     names = (name.strip().lower() for name in (given["provider"] or "").split(","))
@@ -121,6 +126,7 @@ def _request(given: dict[str, Any]) -> Request:
         tensorflow=given["tensorflow"] or "",
         route=given["route"],
         fresh=given["fresh"],
+        feed=read_feed(given["feed"]) if given["feed"] else None,
     )
 
 

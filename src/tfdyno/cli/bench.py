@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from tfdyno.cli.options import (
-    FIT,
-    INPUT_SHAPE,
-    INPUT_SPEC,
-    PYTHON,
+    CODE,
+    HTML,
+    RECIPE,
     SET,
-    UNSAFE,
+    TOLD,
+    WORKLOAD,
     Filled,
     NewFile,
     OneOf,
@@ -52,13 +52,12 @@ class _Bench(click.Command):
 
 
 @click.command(cls=_Bench)
-@click.argument("workload")
-@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
+@WORKLOAD
 @click.option(
     "--data", type=OneOf("data", get_args(DataMode)),
     help="Default: own; synthetic for a model alone.",
 )  # fmt: skip
-@click.option("--recipe", type=click.Path(path_type=Path), metavar="FILE", help="Settings, TOML.")
+@RECIPE
 @SET
 @click.option(
     "--against", multiple=True, metavar="KEY=VALUE",
@@ -90,17 +89,11 @@ class _Bench(click.Command):
 @click.option(
     "--export", type=NewFile(), metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md."
 )
-@click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
+@HTML
 @click.option("--container", is_flag=True, help="Print the command for a pinned image instead.")
 @click.option("--tf", type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
-@INPUT_SHAPE
-@INPUT_SPEC
-@FIT
-@PYTHON
-@UNSAFE
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+@CODE
+@TOLD
 def bench(**given: Any) -> None:
     """Measure a training run fairly, or two recipes in turns.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.options import JSON
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.compare import compare_all
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     "--recalibrate", is_flag=True,
     help="Keep measured over estimated: later estimates of the same model use it.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(
     measurements: tuple[str, ...], estimate: bool, recalibrate: bool, as_json: bool, quiet: bool

@@ -1,4 +1,4 @@
-"""``tfdyno data``: what the catalogue rests on, whether it is sound, and newer prices for it."""
+"""``tfdyno data``: training data, what the catalogue rests on, and newer prices for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tfdyno.catalog.offers import KEY
+from tfdyno.cli.data_bench import bench
+from tfdyno.cli.data_convert import convert
 from tfdyno.core.errors import UsageError
 from tfdyno.view.amounts import plural
 from tfdyno.view.offers_text import data_list, rejected_list
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Refresh prices and check the catalogue."""
+    """Convert and measure training data; check and refresh prices."""
+
+
+data.add_command(convert)
+data.add_command(bench)
 
 
 @data.command()

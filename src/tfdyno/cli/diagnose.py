@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfdyno.cli.options import (
-    FIT,
-    INPUT_SHAPE,
-    INPUT_SPEC,
-    PYTHON,
+    CODE,
+    HTML,
+    RECIPE,
     SET,
-    UNSAFE,
+    TOLD,
+    WORKLOAD,
     Filled,
     Positive,
     Whole,
+    check_writable,
     recipe_from,
     workload_from,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.fix_proof import ProvenDiagnosis
+    from tfdyno.core.workload import Workload
     from tfdyno.jobs.diagnose import Examined, Question
     from tfdyno.view.diagnose_document import DiagnoseTold
 
@@ -39,15 +41,15 @@ _NEED_FIX = {
 
 
 @click.command()
-@click.argument("workload")
-@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--recipe", type=click.Path(path_type=Path), metavar="FILE", help="Settings, TOML.")
+@WORKLOAD
+@RECIPE
 @SET
 @click.option("--steps", type=Whole("steps"), help="Look at so many.  [default: as time allows]")
 @click.option(
     "--seconds", type=Positive("seconds"), metavar="S",
     help="Look for so long, and so long in each run with --fix.",
 )  # fmt: skip
+@click.option("--leak", is_flag=True, help="Look only at whether memory grows, and longer at that.")
 @click.option("--fix", is_flag=True, help="Make each change, measure it, keep what is proven.")
 @click.option(
     "--write", type=Filled(), metavar="DIR",
@@ -55,28 +57,29 @@ _NEED_FIX = {
 )  # fmt: skip
 @click.option("--output", type=Filled(), metavar="DIR", help="With --fix: folder of the results.")
 @click.option("--resume", is_flag=True, help="With --fix: take what is measured already.")
-@INPUT_SHAPE
-@INPUT_SPEC
-@FIT
-@PYTHON
-@UNSAFE
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+@HTML
+@CODE
+@TOLD
 def diagnose(**given: Any) -> int:
     """Say what holds a training back, and prove the fix.
 
     WORKLOAD is an unmodified script.py, file.py:function that returns (model, data), model.keras
     or a standard task as task:resnet18-cifar10. Arguments of a script follow after --. A profile
     that TensorFlow has written elsewhere does as well: an xplane.pb, a trace.json.gz or the folder
-    of a TensorBoard log.
+    of a TensorBoard log. So does what tfdyno train or tfdyno bench has written: the folder of a
+    run, of results (their newest) or FOLDER:ID, or a JSON file.
 
     Its own steps are looked at with and without the data; the answer is one cause, where the time
     goes, and what a change should gain. --fix measures each change in turns with the run as it is
     and keeps it only if it is surely faster and learns the same.
     """
     from tfdyno.jobs.diagnose_profile import is_profile
+    from tfdyno.jobs.diagnose_run import is_run
 
+    if given["html"]:
+        check_writable(given["html"])
+    if is_run(given["workload"]):
+        return _of_run(given)
     if is_profile(given["workload"]):
         return _of_profile(given)
     question = _question(given)
@@ -89,46 +92,66 @@ def diagnose(**given: Any) -> int:
         found = examined(question, progress=progress)
         last, stop = _proven(question, found, given, progress)
     told = _told(question, found, last, given, folder)
-    _print(told, given)
+    code = _answer(told, given)
     if stop:
         stop.add_note("What was found until then is printed.")
         raise stop
-    return _exit_code(last)
-
-
-def _exit_code(last: ProvenDiagnosis) -> int:
-    return int(any(one.severity == "error" for one in last.diagnosis.findings))
+    return code
 
 
 def _of_profile(given: dict[str, Any]) -> int:
     """What a profile tells; there is nothing to run, so nothing is proven."""
-    refused = [name for name in ("fix", "write", "output", "resume", "recipe", "changes", "steps",
-                                 "seconds", "script_arguments") if given[name]]  # fmt: skip
+    _refuse_to_run(given, "a profile")
+    from tfdyno.jobs.diagnose_profile import examined_profile
+    from tfdyno.view.diagnose_document import told_of
+
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        found = examined_profile(Path(given["workload"]), progress=progress)
+    return _answer(told_of(found.diagnosis, found.facts, given["workload"]), given)
+
+
+def _of_run(given: dict[str, Any]) -> int:
+    """What was recorded of a run, and what to type for all the rest."""
+    _refuse_to_run(given, "a run that is over")
+    from dataclasses import replace
+
+    from tfdyno.jobs.diagnose_run import examined_run
+    from tfdyno.view.diagnose_document import told_of
+    from tfdyno.view.diagnose_words import command
+
+    run = examined_run(given["workload"])
+    found = run.examined
+    told = replace(
+        told_of(found.diagnosis, found.facts, given["workload"]),
+        environment=found.environment,
+        look=command("diagnose", run.reference, run.arguments, run.settings),
+    )
+    return _answer(told, given)
+
+
+def _refuse_to_run(given: dict[str, Any], what: str) -> None:
+    """Refuse what asks for steps of something that has none to run; raises ``UsageError``."""
+    refused = [
+        name
+        for name in ("leak", "fix", "write", "output", "resume", "recipe", "changes", "steps",
+                     "seconds", "script_arguments")
+        if given[name]
+    ]  # fmt: skip
     if refused:
         name = {"changes": "--set", "script_arguments": "arguments"}.get(
             refused[0], f"--{refused[0]}"
         )
-        raise UsageError(f"{name} cannot go with a profile", why="there is nothing to run",
+        raise UsageError(f"{name} cannot go with {what}", why="there is nothing to run",
                          remedy="give the script instead, or leave it out")  # fmt: skip
-    from tfdyno.core.fix_proof import ProvenDiagnosis
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.jobs.diagnose_profile import examined_profile
-    from tfdyno.view.diagnose_document import DiagnoseTold
-
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        found = examined_profile(Path(given["workload"]), progress=progress)
-    last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=Recipe())
-    told = DiagnoseTold(
-        proven=last, facts=found.facts, reference=given["workload"], base=Recipe(),
-        environment=found.environment, tried=False, arguments=(), own_arguments=(), written=(),
-    )  # fmt: skip
-    _print(told, given)
-    return _exit_code(last)
 
 
 def _question(given: dict[str, Any]) -> Question:
     from tfdyno.jobs.diagnose import Question
 
+    for name in ("fix", "html"):
+        if given["leak"] and given[name]:
+            raise UsageError(f"--{name} cannot go with --leak", why="only memory is looked at then",
+                             remedy="leave one of them out")  # fmt: skip
     for name, why in _NEED_FIX.items():
         if given[name] and not given["fix"]:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
@@ -139,6 +162,7 @@ def _question(given: dict[str, Any]) -> Question:
         seconds_s=given["seconds"] or 0.0,
         folder=Path(given["output"]) if given["output"] else None,
         resume=given["resume"],
+        memory_alone=given["leak"],
     )
 
 
@@ -162,8 +186,8 @@ def _proven(
     last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe)
     if found.stopped:
         return last, KeyboardInterrupt()
-    if not given["fix"]:
-        return last, None
+    if found.failed or not given["fix"]:
+        return last, found.failed
     from tfdyno.jobs.diagnose_fixes import proven
 
     try:
@@ -195,22 +219,20 @@ def _told(
         base=question.recipe,
         environment=found.environment,
         tried=given["fix"],
-        arguments=_words(given),
+        arguments=_words(given, question.workload),
         own_arguments=_own_words(given),
         written=tuple(map(str, files)),
+        growth=found.growth,
     )
 
 
-def _words(given: dict[str, Any]) -> tuple[str, ...]:
+def _words(given: dict[str, Any], workload: Workload) -> tuple[str, ...]:
     """What is to be typed again for the same workload and recipe."""
+    from tfdyno.jobs.reference import option_words, script_words
+
     words = ["--recipe", str(given["recipe"])] if given["recipe"] else []
     words += [word for one in given["changes"] for word in ("--set", one)]
-    for shape in given["input_shapes"]:
-        words += ["--input-shape", ",".join(map(str, shape)) or "()"]
-    words += ["--python", given["python"]] if given["python"] else []
-    words += ["--unsafe"] if given["unsafe"] else []
-    words += ["--", *given["script_arguments"]] if given["script_arguments"] else []
-    return tuple(words)
+    return (*words, *option_words(workload), *script_words(workload))
 
 
 def _own_words(given: dict[str, Any]) -> tuple[str, ...]:
@@ -218,14 +240,35 @@ def _own_words(given: dict[str, Any]) -> tuple[str, ...]:
     return (*words, *(("--fit", str(given["fit_number"])) if given["fit_number"] > 1 else ()))
 
 
+def _answer(told: DiagnoseTold, given: dict[str, Any]) -> int:
+    """Tell it as it was asked for; 1 where something ends the training."""
+    from dataclasses import replace
+    from datetime import UTC, datetime
+
+    told = replace(told, made_on=datetime.now(UTC).date().isoformat())
+    if given["html"]:
+        from tfdyno.core.codec import write_atomic
+        from tfdyno.view.diagnose_page import diagnose_page
+
+        write_atomic(given["html"], diagnose_page(told).encode())
+    _print(told, given)
+    return int(any(one.severity == "error" for one in told.proven.diagnosis.findings))
+
+
 def _print(told: DiagnoseTold, given: dict[str, Any]) -> None:
+    from tfdyno.view.growth_text import growth_document, growth_text
+
     if given["as_json"]:
         from tfdyno.core.codec import to_json
         from tfdyno.view.diagnose_document import diagnose_document
 
-        click.echo(to_json(diagnose_document(told), indent=2).decode())
+        document = diagnose_document(told)
+        if given["leak"]:
+            document["growth"] = growth_document(told)
+        click.echo(to_json(document, indent=2).decode())
         return
     from tfdyno.view.diagnose_text import diagnose_text
     from tfdyno.view.text import colour_wanted, terminal_width
 
-    click.echo(diagnose_text(told, width=terminal_width(), colour=colour_wanted()))
+    text = growth_text if given["leak"] else diagnose_text
+    click.echo(text(told, width=terminal_width(), colour=colour_wanted()))

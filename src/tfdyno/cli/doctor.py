@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.options import TOLD
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import LANGUAGES, Language
@@ -53,9 +54,7 @@ _GOES_WITH = {
 @click.option("--share", is_flag=True, help="A report for a bug tracker, names taken out.")
 @click.option("--show-ignored", is_flag=True, help="Give every harmless message its reason.")
 @click.option("--lang", type=click.Choice(LANGUAGES), help="Without it: as the locale says.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+@TOLD
 def doctor(**given: Any) -> int:
     """Say why TensorFlow does not use the GPU, or why it failed.
 

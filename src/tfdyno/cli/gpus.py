@@ -8,7 +8,7 @@ import click
 
 from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog import software
-from tfdyno.cli.options import Filled
+from tfdyno.cli.options import JSON, Filled
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.gpus import SORT_KEYS, GpuCard, card, choose
 from tfdyno.view.gpus_text import comparison, gpu_detail, gpu_list
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     metavar="X.Y",
     help="Release whose wheel is looked at.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def gpus(
     name: str | None,
     compare: str | None,

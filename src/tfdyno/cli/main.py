@@ -47,6 +47,11 @@ COMMANDS = {
         summary="Predict time and memory of a step on one GPU or many.",
         section="Choose",
     ),
+    "memory": Entry(
+        module="tfdyno.cli.memory",
+        summary="Show where the memory of a step goes, and plan how to fit a card.",
+        section="Choose",
+    ),
     "train": Entry(
         module="tfdyno.cli.train",
         summary="Train with a recipe: precision, XLA, input, strategy, checkpoints.",
@@ -84,7 +89,7 @@ COMMANDS = {
     ),
     "data": Entry(
         module="tfdyno.cli.data",
-        summary="Refresh prices and check the catalogue.",
+        summary="Convert and measure training data; check and refresh prices.",
         section="Look up",
     ),
 }

@@ -8,7 +8,7 @@ from typing import cast, get_args
 import click
 
 from tfdyno.catalog.offers import rejected_in
-from tfdyno.cli.options import Filled, OneOf
+from tfdyno.cli.options import JSON, Filled, OneOf
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.offers import PricedOffer, SortKey, list_offers
 from tfdyno.view.offers_text import left_out_note, offer_list
@@ -33,7 +33,7 @@ from tfdyno.view.text import colour_wanted, terminal_width
     metavar="FILE",
     help="A price list of your own that goes first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def offers(
     gpu: str | None,
     provider: str | None,

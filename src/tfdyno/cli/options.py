@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Workload
 
+    Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 class Whole(click.ParamType[int]):
     """A whole number of at least 1; ``nan``, ``0``, ``-3`` and ``1.5`` are refused in words."""
@@ -145,13 +147,25 @@ def _option(param: click.Parameter | None) -> str:
     return param.opts[0] if param else "the option"
 
 
-def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Arguments and options that say what is run and how, for ``estimate`` and ``advise``."""
-    for decorate in reversed(_WORKLOAD):
-        command = decorate(command)
-    return command
+def together(*options: Option) -> Option:
+    """Several options as one decorator, in their order in the help."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return decorate
 
 
+WORKLOAD = together(
+    click.argument("workload"),
+    click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED),
+)
+"""What is run, and what its script is given."""
+RECIPE = click.option(
+    "--recipe", type=click.Path(path_type=Path), metavar="FILE", help="Settings, TOML."
+)
 SET = click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many."
 )
@@ -181,9 +195,17 @@ PYTHON = click.option(
     "--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code."
 )
 UNSAFE = click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
-_WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.argument("workload"),
-    click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED),
+CODE = together(INPUT_SHAPE, INPUT_SPEC, FIT, PYTHON, UNSAFE)
+"""How the code of a workload is run, where a step function is one as well."""
+HTML = click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+TOLD = together(
+    JSON, QUIET, click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+)
+"""How much is told, and in which form."""
+workload_options = together(
+    WORKLOAD,
     click.option("--batch-size", type=Whole("batch size"), help="Samples per replica."),
     click.option(
         "--global-batch",
@@ -208,14 +230,10 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
     ),
     click.option("--link", type=Filled(), metavar="SLUG", help="Interconnect between replicas."),
-    INPUT_SHAPE,
-    INPUT_SPEC,
-    FIT,
-    PYTHON,
-    UNSAFE,
+    CODE,
     click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),
+    JSON,
+    QUIET,
     click.option(
         "-v",
         "--verbose",
@@ -223,6 +241,7 @@ _WORKLOAD: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="Show every stage, and the largest tensors of one estimate.",
     ),
 )
+"""Arguments and options that say what is run and how, for ``estimate`` and ``advise``."""
 
 
 def workload_from(given: dict[str, Any], *, mode: str) -> Workload:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.progress import Progress
+
 CLEAR = "\r\x1b[2K"
 TICK_S = 1.0
 """How often a terminal shows the seconds."""
@@ -42,6 +44,27 @@ def progress_line(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], Non
             print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
+@contextlib.contextmanager
+def bar() -> Iterator[Progress]:
+    """A bar on a terminal for tasks with the field ``told``, words behind it; gone at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    shown = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[told]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with shown:
+        yield shown
+
+
 class _Shown:
     """The stage on show and since when; one thread sets it, another keeps the seconds going."""
 
@@ -53,7 +76,7 @@ class _Shown:
 
     def stage(self, text: str) -> None:
         self.text, self.since_s = text, time.monotonic()
-        if self.verbose:
+        if self.verbose and text:
             self._line(text)
         elif self.live:
             self._rewrite()

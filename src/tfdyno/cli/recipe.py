@@ -10,9 +10,12 @@ import click
 from tfdyno.cli.options import (
     FIT,
     INPUT_SHAPE,
+    JSON,
     PYTHON,
     SET,
+    TOLD,
     UNSAFE,
+    WORKLOAD,
     Filled,
     NewFile,
     Whole,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FILE = click.Path(path_type=Path)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _OUTPUT = click.option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the TOML.")
 
 
@@ -53,7 +55,7 @@ def recipe() -> None:
 @SET
 @click.option("--full", is_flag=True, help="Settings that change nothing too.")
 @_OUTPUT
-@_JSON
+@JSON
 def show(
     file: Path | None, changes: tuple[str, ...], full: bool, output: Path | None, as_json: bool
 ) -> None:
@@ -76,7 +78,7 @@ def show(
 @recipe.command("diff")
 @click.argument("a", type=_FILE)
 @click.argument("b", type=_FILE)
-@_JSON
+@JSON
 def diff_of(a: Path, b: Path, as_json: bool) -> None:
     """Say in which settings two recipes differ.
 
@@ -91,8 +93,7 @@ def diff_of(a: Path, b: Path, as_json: bool) -> None:
 
 
 @recipe.command()
-@click.argument("workload")
-@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
+@WORKLOAD
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="Plan for this card, not this machine.")
 @click.option("--count", type=Whole("count"), help="How many of --gpu one machine has.")
 @INPUT_SHAPE
@@ -100,9 +101,7 @@ def diff_of(a: Path, b: Path, as_json: bool) -> None:
 @PYTHON
 @UNSAFE
 @_OUTPUT
-@_JSON
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
+@TOLD
 def auto(**given: Any) -> None:
     """Choose the fastest recipe for a workload by the estimate, with a reason for each line.
 

@@ -8,9 +8,11 @@ import click
 
 from tfdyno.cli.options import (
     INPUT_SHAPE,
+    JSON,
     PYTHON,
     SET,
     UNSAFE,
+    WORKLOAD,
     Filled,
     OneOf,
     Whole,
@@ -47,8 +49,7 @@ class _Every(click.ParamType[tuple[int, float]]):
 
 
 @click.command()
-@click.argument("workload")
-@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
+@WORKLOAD
 @click.option(
     "--recipe", type=Filled(), metavar="FILE|auto",
     help="Settings, TOML or the folder of a run; auto: what estimate advises for this machine.",
@@ -85,7 +86,7 @@ class _Every(click.ParamType[tuple[int, float]]):
 @INPUT_SHAPE
 @PYTHON
 @UNSAFE
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
 def train(**given: Any) -> int:

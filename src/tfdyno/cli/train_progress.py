@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from tfdyno.cli.progress import PATIENCE_S, progress_line
+from tfdyno.cli.progress import PATIENCE_S, bar, progress_line
 from tfdyno.view.train_progress import (
     eta_words,
     line_words,
@@ -51,8 +51,8 @@ def train_progress(*, quiet: bool, verbose: bool) -> Iterator[Shown]:
     if quiet:
         yield _Silent()
     elif sys.stderr.isatty() and not verbose:
-        with _bar() as bar:
-            yield bar
+        with bar() as drawn:
+            yield _Bar(drawn)
     else:
         with progress_line(quiet=False, verbose=verbose) as stage:
             yield _Lines(stage, verbose=verbose)
@@ -125,23 +125,3 @@ class _Bar:
 
     def _print(self, line: str) -> None:
         self._bar.console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[_Bar]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[told]}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    with bar:
-        yield _Bar(bar)

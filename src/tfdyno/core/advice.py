@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfdyno.core.estimate import Estimate
+from tfdyno.core.feed import Feeding
 from tfdyno.core.hardware import Offer
 from tfdyno.core.interval import Interval
 
@@ -30,6 +31,14 @@ class Assumed:
     """From the order of a rented machine to the first line of the script; it is paid."""
     graph_build_s: float = 0.0
     """Building the graph before the first step, for every GPU, where XLA does not compile."""
+    vcpu_core_ratio: float = 1.0
+    """Work of a vCPU, which is one of two hardware threads, over that of a whole core."""
+    offer_cpu_ratio: float = 1.0
+    """Speed of an offer's CPU over that of the machine where the input was measured, at the least;
+    at the most its inverse."""
+    feed_loss_ratio: float = 0.0
+    """Samples per second that an input pipeline loses with each doubling of the CPUs beyond those
+    it was measured with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,9 @@ class Candidate:
     reason: str
     """In words, for this row."""
     pareto: bool
+    feeding: Feeding | None = None
+    """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
+    pipeline was measured, or nobody says how many CPUs there are."""
 
     @property
     def spot(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tfdyno.core.estimate import Route
 from tfdyno.core.interval import Interval
 from tfdyno.core.recipe import Recipe
 
@@ -32,6 +33,15 @@ class Option:
     changes: int
     """In how many ways it departs from what the script does on its own."""
     warnings: tuple[str, ...] = ()
+    remat: str = ""
+    """What is computed again, as a recipe says it; empty: nothing."""
+    recompute_ratio: float = 1.0
+    """Time of a step over what it would take if nothing were computed again."""
+    optimizer: str = ""
+    """Keras optimizer in place of the script's own, which learns differently; empty: its own."""
+    memory_made_by: Route = "quick"
+    verified: bool = False
+    """Whether ``fits`` rests on a compile at this very batch for this much memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

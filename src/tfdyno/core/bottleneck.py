@@ -13,9 +13,10 @@ BottleneckClass = Literal[
 ]  # fmt: skip
 SPLIT_PARTS = (
     "input", "host", "callback", "copy", "compute", "communication", "launch", "retrace",
-    "validation", "checkpoint",
+    "validation", "checkpoint", "unseen",
 )  # fmt: skip
-"""Order in which a split is told; ``compute`` is split further by ``OPERATION_CLASSES``."""
+"""Order in which a split is told; ``compute`` is split further by ``OPERATION_CLASSES``;
+``unseen`` is what nobody looked into."""
 
 
 ENDS_THE_RUN = frozenset({"leak"})
@@ -59,6 +60,21 @@ class Bottleneck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpeed:
+    """How fast one stage of an input pipeline is when nothing but the pipeline runs."""
+
+    title: str
+    """``map(decode)``."""
+    place: str = ""
+    batch_s: float
+    """Of the time of a batch, what this stage takes; all stages add up to the whole pipeline."""
+    samples_per_s: float
+    """That it would give if it were alone; 0: more than can be told."""
+    bytes_per_s: float = 0.0
+    """The same; 0: its size is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepDiagnosis:
     """The answer: one primary cause, and all else that was found, the largest gain first."""
 
@@ -71,4 +87,10 @@ class StepDiagnosis:
     primary: Bottleneck
     findings: tuple[Bottleneck, ...]
     """The primary one first; of class ``healthy`` alone where nothing gains 10 %."""
+    held_s: float = 0.0
+    """Of the step on a batch that is held, which waits for nothing; 0: not measured."""
+    batch_s: float = 0.0
+    """Of one batch of the input pipeline by itself; 0: not measured."""
+    stages: tuple[StageSpeed, ...] = ()
+    """Of the pipeline, its sources first; empty where they could not be told apart."""
     notes: tuple[str, ...] = ()

@@ -67,3 +67,7 @@ class ProvenDiagnosis:
     """In the order in which they were tried."""
     left: tuple[str, ...] = ()
     """Causes whose fixes are still to be tried."""
+    after: StepDiagnosis | None = None
+    """A second look, at the steps with all that was kept; None: nothing was, or it failed."""
+    after_note: str = ""
+    """Why there is no second look, where one was due."""

@@ -79,8 +79,12 @@ class OomReport:
     @property
     def is_fragmented(self) -> bool:
         """Whether what the allocator already had would have sufficed, but in no one piece."""
-        room_bytes = (self.pool_bytes or self.limit_bytes) - self.in_use_bytes
-        return 0 < self.requested_bytes <= room_bytes and self.in_use_bytes > 0
+        return 0 < self.requested_bytes <= self.room_bytes and self.in_use_bytes > 0
+
+    @property
+    def room_bytes(self) -> int:
+        """What the allocator has and nobody uses, in however many pieces."""
+        return (self.pool_bytes or self.limit_bytes) - self.in_use_bytes
 
     @property
     def is_refused_by_device(self) -> bool:

@@ -24,7 +24,8 @@ KernelKind = Literal[
     "other",
 ]
 Direction = Literal["", "forward", "input_gradient", "weight_gradient"]
-Phase = Literal["forward", "backward", "update"]
+Phase = Literal["forward", "backward", "recompute", "update"]
+"""``recompute``: of the forward pass, but done once more for the backward pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,17 @@ class BufferPlan:
 
     At a small batch another moment (all gradients alive) can be the peak than at a large one.
     """
+
+    reordered: tuple[Scaled, ...] = ()
+    """The same of the order in which XLA's list scheduling would hold least; empty: not looked for.
+
+    A step that computes values again is planned in that order: to see what computing them again
+    saves, it is compared with this."""
+
+    def reordering_saves_bytes(self, batch_size: float) -> float:
+        """What the other order holds less; 0.0 where it was not looked for or holds no less."""
+        other = max((moment.at(batch_size) for moment in self.reordered), default=None)
+        return 0.0 if other is None else max(0.0, self.peak_at(batch_size) - other)
 
     def peak_at(self, batch_size: float) -> float:
         """Bytes held at the worst moment of a step with this batch."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.codec import read_toml
@@ -12,14 +14,22 @@ from tfdyno.core.recipe import Recipe, diff, flat, from_settings
 from tfdyno.core.recipe_words import MEANINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable
 
+Given = Recipe | Mapping[str, object] | str | Path | None
+"""A recipe, its settings by name, or the path of its file; None: not given."""
 FILE_NAME = "recipe.toml"
 """Of the recipe in the folder of a run."""
 _HEAD = "A recipe of tfdyno. What is not set here stays as the script has it."
 _WIDTH = 76
 _GIB, _MIB = 1 << 30, 1 << 20
+
+
+def given_recipe(given: Given) -> Recipe | None:
+    """The recipe that Python code gives, in whichever form; raises ``UsageError``."""
+    if given is None or isinstance(given, Recipe):
+        return given
+    return from_settings(given) if isinstance(given, Mapping) else read_recipe(Path(given))
 
 
 def read_recipe(path: Path, base: Recipe | None = None) -> Recipe:

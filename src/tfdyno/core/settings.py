@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
 EXECUTIONS = ("xla", "graph", "eager-torch", "compiled-torch")
 """The last two are PyTorch's, for scoring and comparison only."""
+TRAINED_EXECUTIONS = ("xla", "graph")
+"""TensorFlow's own."""
 BY_OPERATION = ("graph", "eager-torch")
 """Executions that run one operation after another instead of a compiled program."""
 ROUTES = ("auto", "quick", "exact")

@@ -29,6 +29,8 @@ class StageFacts:
     buffer_size: int = 0
     output_bytes: int = 0
     """Bytes that it gives per batch."""
+    elements: float = 0.0
+    """That it gives per batch; 0.0: not known."""
     operations: tuple[str, ...] = ()
     """Names of TensorFlow operations in its function: ``DecodeJpeg``, ``EagerPyFunc``."""
     keeps_order: bool = False
@@ -82,6 +84,8 @@ class RetraceFacts:
     differs: str = ""
     """What changed: ``argument x: shape (32, 8) -> (31, 8)``, ``argument step: 3 -> 4``,
     ``a new tf.function for each call``."""
+    callback: str = ""
+    """In which of the user's callbacks; empty: in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +96,32 @@ class GrowthFacts:
     bytes_per_step: float
     low_bytes_per_step: float
     """Lower end of the slope's interval: above 0, it grows."""
+    high_bytes_per_step: float = 0.0
+    """Upper end; 0: not known."""
     suspects: tuple[str, ...] = ()
     """``list of 1,204 tensors held by train.py:31 (losses)``, the fastest growing first."""
-    kind: Literal["tensors", "functions", "logs", "iterators", "unknown"] = "unknown"
+    kind: Literal["tensors", "functions", "logs", "iterators", "objects", "unknown"] = "unknown"
+    """``logs``: what a callback keeps; ``objects``: what anything else in Python does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCourse:
+    """How memory in use moved from step to step, the first steps left out."""
+
+    where: str
+    """``host``, or a device: ``GPU:0``."""
+    counted_by: Literal["kernel", "allocator"]
+    """``kernel``: pages of the process, which an allocator keeps after they were freed.
+    ``allocator``: what is in use by its own account."""
+    steps: int
+    """From the first to the last that the slope is told from."""
+    low_bytes_per_step: float
+    bytes_per_step: float
+    high_bytes_per_step: float
+    end_bytes: int
+    """In use at the end."""
+    free_bytes: int = 0
+    """What was left then; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +146,9 @@ class OperationFacts:
     """The same behind computing."""
     largest: tuple[tuple[str, float], ...] = ()
     """Names of the longest operations with seconds per step."""
+    device_own_s: tuple[float, ...] = ()
+    """Seconds per step in which each card did something else than exchange, in their order; empty:
+    there are not several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,14 +177,72 @@ class HostFacts:
     """Of the host, for a cache; 0: not known."""
 
 
+LONG_RATIO = 1.5
+"""A step that takes more than so many typical ones is told by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallFacts:
+    """A step that took much longer than the others, with what is known to have been in it."""
+
+    step: int
+    """Counted from 1, of the steps of the timeline."""
+    steps: int = 1
+    """More: nothing but the mean of so many is known, of which ``step`` is the last."""
+    whole_s: float
+    input_s: float = 0.0
+    """In reading data, where that could be timed by itself."""
+    callback_s: float = 0.0
+    validation_s: float = 0.0
+    checkpoint_s: float = 0.0
+    retrace_s: float = 0.0
+    is_first_of_epoch: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineFacts:
+    """Steps in the order in which they ran, those left out of the steady ones included."""
+
+    whole_s: tuple[float, ...] = ()
+    """Seconds of a step, from one to the next; each the mean over its ``steps_each``."""
+    steps_each: tuple[int, ...] = ()
+    """Empty: one each."""
+    stalls: tuple[StallFacts, ...] = ()
+    """The longest steps, in their order."""
+    what: str = ""
+    """Whose steps these are, where there is more to say: ``run 3 of 5``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFacts:
+    """What a card was doing while steps ran, as its driver tells; 0: not known."""
+
+    name: str = ""
+    busy_ratio: float = 0.0
+    """Share of the time in which it did anything at all."""
+    power_w: float = 0.0
+    power_limit_w: float = 0.0
+    clock_hz: float = 0.0
+    """Of its arithmetic, the mean."""
+    clock_limit_hz: float = 0.0
+    """The highest that is allowed."""
+    lowered_ratio: float = 0.0
+    """Share of the time in which it held its clock down."""
+    reasons: tuple[str, ...] = ()
+    """Why, the most frequent first: ``power_cap``."""
+    other_memory_bytes: int = 0
+    """Held by processes of others at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFacts:
     """Everything that one look at a training gave; times of steady steps, in seconds."""
 
     title: str
     device: Literal["cpu", "gpu"]
-    source: Literal["run", "loop", "profile"]
-    """A call of ``fit``; a loop of the script's own; a profile from elsewhere."""
+    source: Literal["run", "loop", "profile", "record"]
+    """A call of ``fit``; a loop of the script's own; a profile from elsewhere; what ``train`` or
+    ``bench`` wrote, which does not tell what a step does."""
     batch_size: int = 0
     replica_count: int = 1
     worker_count: int = 1
@@ -182,6 +270,8 @@ class StepFacts:
     callbacks: tuple[CallbackFacts, ...] = ()
     retraces: tuple[RetraceFacts, ...] = ()
     growth: tuple[GrowthFacts, ...] = ()
+    memory: tuple[MemoryCourse, ...] = ()
+    """Whether it grows or not; the host's by each count there is."""
     operations: OperationFacts | None = None
     host: HostFacts
     float64: tuple[str, ...] = ()
@@ -191,6 +281,9 @@ class StepFacts:
     python_lines: tuple[tuple[str, float], ...] = ()
     """Lines of the user's own Python, ``train.py:31``, with seconds per step spent in them or in
     what they call, the step's own call left out; the longest first."""
+    python_threads: tuple[tuple[str, float], ...] = ()
+    """Other threads of the user's own Python while steps ran: the line where each was most often,
+    and the CPUs that it kept busy."""
     python_steps: tuple[str, ...] = ()
     """Python that runs inside of each step: ``numpy_function in train.py:20``, ``run_eagerly``."""
     step_flops: float = 0.0
@@ -207,4 +300,6 @@ class StepFacts:
     split_s: dict[str, float] = field(default_factory=dict)
     """Seconds per step by ``SPLIT_PARTS`` where a profile tells them all; they add up to the mean
     of ``step_s``."""
+    timeline: TimelineFacts | None = None
+    cards: tuple[CardFacts, ...] = ()
     notes: tuple[str, ...] = ()

@@ -76,6 +76,26 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast the steps of a sitting came, its first one left out."""
+
+    samples_s: tuple[float, ...] = ()
+    """Seconds per step, each the mean over its ``steps_per_sample``: half a second or more."""
+    steps_per_sample: tuple[int, ...] = ()
+    firsts: tuple[int, ...] = ()
+    """Places of samples that begin an epoch: its iterator and the checkpoint before are in them."""
+    epochs: int = 0
+    """That ended."""
+    epoch_end_s: float = 0.0
+    """From the last step of an epoch to the end of its validation and callbacks, of all epochs."""
+    validation_s: float = 0.0
+    """Of that, in validation."""
+    save_s: float = 0.0
+    """That the training waited for checkpoints, those at ends of epochs included."""
+    saves: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOutcome:
     """What a run left behind."""
 
@@ -110,3 +130,4 @@ class TrainOutcome:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     software: dict[str, object] = field(default_factory=dict)
+    pace: Pace = Pace()

@@ -35,6 +35,10 @@ class Workload:
     """Interpreter that runs the user's code; empty: the one that runs tfdyno."""
     allow_unsafe: bool = False
     """Whether a ``.keras`` file with a lambda may be loaded."""
+    optimizer: str = ""
+    """Keras optimizer to take instead, which learns differently; empty: the workload's own."""
+    remat: str = ""
+    """What is computed again in the backward pass, as a recipe says it; empty: nothing."""
 
     @property
     def id(self) -> str:

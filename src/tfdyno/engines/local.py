@@ -259,7 +259,9 @@ def _wind_up(crew: Crew, judge: Judge, limits: Limits, stop: BaseException) -> N
         return
     # What it says in so many words counts; that the signal ended it is no news.
     is_told = isinstance(error, TfdynoError) and not isinstance(error, ChildCrash)
-    raise error if is_told else stop
+    if is_told:
+        raise error
+    raise stop from error  # TFDYNO_DEBUG=1 shows it
 
 
 def _dismiss(crew: Crew, limits: Limits) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tfdyno.core.advice import Run
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.software import WheelSupport
+    from tfdyno.jobs._feeding import Feeder
     from tfdyno.jobs._market import Supply
     from tfdyno.jobs._predict import Predictor
 
@@ -41,8 +42,19 @@ def candidates_of(
     *,
     global_batch_size: int,
     tensorflow: str,
+    feeder: Feeder | None = None,
 ) -> tuple[Candidate, ...]:
-    """Rank everything that can be had; a supply that cannot share the global batch is left out."""
+    """Rank everything that can be had; a supply that cannot share the global batch is left out.
+
+    Args:
+        supplies: Cards and offers.
+        predictor: Answers for every card.
+        run: How long.
+        global_batch_size: That the replicas share; 0: each has its own.
+        tensorflow: Release whose wheel must run.
+        feeder: The input that was measured: an offer's CPUs may hold its GPUs back; None: data
+            arrive in time.
+    """
     estimates: dict[Key, Estimate] = {}
     found = []
     for supply in supplies:
@@ -53,7 +65,7 @@ def candidates_of(
             size = shared_batch(global_batch_size, supply.count) if global_batch_size else 0
             estimates[key] = predictor.estimate(supply.gpu, replicas=supply.count, batch_size=size)
         support = wheel_support(supply.gpu, tensorflow)
-        found.append(_candidate(supply, estimates[key], run, support))
+        found.append(_candidate(supply, estimates[key], run, support, feeder))
     return ranked(found)
 
 
@@ -64,8 +76,17 @@ def check_shares(supplies: Sequence[Supply], global_batch_size: int) -> None:
         shared_batch(global_batch_size, fewest)
 
 
-def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSupport) -> Candidate:
+def _candidate(
+    supply: Supply,
+    estimate: Estimate,
+    run: Run,
+    support: WheelSupport,
+    feeder: Feeder | None,
+) -> Candidate:
     offer, assumption = supply.offer, assumed()
+    feeding = None
+    if feeder:
+        estimate, feeding = feeder.on(estimate, offer, supply.gpu)
     overhead = assumption.spot_overhead_ratio if offer and offer.spot else 0.0
     hours = run_hours(run, estimate, spot_overhead_ratio=overhead).plus(start_h(supply, estimate))
     energy_kwh = run_energy_kwh(run, estimate)
@@ -89,8 +110,12 @@ def _candidate(supply: Supply, estimate: Estimate, run: Run, support: WheelSuppo
         tensorflow=_tensorflow(support),
         reason="",
         pareto=False,
+        feeding=feeding,
     )
-    return with_reason(draft, run)
+    draft = with_reason(draft, run)
+    if feeder and offer and not feeding:
+        return replace(draft, reason=f"{draft.reason}, vCPUs not known")
+    return draft
 
 
 def start_h(supply: Supply, estimate: Estimate) -> float:

@@ -31,10 +31,21 @@ MARKETS_BOUGHT = ("consumer", "workstation")
 
 
 def changes_of(
-    ranking: Sequence[Candidate], pick: Candidate | None, gpus: Mapping[str, Gpu]
+    ranking: Sequence[Candidate],
+    pick: Candidate | None,
+    gpus: Mapping[str, Gpu],
+    *,
+    unheld: Candidate | None = None,
 ) -> tuple[Change, ...]:
-    """The lines that apply to this ranking, most telling first."""
-    found: list[Change | None] = []
+    """The lines that apply to this ranking, most telling first.
+
+    Args:
+        ranking: All candidates.
+        pick: The balanced one.
+        gpus: All cards by slug.
+        unheld: What the pick would be if no GPU waited for data; None: none does.
+    """
+    found: list[Change | None] = [change_words.input_in_time(unheld)] if unheld else []
     if pick:
         found += [_spot(ranking, pick), _sooner(ranking, pick)]
     if late := without_deadline(ranking):

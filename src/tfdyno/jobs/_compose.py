@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from tfdyno.core.advice import Candidate, Run
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.workload import Trace
+    from tfdyno.jobs._feeding import Feeder
     from tfdyno.jobs._market import Supply
     from tfdyno.jobs._predict import Predictor
+
+IN_TIME = "data arrive in time: no limit by disk, network or decoding"
 
 
 def compose(
@@ -33,9 +36,22 @@ def compose(
     market: Sequence[Supply],
     gpus: Mapping[str, Gpu],
     tensorflow: str,
+    feeder: Feeder | None = None,
+    unheld: Candidate | None = None,
 ) -> Advice:
-    """Draw the conclusions from a ranking."""
-    detailed = _with_details(ranking, predictor, market)
+    """Draw the conclusions from a ranking.
+
+    Args:
+        ranking: All candidates, ranked.
+        predictor: Answers for every card.
+        run: How long.
+        market: What the candidates are made of.
+        gpus: All cards by slug.
+        tensorflow: Release whose wheel must run.
+        feeder: The input that was measured; None: data arrive in time.
+        unheld: What the balanced pick would be if they did.
+    """
+    detailed = _with_details(ranking, predictor, market, feeder)
     picks = told_picks(detailed, run)
     balanced = next((one.candidate for one in picks if one.title == "balanced"), None)
     trace = predictor.traced.trace
@@ -45,13 +61,14 @@ def compose(
         run=run,
         ranking=detailed,
         picks=picks,
-        changes=changes_of(detailed, balanced, gpus),
+        changes=changes_of(detailed, balanced, gpus, unheld=unheld),
         buy_or_rent=buying_of(detailed, gpus),
-        assumptions=_assumptions(detailed, predictor, run, tensorflow),
+        assumptions=_assumptions(detailed, predictor, run, tensorflow, feeder),
         sources=_sources(detailed),
         catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
         made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         exact=_all_compiled(ranking),
+        notes=feeder.notes(detailed, picks) if feeder else (),
     )
 
 
@@ -66,7 +83,10 @@ def _all_compiled(ranking: Sequence[Candidate]) -> bool:
 
 
 def _with_details(
-    ranking: Sequence[Candidate], predictor: Predictor, market: Sequence[Supply]
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    market: Sequence[Supply],
+    feeder: Feeder | None,
 ) -> tuple[Candidate, ...]:
     """The picks and, where there is none, the first row with all that the page tells of them."""
     named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
@@ -82,13 +102,19 @@ def _with_details(
                 details=True,
                 explained=True,
             )
+            if feeder:
+                full, _ = feeder.on(full, one.offer, gpu)
             one = replace(one, estimate=full)  # noqa: PLW2901  (the same candidate, told in full)
         found.append(one)
     return tuple(found)
 
 
 def _assumptions(
-    ranking: Sequence[Candidate], predictor: Predictor, run: Run, tensorflow: str
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    run: Run,
+    tensorflow: str,
+    feeder: Feeder | None,
 ) -> dict[str, str]:
     trace, assumption = predictor.traced.trace, assumed()
     precision = predictor.precision or trace.policy
@@ -102,7 +128,7 @@ def _assumptions(
         "TensorFlow": f"the official Linux wheel of {tensorflow}",
         "memory": f"peak memory {standing(ranking[0].estimate)}" if ranking else "",
         "optimizer": trace.optimizer,
-        "input": "data arrive in time: no limit by disk, network or decoding",
+        "input": feeder.assumption() if feeder else IN_TIME,
     }
     if any(one.spot for one in ranking):
         found["spot"] = f"{assumption.spot_overhead_ratio:.0%} more hours for restarts"

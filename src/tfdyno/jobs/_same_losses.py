@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe import diff
 from tfdyno.core.training import RunSettings
+from tfdyno.jobs._recipe_env import recipe_environment, request_of
+from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.trace import interpreter
 from tfdyno.jobs.train import Question, train
 from tfdyno.rules.agreement import agreement, tolerance
 
@@ -28,20 +31,37 @@ LEAST_STEPS = 4
 SEED = 7
 """Where neither the recipe nor the script sets one."""
 LOSS = "loss"
+LOOP_CHILD = "tfdyno.runtime.losses"
+LOOP_LIMIT_S = 3600.0
+"""For imports, the user's code up to its loop and the few steps; it ends what hangs for ever."""
 
 
 class SameLosses:
-    """Trains each recipe once, and the unchanged one twice where it does not repeat itself."""
+    """Trains each recipe once, and the unchanged one twice where it does not repeat itself.
 
-    def __init__(self, workload: Workload, *, batch_size: int, steps_per_epoch: int) -> None:
+    A loop of the script's own is run as it is for as many steps, each of which tells its loss; like
+    those of an epoch they are compared by their mean.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        batch_size: int,
+        steps_per_epoch: int,
+        is_loop: bool = False,
+    ) -> None:
         """Nothing is trained yet.
 
         Args:
             workload: What is trained.
             batch_size: Of it without a recipe; 0: not known.
             steps_per_epoch: Of its data; 0: not known.
+            is_loop: Whether it is trained by a loop of its own.
         """
-        self._workload = workload
+        self._workload, self._is_loop = workload, is_loop
+        self._ran = 0
+        """Steps of a loop that ended before."""
         self._batch_size, self._steps_per_epoch = batch_size, steps_per_epoch
         self._known: dict[tuple[Recipe, int, int], list[float]] = {}
 
@@ -56,14 +76,17 @@ class SameLosses:
         before_steps, after_steps = self.steps(base, changed)
         before = self._losses(base, before_steps, progress)
         after = self._losses(changed, after_steps, progress)
-        found = agreement(before, after, allowed, steps=EPOCHS * before_steps)
+        ran = self._ran or EPOCHS * before_steps
+        found = agreement(before, after, allowed, steps=ran)
         if found.agrees or not before:
             return found
         again = self._losses(base, before_steps, progress, number=1)
-        return agreement(before, after, allowed, again=again, steps=EPOCHS * before_steps)
+        return agreement(before, after, allowed, again=again, steps=ran)
 
     def steps(self, base: Recipe, changed: Recipe) -> tuple[int, int]:
         """Steps of an epoch under each, so that both see as many samples in whole executions."""
+        if self._is_loop:  # it makes its own batches, and knows of no epochs
+            return STEPS, STEPS
         sizes = [one.batch_size or self._batch_size or 1 for one in (base, changed)]
         several = math.lcm(base.steps_per_execution, changed.steps_per_execution)
         if sizes[0] == sizes[1]:
@@ -87,6 +110,8 @@ class SameLosses:
                 progress(f"comparing losses: {line}")
 
         seeded = replace(recipe, seed=SEED if recipe.seed is None else recipe.seed)
+        if self._is_loop:
+            return self._of_loop(seeded, steps, told)
         with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
             settings = RunSettings(
                 output=str(Path(folder) / "run"), epochs=EPOCHS, steps_per_epoch=steps,
@@ -97,3 +122,19 @@ class SameLosses:
         if outcome.stopped and outcome.stopped != "NaN loss":
             raise KeyboardInterrupt
         return [math.nan if one is None else one for one in outcome.history.get(LOSS, ())]
+
+    def _of_loop(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
+        """The mean loss of as many steps as an epoch has, for each of the epochs."""
+        found: list[float] = run_child(
+            LOOP_CHILD,
+            request_of(self._workload, recipe=recipe) | {"steps": EPOCHS * steps},
+            progress=progress,
+            timeout_s=LOOP_LIMIT_S,
+            python=interpreter(self._workload),
+            env=recipe_environment(recipe),
+            doing=f"comparing losses of {self._workload.reference}",
+            hide_gpu=False,
+        )["losses"]
+        self._ran = len(found)
+        parts = [found[at : at + steps] for at in range(0, len(found), steps)]
+        return [math.fsum(part) / len(part) for part in parts]

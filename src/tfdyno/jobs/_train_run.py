@@ -11,19 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.engines.tf_config import Task, chief_of, multiworker, one_card_each, parameter_server
-from tfdyno.jobs._found_cards import found_cards
+from tfdyno.jobs._card_rates import card_peaks
 from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
 from tfdyno.jobs.trace import interpreter
-from tfdyno.model.peaks import peak_flops_per_s, unit_for
 from tfdyno.probe import cards
 from tfdyno.probe.telemetry import Sampler
 from tfdyno.store.run_folder import LOGS
@@ -41,8 +39,6 @@ START_LIMIT_S = 600.0
 PORTION_S = 1.0
 """Between two points of telemetry: a training may take weeks."""
 MOST_POINTS = 2_000
-DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-"""Keras' names for what layers compute in, and the catalogue's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +79,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
     check_room(visible)
     doing = f"training {run.workload.reference}"
     request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
-    request |= {"data": run.data, "peaks": _peaks(run.recipe, visible)}
+    request |= {"data": run.data, "peaks": card_peaks(run.recipe, visible)}
     common: dict[str, Any] = {
         "progress": progress,
         "timeout_s": math.inf,
@@ -147,22 +143,6 @@ def _every(raw: Any, every: int, count: int) -> Any:  # noqa: ANN401
         return raw[::every]
     many = isinstance(raw, list | tuple)
     return [_every(one, every, count) for one in raw] if many else raw
-
-
-def _peaks(recipe: Recipe, visible: str | None) -> dict[str, list[float]]:
-    """FLOP/s of each card, by dtype; none where a card is not known."""
-    try:
-        found = found_cards(visible=visible)
-    except UsageError:  # a slice, or a card that is not in the catalogue: there is no MFU then
-        return {}
-    tf32 = recipe.precision != "float32"
-    return {
-        name: [
-            peak_flops_per_s(one.gpu, unit_for(one.gpu, dtype, tf32_allowed=tf32)) for one in found
-        ]
-        for name, dtype in DTYPES.items()
-        if found
-    }
 
 
 def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:

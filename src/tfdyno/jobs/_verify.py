@@ -35,18 +35,30 @@ def prove(
         return predictor, unproven(candidate, "nothing could be compiled for it")
     progress(f"verifying that {card(candidate)} holds batch {batch_size:,}")
     try:
-        program = compile_exact(
-            predictor.traced,
-            family=family,
-            batch_size=batch_size,
-            real=True,
-            gpu=gpu,
-            progress=progress,
-        )
+        return proved(predictor, gpu, batch_size, progress), ""
     except ToolError as error:
         return predictor, unproven(candidate, str(error).rstrip("."))
+
+
+def proved(
+    predictor: Predictor, gpu: Gpu, batch_size: int, progress: Callable[[str], None]
+) -> Predictor:
+    """The predictor that knows what a step of this very batch holds on this card.
+
+    Raises:
+        ToolError: It cannot be compiled.
+    """
+    family = family_name(gpu)
+    program = compile_exact(
+        predictor.traced,
+        family=family,
+        batch_size=batch_size,
+        real=True,
+        gpu=gpu,
+        progress=progress,
+    )
     proof = (family, batch_size, gpu.usable_memory_bytes)
-    return replace(predictor, proven={**predictor.proven, proof: program}), ""
+    return replace(predictor, proven={**predictor.proven, proof: program})
 
 
 def unproven(candidate: Candidate, reason: str) -> str:

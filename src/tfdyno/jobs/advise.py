@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
@@ -12,6 +13,7 @@ from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core import settings
 from tfdyno.core.advice import Advice, Run
 from tfdyno.core.errors import UsageError
+from tfdyno.core.feed import Feed
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
@@ -19,7 +21,9 @@ from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._candidates import candidates_of, check_shares
 from tfdyno.jobs._compose import compose
 from tfdyno.jobs._exact import add_cached, add_compiled, families_of
+from tfdyno.jobs._feeding import Feeder
 from tfdyno.jobs._market import Conditions, Supply, scenario_words, supplies
+from tfdyno.jobs._picks import sober_picks
 from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor_for
 from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
@@ -56,6 +60,8 @@ class Request:
     """Release whose wheel must run on the card; empty: the user's own, else the newest."""
     route: Route = "auto"
     fresh: bool = False
+    feed: Feed | None = None
+    """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,18 +233,27 @@ def _outcome(
     run = run_of(request, trace, predictor.batch_size)
     gpus = {gpu.slug: gpu for gpu in all_gpus()}
     gpus |= {one.gpu.slug: one.gpu for one in market if one.gpu.slug not in gpus}
-    drafts = candidates_of(
-        market,
-        predictor,
-        run,
-        global_batch_size=request.global_batch_size,
-        tensorflow=release,
-    )
-    advice = compose(drafts, predictor, run, market=market, gpus=gpus, tensorflow=release)
+    feeder = Feeder.of(request.feed) if request.feed else None
+    ranking_of = partial(
+        candidates_of, market, predictor, run,
+        global_batch_size=request.global_batch_size, tensorflow=release,
+    )  # fmt: skip
+    drafts = ranking_of(feeder=feeder)
+    waits = any(one.feeding and one.feeding.is_short for one in drafts)
+    unheld = sober_picks(ranking_of()).get("balanced") if waits else None
+    advice = compose(
+        drafts, predictor, run, market=market, gpus=gpus, tensorflow=release, feeder=feeder,
+        unheld=unheld,
+    )  # fmt: skip
     best = advice.pick("balanced")
     program = predictor.traced.program
     if best:
         program = predictor.program_for(gpus[best.candidate.gpu], best.candidate.count)
     measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
-    notes = (*_left_out(request.conditions.offers_file), *notes, *notes_on(measured.items()))
+    notes = (
+        *_left_out(request.conditions.offers_file),
+        *advice.notes,
+        *notes,
+        *notes_on(measured.items()),
+    )
     return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)

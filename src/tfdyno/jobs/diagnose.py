@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.bottleneck import StepDiagnosis
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.composition import check_composition, refuse_trainer_settings
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.measurement import Environment
+from tfdyno.core.memory_outlook import MemoryOutlook
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.step_facts import StepFacts
 from tfdyno.core.workload import Workload
+from tfdyno.jobs._card_rates import card_rates
 from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.trace import interpreter
+from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
+from tfdyno.model.outlook import outlooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +35,8 @@ LOOK_LIMIT_S = 600.0
 """For all that is looked at beside the user's own steps; this only ends what hangs for ever."""
 MOST_S = 3600.0
 """For steps that were asked for by their number."""
+MEMORY_LEAST_S, MEMORY_MOST_S, MEMORY_STEPS = 8.0, 30.0, 60
+"""How long memory is looked at: at least, and until its slope is sure; steps at least."""
 STOP_GRACE_S = 20.0
 """After Ctrl-C, for the child to hand over what it has seen."""
 
@@ -49,6 +56,8 @@ class Question:
     """Of the results that fixes are proven by; None: the user's own."""
     resume: bool = False
     """Take what is measured of the fixes already."""
+    memory_alone: bool = False
+    """Whether memory grows, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +69,10 @@ class Examined:
     environment: Environment | None = None
     stopped: bool = False
     """Whether the end was asked for while it looked: the facts are those until then."""
+    growth: tuple[MemoryOutlook, ...] = ()
+    """Where memory alone was asked for: how it moves, and when it is full."""
+    failed: TfdynoError | None = None
+    """What ended the training while it looked: the facts are those until then."""
 
 
 def diagnose(
@@ -78,8 +91,14 @@ def diagnose(
     Raises:
         UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
         ToolError: A child crashed, or a card is full.
+        KeyboardInterrupt: The end was asked for.
     """
-    return examined(question, progress=progress, output=output).diagnosis
+    found = examined(question, progress=progress, output=output)
+    if found.failed:
+        raise found.failed
+    if found.stopped:
+        raise KeyboardInterrupt
+    return found.diagnosis
 
 
 def examined(
@@ -88,7 +107,14 @@ def examined(
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
 ) -> Examined:
-    """The same with all that was seen; raises as ``diagnose`` does."""
+    """The same with all that was seen.
+
+    Raises:
+        UsageError, ToolError: As ``diagnose``, but for a training that fails in its steady steps:
+            ``failed`` has it then.
+        KeyboardInterrupt: The end was asked for before there were steady steps; later it is
+            ``stopped``.
+    """
     check(question)
     python = interpreter(question.workload)
     variables = recipe_environment(question.recipe)
@@ -98,7 +124,7 @@ def examined(
     request = request_of(question.workload, recipe=question.recipe)
     outcome = run_child(
         CHILD,
-        request | {"limits": limits_of(question)},
+        request | {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)},
         progress=progress,
         timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
         python=python,
@@ -108,13 +134,34 @@ def examined(
         output=output,
         stop_grace_s=STOP_GRACE_S,
     )
+    if seen := outcome.get("seen"):
+        stop = KeyboardInterrupt()
+        stop.add_note(f"{seen}: too few to say anything of a steady one.")
+        raise stop
     progress("judging what was seen")
-    return judged(outcome, variables, doing)
+    found = judged(outcome, variables, doing, memory_alone=question.memory_alone)
+    if question.memory_alone and not (found.stopped or found.failed):
+        _refuse_few_steps(question, found.facts)
+    return found
+
+
+def _refuse_few_steps(question: Question, facts: StepFacts) -> None:
+    """A training that ends by itself may be too short for a slope; what grows by name is told."""
+    if facts.memory or facts.growth:
+        return
+    what = f"{question.workload.reference} ran too few steps to tell whether its memory grows"
+    raise UsageError(what, why=f"{facts.steps_seen} were seen, the first ones to warm up",
+                     remedy="look at more with --steps 60, or give it more data")  # fmt: skip
 
 
 def limits_of(question: Question) -> dict[str, float]:
     """How long the child looks at the user's own steps; what is not said is its own choice."""
     limits: dict[str, float] = {}
+    if question.memory_alone:
+        limits |= {"memory_alone": True, "until_sure": True, "own_s": MEMORY_LEAST_S,
+                   "most_s": MEMORY_MOST_S, "least_steps": MEMORY_STEPS}  # fmt: skip
+    if question.memory_alone and (question.steps or question.seconds_s):
+        limits["until_sure"] = False
     if question.seconds_s:
         limits |= {"own_s": question.seconds_s, "most_s": question.seconds_s}
     if question.steps:  # enough with so many, however soon
@@ -123,8 +170,10 @@ def limits_of(question: Question) -> dict[str, float]:
     return limits
 
 
-def judged(outcome: dict[str, Any], variables: dict[str, str], doing: str) -> Examined:
-    """Read what the child hands over (``facts``, ``software``, ``stopped``) and judge it.
+def judged(
+    outcome: dict[str, Any], variables: dict[str, str], doing: str, *, memory_alone: bool = False
+) -> Examined:
+    """Read what the child hands over (``facts``, ``software``, ``stopped``, ``failed``), judge it.
 
     Raises:
         UsageError: A fact has a wrong type or an unknown name.
@@ -132,13 +181,22 @@ def judged(outcome: dict[str, Any], variables: dict[str, str], doing: str) -> Ex
     from tfdyno.rules import bottleneck
 
     facts = from_builtins(outcome["facts"], StepFacts, where=f"the result of {doing}")
-    software = outcome.get("software")
+    software, failed = outcome.get("software"), outcome.get("failed")
+    judge = bottleneck.diagnose_growth if memory_alone else bottleneck.diagnose
+    diagnosis = judge(facts)
     return Examined(
         facts=facts,
-        diagnosis=bottleneck.diagnose(facts),
+        diagnosis=diagnosis,
+        growth=outlooks(facts, diagnosis.step_s) if memory_alone else (),
         environment=environment_of(software, variables) if software else None,
         stopped=bool(outcome.get("stopped")),
+        failed=_error(**failed) if failed else None,
     )
+
+
+def _error(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
+    made = UsageError if kind == "usage" else ToolError
+    return made(what, why=why, remedy=remedy)
 
 
 def check(question: Question) -> None:
@@ -147,5 +205,10 @@ def check(question: Question) -> None:
         what = f"{question.workload.reference} is not trained"
         raise UsageError(what, why="the steps of a training are looked at",
                          remedy="leave --mode out")  # fmt: skip
+    fewest = math.ceil(FEWEST_POINTS / (1 - STEADY_RATIO))
+    if question.memory_alone and 0 < question.steps < fewest:
+        what = f"{question.steps} steps are too few to tell whether memory grows"
+        raise UsageError(what, why="half of them are left out until it is steady",
+                         remedy=f"look at {fewest} or more")  # fmt: skip
     refuse_trainer_settings(question.recipe)
     check_composition(question.recipe)

@@ -14,6 +14,7 @@ from tfdyno.core.recipe import Recipe, from_settings
 from tfdyno.jobs import bench
 from tfdyno.jobs._same_losses import SameLosses
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.diagnose import examined
 from tfdyno.model.comparison import compare
 from tfdyno.model.summary import summary
 
@@ -52,8 +53,9 @@ def proven(
         progress: Called with a line at every stage.
 
     Yields:
-        The diagnosis with what is proven so far: first as it is, then after each fix. Whoever is
-        stopped between has the last one.
+        The diagnosis with what is proven so far: first as it is, then after each fix, and where
+        something was kept once more with a second look at the steps. Whoever is stopped between
+        has the last one.
     """
     tried = fixes(found.diagnosis, question.recipe)
     so_far = ProvenDiagnosis(
@@ -62,7 +64,10 @@ def proven(
     yield so_far
     facts = found.facts
     losses = SameLosses(
-        question.workload, batch_size=facts.batch_size, steps_per_epoch=facts.steps_per_epoch
+        question.workload,
+        batch_size=facts.batch_size,
+        steps_per_epoch=facts.steps_per_epoch,
+        is_loop=facts.source == "loop",
     )
     for number, one in enumerate(tried, start=1):
         head = f"fix {number} of {len(tried)} ({one.cause})"
@@ -74,6 +79,23 @@ def proven(
             left=so_far.left[1:],
         )
         yield so_far
+    if so_far.recipe != question.recipe:
+        yield _looked_again(so_far, question, progress)
+
+
+def _looked_again(
+    so_far: ProvenDiagnosis, question: Question, progress: Callable[[str], None]
+) -> ProvenDiagnosis:
+    """Add a look at the steps with all that was kept: where their time goes now."""
+    try:
+        found = examined(
+            replace(question, recipe=so_far.recipe), progress=_prefixed("a last look", progress)
+        )
+    except TfdynoError as error:
+        return replace(so_far, after_note=f"The steps were not looked at again: {error}")
+    if found.stopped:
+        raise KeyboardInterrupt
+    return replace(so_far, after=found.diagnosis)
 
 
 def fixes(diagnosis: StepDiagnosis, base: Recipe) -> tuple[Bottleneck, ...]:

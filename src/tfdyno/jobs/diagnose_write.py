@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,17 +88,22 @@ def suggestion(settings: Iterable[str], facts: StepFacts, workload: Workload) ->
         if file is None:
             continue
         try:
-            before = file.read_text(encoding="utf-8")
+            before = file.read_bytes().decode()  # as it is: lines may end with a return too
             after = rewritten(before, changes)
         except (OSError, ValueError, SyntaxError):
             continue  # a suggestion less: the recipe says the same
         lines = difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True),
+            _lines(before), _lines(after),
             f"a/{_shown(file)}", f"b/{_shown(file)}",
         )  # fmt: skip
         found += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
                   for line in lines]  # fmt: skip
     return "".join(found)
+
+
+def _lines(text: str) -> list[str]:
+    """With their ends; a form feed ends none, to Python as to ``patch``."""
+    return list(io.StringIO(text, newline="\n"))
 
 
 def _gain(proof: FixProof) -> str:
@@ -106,9 +112,12 @@ def _gain(proof: FixProof) -> str:
 
 
 def _found(name: str, workload: Workload) -> Path | None:
-    """The file that a place names: as it is, or beside the workload's own."""
+    """The file that a place names: the workload's own, one beside it, or as it is.
+
+    A file of the same name where the user stands is another one.
+    """
     script = Path(workload.reference.partition(":")[0])
-    places = (Path(name), script.parent / name, script.parent / Path(name).name)
+    places = (script.parent / name, script.parent / Path(name).name, Path(name))
     return next((one for one in places if one.is_file() and one.suffix == ".py"), None)
 
 

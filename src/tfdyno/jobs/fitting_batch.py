@@ -35,7 +35,7 @@ def with_fitting_batch(
     """
     if not any(one.cause == "mem.oom_model" for one in examined.diagnosis.findings):
         raise UsageError("--workload has no use here", why="the log shows no exhausted GPU memory")
-    cards = parse_list(gpu) if gpu else _named(examined)
+    cards = parse_list(gpu) if gpu else named_cards(examined)
     answer = estimate(Question(workload=parse_reference(workload), gpus=cards), progress=progress)
     said = tuple(
         fitting_sentence(workload, card, one)
@@ -58,7 +58,8 @@ def fitting_sentence(workload: str, card: Gpu, found: Estimate) -> str:
     return f"{workload} on {card.name}: {said}, by tfdyno estimate ({how})."
 
 
-def _named(examined: Examined) -> tuple[Gpu, ...]:
+def named_cards(examined: Examined) -> tuple[Gpu, ...]:
+    """The card that a log names; raises ``UsageError`` where it names none."""
     slugs = [card.slug for card in examined.facts.gpus or () if card.slug]
     if not slugs:
         raise UsageError("the log does not name the GPU", remedy="say it with --gpu")

@@ -11,22 +11,19 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.recipe import Recipe
 from tfdyno.jobs import _recipe_reasons as told
-from tfdyno.jobs._exact import add_cached
 from tfdyno.jobs._found_cards import FoundCard, equal_cards, found_cards, with_room
+from tfdyno.jobs._options import SUM_BYTES, Way, in_both_precisions
 from tfdyno.jobs._predict import Predictor, check_vendor, predictor_for
 from tfdyno.jobs._worker import silent
-from tfdyno.model.recipe_options import most_sharing, preferred, splits, suited_precision
+from tfdyno.model.recipe_options import most_sharing, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.estimate import Estimate
     from tfdyno.core.workload import Trace, Workload
 
 STRATEGY_WARNING = "tf.distribute."
 """How a trace begins to say that the script trains under a strategy of its own."""
-SUM_BYTES = 4.0
-"""Of a float32, in which the gradient of every weight is summed up over the batches."""
 _MIB = 1 << 20
 
 
@@ -122,7 +119,8 @@ def _for_cards(
     found: tuple[FoundCard, ...] = (),
     seen: int = 0,
 ) -> AutoRecipe:
-    predictors = _predictors(workload, gpu, notes, progress)
+    own = predictor_for(workload, progress=progress)
+    predictors = in_both_precisions(own, gpu, notes, progress)
     case = _Case(gpu=gpu, count=count, predictors=predictors, found=found, seen=seen, notes=notes)
     progress(f"weighing the settings for {told.cards_words(gpu, count)}")
     options = _options(case)
@@ -154,83 +152,27 @@ def _for_cards(
     )
 
 
-def _predictors(
-    workload: Workload, gpu: Gpu, notes: list[str], progress: Callable[[str], None]
-) -> dict[str, Predictor]:
-    """The workload as the script has it, and in the precision that the card is made for."""
-    own = predictor_for(workload, progress=progress)
-    found = {own.traced.trace.policy: add_cached(own, (gpu,))}
-    rules = recipe_rules()
-    suited = suited_precision(
-        float(gpu.compute_capability),
-        first_float16=rules.first_mixed_float16_capability,
-        first_bfloat16=rules.first_mixed_bfloat16_capability,
-    )
-    if suited not in found:
-        try:
-            other = predictor_for(workload, batch_size=own.batch_size, precision=suited,
-                                  progress=progress)  # fmt: skip
-        except UsageError as error:
-            notes.append(f"{suited} was not weighed: {error}")
-        else:
-            found[suited] = add_cached(other, (gpu,))
-    return found
-
-
 def _options(case: _Case) -> tuple[Option, ...]:
     sharing = most_sharing(case.own.batch_size, case.count)
     counts = (1,) if sharing == 1 else (1, sharing)
     return tuple(
-        _option(case, policy, execution, replicas)
+        _way(case, policy, execution, replicas).largest()
         for policy in case.predictors
         for execution in case.executions
         for replicas in counts
     )
 
 
-def _option(case: _Case, policy: str, execution: str, replicas: int) -> Option:
-    """The option with the largest batch that fits, in as few parts as can be."""
-    predictor = replace(case.predictors[policy], execution=execution)
-    share = case.own.batch_size // replicas
-    taken = predictor.estimate(case.gpu, replicas=replicas, batch_size=_batch(predictor, share))
-    parts, sums_bytes = 1, 0.0
-    if not _fits(taken) and taken.max_batch_size:
-        held_bytes = SUM_BYTES * predictor.traced.trace.trainable_parameter_count
-        for size, number in splits(share, taken.max_batch_size):
-            part = predictor.estimate(case.gpu, replicas=replicas, batch_size=size)
-            if _fits(part, held_bytes):
-                taken, parts, sums_bytes = part, number, held_bytes
-                break
+def _way(case: _Case, policy: str, execution: str, replicas: int) -> Way:
     own_policy, own_execution = next(iter(case.predictors)), case.executions[0]
-    changes = (policy != own_policy, execution != own_execution, replicas > 1, parts > 1)
-    held = taken.device_memory_bytes.plus(sums_bytes)
-    return Option(
-        precision=policy,
-        execution="xla" if execution == "xla" else "graph",
+    changes = (policy != own_policy, execution != own_execution, replicas > 1)
+    return Way(
+        predictor=replace(case.predictors[policy], execution=execution),
+        gpu=case.gpu,
+        share=case.own.batch_size // replicas,
         replicas=replicas,
-        batch_size=taken.batch_size,
-        accumulation=parts,
-        update_s=taken.step_s.times(parts),
-        device_memory_bytes=held,
-        usable_memory_bytes=taken.usable_memory_bytes,
-        fits=_fits(taken, sums_bytes),
-        fits_surely=taken.fits == "yes" and held.high <= taken.usable_memory_bytes,
-        compile_s=taken.compile_s,
         changes=sum(changes),
-        warnings=taken.warnings,
     )
-
-
-def _batch(predictor: Predictor, share: int) -> int:
-    """The share of a replica, or the batch that is part of the model."""
-    trace = predictor.traced.trace
-    return share if trace.marker else trace.batch_size
-
-
-def _fits(found: Estimate, sums_bytes: float = 0.0) -> bool:
-    """Whether a step fits beside the sums of the gradients that accumulation keeps."""
-    needed_bytes = found.device_memory_bytes.best + sums_bytes
-    return found.fits != "no" and needed_bytes <= found.usable_memory_bytes
 
 
 def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
@@ -245,7 +187,8 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
     least = min(small, key=lambda one: one.update_s.best)
     predictor = replace(case.predictors[least.precision], execution=least.execution)
     trace = predictor.traced.trace
-    one = predictor.estimate(case.gpu, replicas=least.replicas, batch_size=_batch(predictor, 1))
+    size = 1 if trace.marker else trace.batch_size
+    one = predictor.estimate(case.gpu, replicas=least.replicas, batch_size=size)
     parts, usable_bytes = one.memory_parts_bytes, one.usable_memory_bytes
     share = case.own.batch_size // least.replicas if trace.marker else 1
     kept = sum(parts.get(name, 0.0) for name in ("weights", "gradients", "optimizer"))

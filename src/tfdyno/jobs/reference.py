@@ -58,6 +58,20 @@ def parse_reference(
     )
 
 
+def option_words(workload: Workload) -> list[str]:
+    """What is typed behind the reference for the same workload, without the script's own words."""
+    words: list[str] = []
+    for shape in workload.input_shapes:
+        words += ["--input-shape", ",".join(map(str, shape)) or "()"]
+    words += ["--python", workload.python] if workload.python else []
+    return [*words, *(["--unsafe"] if workload.allow_unsafe else [])]
+
+
+def script_words(workload: Workload) -> list[str]:
+    """The script's own words, which stand last."""
+    return ["--", *workload.script_arguments] if workload.script_arguments else []
+
+
 def _kind(text: str) -> WorkloadKind:
     place, colon, name = text.partition(":")
     if place == "keras" and name:

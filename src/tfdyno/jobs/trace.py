@@ -32,9 +32,11 @@ PROGRAMS = ("program", "widened", "per_op", "per_op_widened")
 CODE = (
     "runtime/*.py",
     "runtime/tasks/*.py",
+    "core/memory_map.py",
     "core/program.py",
     "core/workload.py",
     "core/interval.py",
+    "model/bfc.py",
 )
 
 
@@ -137,6 +139,8 @@ def _traced(
     """By the JAX path, or by TensorFlow where that declines; counted in our own environment."""
     if workload.kind == "step_function":
         return _by_tensorflow(run, "a step function is TensorFlow code")
+    if workload.remat:
+        return _by_tensorflow(run, "parts are computed again by means of TensorFlow")
     result = run("trace", path="jax", path_reason="Keras runs this model on the JAX backend")
     if declined := result.get("declined"):
         progress("tracing with TensorFlow instead")
@@ -155,11 +159,20 @@ def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str,
 
 def interpreter(workload: Workload) -> str:
     """The interpreter for the user's code: ``--python``, the active environment, or our own."""
-    if workload.python:
-        found = shutil.which(workload.python)
+    return interpreter_named(workload.python)
+
+
+def interpreter_named(python: str) -> str:
+    """The interpreter that ``--python`` names; empty: the active environment's, or our own.
+
+    Raises:
+        UsageError: It cannot be run, or is too old.
+    """
+    if python:
+        found = shutil.which(python)
         if not found:
             remedy = "give the path of a Python interpreter"
-            raise UsageError(f"--python {workload.python} cannot be run", remedy=remedy)
+            raise UsageError(f"--python {python} cannot be run", remedy=remedy)
         _check_version(found)
         return found
     active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin" / "python"

@@ -21,6 +21,7 @@ from tfdyno.core.workload import Workload
 from tfdyno.jobs._train_resume import differences_from, digest_of
 from tfdyno.jobs._train_run import Run, sat
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.reference import option_words, script_words
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.revision import revision
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status
@@ -187,17 +188,10 @@ def resume_command(question: Question, folder: Path) -> str:
     words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
     if question.data:
         words += ["--data", question.data]
-    for shape in workload.input_shapes:
-        words += ["--input-shape", ",".join(map(str, shape)) or "()"]
-    if workload.python:
-        words += ["--python", workload.python]
-    if workload.allow_unsafe:
-        words.append("--unsafe")
+    words += option_words(workload)
     if question.spot:
         words += ["--spot", question.spot]
-    if workload.script_arguments:
-        words += ["--", *workload.script_arguments]
-    return shlex.join(words)
+    return shlex.join([*words, *script_words(workload)])
 
 
 def shown(path: Path) -> str:

@@ -43,6 +43,17 @@ class Replay:
     """Of all memory that was ever part of a chunk in use: with fragmentation."""
     failed_at: int | None = None
     """Number of the request that found no chunk; None: all were served."""
+    failed_bytes: int = 0
+    """What that one asked for."""
+    free_bytes: int = 0
+    """Under a limit: all that is free of it, at the failure or else when most was in use."""
+    largest_free_bytes: int = 0
+    """The largest piece of that, which is the most that one more request could have had."""
+
+    @property
+    def is_fragmented(self) -> bool:
+        """Whether the request that failed would have found room if the free pieces were one."""
+        return 0 < self.failed_bytes <= self.free_bytes
 
 
 @dataclass(slots=True)
@@ -65,6 +76,14 @@ class _Allocator:
     """By address."""
     reserved: int = 0
     next_region: int = FIRST_REGION_BYTES
+
+    def free(self) -> tuple[int, int]:
+        """All that is free under the limit, and the largest piece of it."""
+        if self.limit_bytes is None:
+            return 0, 0
+        unasked = self.limit_bytes - self.reserved
+        pieces = [size for chunks in self.bins for size, _ in chunks]
+        return unasked + sum(pieces), max([unasked, *pieces])
 
     def take(self, requested: int) -> _Chunk | None:
         rounded = -(-requested // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
@@ -160,8 +179,8 @@ def replay(
     allocator = _Allocator(limit_bytes, growth)
     held: dict[int, _Chunk | None] = {}
     used: list[tuple[int, int]] = []
-    requested = in_use = requested_peak = in_use_peak = 0
-    failed_at = None
+    requested = in_use = requested_peak = in_use_peak = failed_bytes = 0
+    free, failed_at = allocator.free(), None
     for number, request in enumerate(requests):
         if (request.bytes is None) != (request.buffer in held):
             raise ValueError(f"request {number} takes or releases buffer {request.buffer} twice")
@@ -174,19 +193,24 @@ def replay(
             continue
         chunk = allocator.take(request.bytes) if request.bytes else None
         if chunk is None and request.bytes:
-            failed_at = number
+            failed_at, failed_bytes, free = number, request.bytes, allocator.free()
             break
         held[request.buffer] = chunk
         if chunk is not None:
             requested += chunk.requested
             in_use += chunk.size
             used.append((chunk.address, chunk.address + chunk.size))
+        if in_use > in_use_peak:
+            free = allocator.free()
         requested_peak, in_use_peak = max(requested_peak, requested), max(in_use_peak, in_use)
     return Replay(
         requested_peak_bytes=requested_peak,
         in_use_peak_bytes=in_use_peak,
         footprint_bytes=_union(used),
         failed_at=failed_at,
+        failed_bytes=failed_bytes,
+        free_bytes=free[0],
+        largest_free_bytes=free[1],
     )
 
 

@@ -77,7 +77,7 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
     runs = _runs(a, b)
     log_ratio, half = _contrast(runs)
     ratio, interval = math.exp(log_ratio), (math.exp(log_ratio - half), math.exp(log_ratio + half))
-    verdict = _verdict(ratio, interval)
+    verdict = verdict_of(ratio, interval)
     return Comparison(
         verdict=verdict,
         ratio=ratio,
@@ -90,7 +90,8 @@ def compare(a: Measurement, b: Measurement) -> Comparison:
     )
 
 
-def _verdict(ratio: float, interval: tuple[float, float]) -> Verdict:
+def verdict_of(ratio: float, interval: tuple[float, float]) -> Verdict:
+    """Faster or slower where the interval leaves 1 out and the effect is over 1 %."""
     if abs(ratio - 1.0) <= LEAST_EFFECT_RATIO or interval[0] <= 1.0 <= interval[1]:
         return "no_difference"
     return "faster" if ratio > 1.0 else "slower"

@@ -38,9 +38,12 @@ def slope(
     """How fast a series grows in its steady half.
 
     The half is cut into 7-16 blocks, each of which stands for its least value: what is held for a
-    moment drops out. ``best`` is the median of the slopes of all pairs of blocks. The interval is
-    that of the median of the slopes from each block to the next, by their order (sign test): no
-    shape of noise is assumed, and a single jump between two plateaus gives ``low = 0``.
+    moment drops out. Where memory grows in jumps, as by an iterator at every 16th step, blocks are
+    long enough to hold two of them. ``best`` is the median of the slopes of all pairs of blocks.
+    The interval is that of the median of the slopes from each block to the next, by their order
+    (sign test): no shape of noise is assumed, and a single jump between two plateaus gives
+    ``low = 0``. ``high`` is at least the slope from the first block to the last, for a few jumps
+    may well be a growth.
 
     Args:
         steps: Rising numbers.
@@ -61,14 +64,35 @@ def slope(
     steady = pairs[int(len(pairs) * STEADY_RATIO) :]
     if len(steady) < FEWEST_POINTS:
         return None
-    count = min(_MOST_BLOCKS, max(_FEWEST_BLOCKS, len(steady) // 4))
+    most = min(_MOST_BLOCKS, len(steady) // 4, rises([value for _, value in steady]) // 2)
+    count = max(_FEWEST_BLOCKS, most)
     edges = [round(number * len(steady) / count) for number in range(count + 1)]
     blocks = [min(steady[begin:end], key=lambda one: one[1]) for begin, end in pairwise(edges)]
     nexts = sorted(_rise(one, two) for one, two in pairwise(blocks))
     rank = _rank(len(nexts), confidence_ratio)
     best = median([_rise(one, two) for one, two in combinations(blocks, 2)])
-    low, high = nexts[rank], nexts[-1 - rank]
-    return Slope(low=min(low, best), best=best, high=max(high, best))
+    high = max(nexts[-1 - rank], best, _rise(blocks[0], blocks[-1]))
+    return Slope(low=min(nexts[rank], best), best=best, high=high)
+
+
+def rises(values: Sequence[float]) -> int:
+    """How often a series rises for good: to a level that it does not fall below again."""
+    count, level = 0, float("inf")
+    for value in reversed(values):
+        count += value < level < float("inf")
+        level = min(level, value)
+    return count
+
+
+def steps_until(free_bytes: float, bytes_per_step: float) -> float:
+    """Steps until so much memory is used up; infinite where nothing grows.
+
+    Raises:
+        ValueError: ``free_bytes`` is negative.
+    """
+    if free_bytes < 0:
+        raise ValueError(f"need free_bytes >= 0, got {free_bytes}")
+    return free_bytes / bytes_per_step if bytes_per_step > 0 else math.inf
 
 
 def _rise(one: tuple[float, float], two: tuple[float, float]) -> float:

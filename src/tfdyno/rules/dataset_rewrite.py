@@ -235,7 +235,8 @@ def _as_call(call: ast.Call, words: str, text: _Text) -> str:
     assert isinstance(call.func, ast.Attribute)
     before = text.line(call.func.end_lineno or call.lineno)
     indent = before[: len(before) - len(before.lstrip())]
-    return f"\n{indent}.{words}" if before.lstrip().startswith(".") else f".{words}"
+    end = "\r\n" if before.endswith("\r\n") else "\n"
+    return f"{end}{indent}.{words}" if before.lstrip().startswith(".") else f".{words}"
 
 
 @cache

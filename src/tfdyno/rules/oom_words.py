@@ -122,7 +122,7 @@ def _fragments(report: OomReport, texts: dict[str, str]) -> Iterator[str]:
         yield texts["refused"].format(room=format_bytes(report.limit_bytes - report.pool_bytes))
     if not report.is_fragmented:
         return
-    room = format_bytes((report.pool_bytes or report.limit_bytes) - report.in_use_bytes)
+    room = format_bytes(report.room_bytes)
     piece = report.largest_free_bytes
     if 0 < piece < report.requested_bytes:
         yield texts["fragments"].format(room=room, piece=format_bytes(piece))

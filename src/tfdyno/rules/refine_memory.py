@@ -21,6 +21,7 @@ MODEL = "mem.oom_model"
 HELD = "mem.held_by_other_process"
 HOST = "mem.host_oom"
 CUDNN = "mem.cudnn_init"
+FRAGMENTED = "mem.fragmented"
 WORTH_NAMING_RATIO = 0.1
 """A process with less of the card's memory than this is not what fills it."""
 _OWN_LIMIT = re.compile(r"memory_limit|per_process_gpu_memory_fraction|LogicalDeviceConfiguration")
@@ -53,13 +54,33 @@ def refine_with_report(
     if report.kind != "host":
         matches = _judge_limit(matches, report.limit_bytes, card.memory_bytes)
         matches = _judge_refusal(matches, report)
-    values = {"fragmented": "yes"} if report.is_fragmented else {}
+    values = {}
     if report.requested_bytes:
         values["wanted"] = format_bytes(report.requested_bytes)
     if report.shape:
         values["shape"] = ",".join(str(size) for size in report.shape)
-    wanted = {HOST} if report.kind == "host" else {MODEL}
-    return tuple(_with_values(one, values) if one.cause in wanted else one for one in matches)
+    wanted = HOST if report.kind == "host" else MODEL
+    told = tuple(_with_values(one, values) if one.cause == wanted else one for one in matches)
+    return (*told, *(_fragments(one, report) for one in told if one.cause == wanted
+                     and report.is_fragmented))  # fmt: skip
+
+
+def _fragments(found: Match, report: OomReport) -> Match:
+    """That enough was free in all, beside the memory that ran out."""
+    free, wanted = format_bytes(report.room_bytes), format_bytes(report.requested_bytes)
+    values = {"free": free, "memory": report.kind or "gpu"}
+    text = f"{wanted} were asked for and {free} were free"
+    if 0 < report.largest_free_bytes < report.requested_bytes:
+        values["piece"] = format_bytes(report.largest_free_bytes)
+        text += f", the largest piece {values['piece']}"
+    return Match(
+        cause=FRAGMENTED,
+        verdict=found.verdict,
+        evidence=(Evidence(text=text, source="allocator"),),
+        basis="log",
+        values=values,
+        line=found.line,
+    )
 
 
 def _without_wrong_library(matches: tuple[Match, ...]) -> tuple[Match, ...]:

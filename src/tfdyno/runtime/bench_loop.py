@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import tensorflow as tf
 
@@ -21,10 +22,11 @@ from tfdyno.runtime.bench_fit import Outcome, Plan, too_short
 from tfdyno.runtime.capture_loop import INSIDE
 from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch
 from tfdyno.runtime.failure import is_own
-from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, replicas
+from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, replicas, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.measurement import BenchTask
 
@@ -54,7 +56,11 @@ class LoopBench:
         self._with_dataset: set[int] = set()
         self._with_gradient: set[int] = set()
         self._step: Any = None
-        self._replica_count = 1
+        self._code: Any = None
+        """Of the step's function; the script may make that function anew for each call."""
+        self._made: WeakSet[Any] = WeakSet()
+        """Functions of this code that were called."""
+        self._replica_count = self.worker_count = 1
         self._compiled: Any = None
         self._fixed = {**OWN_LOOP, "input": InputOptions()}
 
@@ -74,6 +80,15 @@ class LoopBench:
         note = f"The script's loop ended after {self.clock.step_count:,} steps."
         return replace(self.outcome, notes=(*self.outcome.notes, note))
 
+    @property
+    def is_found(self) -> bool:
+        """Whether a step was found, or that it cannot be measured."""
+        return bool(self.outcome or self.error)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Around the script."""
+        return watched(self)
+
     def take(self, function: Any) -> None:  # noqa: ANN401
         """Let a ``tf.function`` be the step, whether it takes gradients or not, at any batch."""
         self._with_gradient.add(id(function.python_function))
@@ -88,6 +103,8 @@ class LoopBench:
     ) -> Any:  # noqa: ANN401
         """Run one call of a ``tf.function``, and time it if it is the step."""
         key, outer = id(function.python_function), not self._active
+        if outer and key != self._step and self._is_made_anew(function):
+            self._step = key
         if outer and key == self._step:
             return self._timed(lambda: call(self._compiled or function, *args, **named))
         if any(isinstance(value, tf.data.Dataset) for value in (*args, *named.values())):
@@ -104,8 +121,19 @@ class LoopBench:
                 self._repeat(lambda: call(self._compiled or function, *args, **named))
         return result
 
-    def gradient_asked(self, sources: Any) -> None:  # noqa: ANN401
-        """Note that a tape was asked for gradients."""
+    def _is_made_anew(self, function: Any) -> bool:  # noqa: ANN401
+        """Whether it is the step again, as another function that was not called before.
+
+        Two functions of one code that are called in turns, as those of two models, stay two.
+        """
+        code = getattr(function.python_function, "__code__", None)
+        if code is None or code is not self._code or function.python_function in self._made:
+            return False
+        self._made.add(function.python_function)
+        return True
+
+    def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
+        """Note that a tape was asked for gradients of a target."""
         if self._with_dataset.intersection(self._active):
             self._stop(INSIDE)
         if not self.parameter_count:
@@ -116,9 +144,10 @@ class LoopBench:
         elif tf.executing_eagerly():
             self._eager_step()
 
-    def strategy_ran(self, replica_count: int) -> None:
-        """Note on how many devices a strategy runs the step."""
-        self._replica_count = replica_count
+    def strategy_ran(self, strategy: Any) -> None:  # noqa: ANN401
+        """Note on how many devices and in how many processes a strategy runs the step."""
+        self._replica_count = strategy.num_replicas_in_sync
+        self.worker_count = worker_count(strategy)
 
     def batch_trained(self, model: Any, call: Callable[[], Any], bound: dict[str, Any]) -> Any:  # noqa: ANN401
         """Run one ``train_on_batch``, and time it if it is of the model that was first."""
@@ -157,6 +186,9 @@ class LoopBench:
 
     def _found(self, key: int, function: Any, args: Any, named: Any, seconds_s: float) -> None:  # noqa: ANN401
         self._step = key
+        self._code = getattr(function.python_function, "__code__", None)
+        if self._code is not None:
+            self._made.add(function.python_function)
         self._prepare()
         name = getattr(function.python_function, "__name__", "step")
         self._describe(name, (*args, *named.values()))
@@ -223,11 +255,11 @@ def watched(bench: LoopBench) -> Iterator[None]:
         return bench.function_called(self, call, arguments, named)
 
     def watched_gradient(self: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
-        bench.gradient_asked(sources)
+        bench.gradient_asked(sources, target)
         return gradient(self, target, sources, *rest, **named)
 
     def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        bench.strategy_ran(self.num_replicas_in_sync)
+        bench.strategy_ran(self)
         return run(self, *arguments, **named)
 
     def restore() -> None:

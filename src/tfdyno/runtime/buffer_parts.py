@@ -41,7 +41,7 @@ class TemporaryParts:
     def of(self, node: int, kind: TensorType) -> str:
         """The part of a result of ``node``, which holds a ``kind``."""
         like_weight = kind.shape in self._weights or self._sizes.marker > 0
-        late = phase_of(self._graph.nodes[node].location) != "forward"
+        late = phase_of(self._graph.nodes[node].location) in ("backward", "update")
         if late and like_weight and not self._sizes.grows(kind.elements):
             return "gradients"
         cast = self._from_weight[node] and not self._from_input[node]

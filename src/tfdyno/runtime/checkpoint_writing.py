@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from tfdyno.runtime.checkpoint_files import Array, Checkpoint
 
 _PART = ".part"
-_REMEDIES = {
+REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some of your quota",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
 }
+"""What to do where the system does not take more."""
 
 
 def write_checkpoint(
@@ -93,8 +94,8 @@ def _own_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
 def refusal(folder: Path, step: int, error: OSError, size_bytes: int) -> ToolError:
     """The system's refusal of a checkpoint as a sentence, with what can be done."""
     why = error.strerror or str(error)
-    remedy = _REMEDIES.get(error.errno or 0, "make the folder writable again")
-    if error.errno in _REMEDIES:
+    remedy = REMEDIES.get(error.errno or 0, "make the folder writable again")
+    if error.errno in REMEDIES:
         why += f", {size_bytes:,} bytes needed"
         with contextlib.suppress(OSError):
             why += f", {shutil.disk_usage(folder).free:,} free"

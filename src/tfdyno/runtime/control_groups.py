@@ -57,6 +57,11 @@ def throttling(root: Path) -> Throttling:
 
 def room_bytes(root: Path) -> Iterator[int]:
     """What each group with a limit of memory has left; cached files count as free."""
+    yield from (room for room, _ in rooms_bytes(root))
+
+
+def rooms_bytes(root: Path) -> Iterator[tuple[int, int]]:
+    """The same, each with its limit."""
     for version, folder in _groups(root, "memory"):
         names = ("memory.max", "memory.current")
         if version == 1:
@@ -66,7 +71,8 @@ def room_bytes(root: Path) -> Iterator[int]:
             cached = re.search(
                 r"^inactive_file (\d+)$", text_of(folder / "memory.stat"), re.MULTILINE
             )
-            yield max(0, int(limit) - int(used) + (int(cached[1]) if cached else 0))
+            room = max(0, int(limit) - int(used) + (int(cached[1]) if cached else 0))
+            yield min(room, int(limit)), int(limit)
 
 
 def text_of(file: Path) -> str:

@@ -1,23 +1,38 @@
 """Child process: one look at a training, in a process that has done nothing else before.
 
 Request: ``workload``, ``recipe`` (fields of the nouns), optionally ``limits`` (of ``Limits``: how
-long the training's own steps are looked at) and ``task``, the name of a standard task. Result:
-``facts`` (``StepFacts``) and ``software`` (versions, and the devices that TensorFlow has).
+long the training's own steps are looked at), ``task``, the name of a standard task, and ``cards``:
+FLOP/s of each card by dtype, and its ``bytes_per_s``. Result: ``facts`` (``StepFacts``) and
+``software`` (versions, and the devices that TensorFlow has).
+
+After a stop (SIGTERM) the result has ``stopped`` too, and where the training failed in its steady
+steps ``failed``, the fields of the error. Where there are no steady steps yet, a stop has ``seen``
+in place of ``facts``: what the few steps took, in words.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import contextlib
+import os
+import signal
+import threading
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.recipe import recipe_of
 from tfdyno.runtime import child
 from tfdyno.runtime.diagnose_clock import Limits
 from tfdyno.runtime.software import import_tensorflow, software
+from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import StepFacts
+    from collections.abc import Iterator
+
+    from tfdyno.runtime.diagnose_so_far import SoFar
+
+STEP_PATIENCE_S = 1.0
+"""How long a stop waits for the end of the step that is under way."""
 
 
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
@@ -45,19 +60,65 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         workload=workload,
         recipe=recipe,
         limits=Limits(**request.get("limits") or {}),
+        cards=request.get("cards") or {},
         progress=progress,
     )
     task = request.get("task") or ""
     progress(f"building {task or workload.reference}")
     policy = recipe.precision or workload.precision
-    with policy_held(policy, notes), settings_held(recipe, notes):
-        facts = look_at(look, task)
-    verify(recipe)
-    return {"facts": asdict(_with_notes(facts, notes)), "software": software()}
+    try:
+        with (
+            _stop_heeded(look.so_far),
+            policy_held(policy, notes),
+            settings_held(recipe, notes),
+        ):
+            outcome: dict[str, Any] = {"facts": asdict(look_at(look, task))}
+    except StopAsked as stop:
+        outcome = look.so_far.stopped(stop.signal_name)
+        if not outcome:
+            raise
+    except TfdynoError as error:
+        outcome = look.so_far.failed(error)
+        if not outcome:
+            raise look.so_far.with_steps(error) from None
+    else:
+        verify(recipe)
+    return _with_notes(outcome, notes) | {"software": software()}
 
 
-def _with_notes(facts: StepFacts, notes: list[str]) -> StepFacts:
-    return replace(facts, notes=tuple(dict.fromkeys((*notes, *facts.notes))))
+@contextlib.contextmanager
+def _stop_heeded(so_far: SoFar) -> Iterator[None]:
+    """Leave the user's code when the end is asked for: with its step, or where that takes long.
+
+    Within a step a raise may end in TensorFlow's own code, which swallows it or does not survive
+    it; where it must be, it is raised until it comes through.
+    """
+    again: list[threading.Timer] = []
+
+    def ask(signal_name: str) -> None:
+        is_first = so_far.stop is None
+        so_far.stop = so_far.stop or StopAsked(signal_name)
+        timer = threading.Timer(STEP_PATIENCE_S, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.daemon = True
+        again.append(timer)
+        timer.start()
+        if not is_first:
+            raise so_far.stop
+
+    with asked_to_stop(ask):
+        try:
+            yield
+        finally:
+            for timer in again:
+                timer.cancel()
+            so_far.heed()
+
+
+def _with_notes(outcome: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    facts = outcome.get("facts")
+    if facts:
+        facts["notes"] = tuple(dict.fromkeys((*notes, *facts["notes"])))
+    return outcome
 
 
 if __name__ == "__main__":

@@ -38,9 +38,21 @@ class _Spent:
 class CallbackTimes:
     """Times the methods of a user's callbacks, on the thread that trains."""
 
-    def __init__(self, times: StepTimes, now: Callable[[], float] = time.perf_counter) -> None:
-        """Tell ``times`` of what is spent between two steps."""
-        self.times, self.now = times, now
+    def __init__(
+        self,
+        times: StepTimes,
+        now: Callable[[], float] = time.perf_counter,
+        *,
+        number: Callable[[int], int] = int,
+    ) -> None:
+        """Tell ``times`` of what is spent between two steps.
+
+        Args:
+            times: The clock of the steps.
+            now: A clock in seconds.
+            number: The user's own number of an epoch, of Keras'.
+        """
+        self.times, self.now, self.number = times, now, number
         self._spent: list[_Spent] = []
         self._thread = threading.get_ident()
         self._is_inside = False
@@ -64,11 +76,14 @@ class CallbackTimes:
         def timed(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
             if self._is_inside or threading.get_ident() != self._thread:
                 return method(*arguments, **named)
+            if name in PER_EPOCH and arguments:
+                arguments = (self.number(arguments[0]), *arguments[1:])
             self._is_inside, began = True, self.now()
+            self.times.callback = type(spent.callback).__name__
             try:
                 return method(*arguments, **named)
             finally:
-                self._is_inside = False
+                self._is_inside, self.times.callback = False, ""
                 self._took(spent, name, self.now() - began)
 
         return timed
@@ -122,13 +137,16 @@ class ValidationTimes:
         model: Any,  # noqa: ANN401
         now: Callable[[], float] = time.perf_counter,
         most_s: float = MOST_VALIDATION_S,
+        told: Callable[[float], None] = lambda _seconds_s: None,
     ) -> None:
-        """Nothing is validated yet."""
-        self.model, self.now, self.most_s = model, now, most_s
+        """Nothing is validated yet; ``told`` takes the seconds of each validation as it ran."""
+        self.model, self.now, self.most_s, self.told = model, now, most_s, told
         self.is_enough: Callable[[], bool] = lambda: False
         """Whether the training is about to end, so that no more validation is needed."""
         self.seconds_s: list[float] = []
         self.was_cut = False
+        self._is_open = False
+        """Whether it was cut and nobody knows what was left."""
         self._calls, self._call_limit, self._until = 0, 0, math.inf
         self._was_warm = False
 
@@ -139,7 +157,11 @@ class ValidationTimes:
         def timed_evaluate(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
             if not named.get("_use_cached_eval_dataset"):
                 return evaluate(*arguments, **named)  # a callback's own, or the script's
-            return self._validate(lambda: evaluate(*arguments, **named))
+            began = self.now()
+            try:
+                return self._validate(lambda: evaluate(*arguments, **named))
+            finally:
+                self.told(self.now() - began)
 
         def make_timed(force: bool = False) -> None:
             make(force)
@@ -159,6 +181,16 @@ class ValidationTimes:
         seconds_s = _typical(self.seconds_s) / max(1, every)
         return (CallbackFacts(name=VALIDATION, per_epoch_s=seconds_s),)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not as the validation would be."""
+        if self._is_open:
+            least = f"after {self.most_s:g} s: it takes at least so long"
+            return (f"Validation was cut short {least}.",)
+        if self.was_cut:
+            return ("Validation was cut short: its time is that of the part that was seen.",)
+        return ()
+
     def _validate(self, evaluate: Callable[[], Any]) -> Any:  # noqa: ANN401
         if self.seconds_s and self.is_enough():
             self._call_limit = 1
@@ -174,6 +206,8 @@ class ValidationTimes:
         if total > self._calls > 0:
             self.was_cut = True
             seconds_s *= total / self._calls
+        elif not total and self.now() >= began + self.most_s:
+            self._is_open = True
         self.seconds_s.append(seconds_s)
         return results
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,14 @@ class Limits:
     """Of the input by itself, as TensorFlow runs it."""
     stages_s: float = 2.0
     """Of the input exactly as it is written, for the time of each stage."""
+    memory_alone: bool = False
+    """Only whether memory grows is looked at: neither the parts nor a profile."""
+    until_sure: bool = False
+    """Enough only when more steps would tell no more, but for ``most_s``."""
 
 
+_STALLED_RATIO = 0.05
+_STALL_FACTOR = 10.0
 FEWEST = 2
 """Of steps that take longer than all limits, so many are waited for."""
 
@@ -60,6 +67,12 @@ class Step:
     is_first_of_epoch: bool
     group: int
     """Steps of a device that was not waited for between them."""
+    validation_s: float = 0.0
+    """In the validation of the epoch before."""
+    function_s: float = 0.0
+    """In other functions of TensorFlow's that a loop calls between two steps."""
+    beside_s: Mapping[str, float] = field(default_factory=dict)
+    """In what a loop does beside its steps, by name."""
 
 
 @dataclass(slots=True)
@@ -70,6 +83,9 @@ class _Open:
     callback_s: float = 0.0
     wait_s: float = 0.0
     wait_outside_s: float = 0.0
+    validation_s: float = 0.0
+    function_s: float = 0.0
+    beside_s: dict[str, float] = field(default_factory=dict)
     is_first_of_epoch: bool = False
 
 
@@ -84,14 +100,22 @@ class StepTimes:
     """Called once when warm-up is over; not timed."""
     stepped: Callable[[], None] = lambda: None
     """Called after each step of those that count; not timed."""
+    is_sure: Callable[[], bool] = lambda: True
+    """Asked after each step of those that count, where it goes on until one is sure; not timed."""
+    heed: Callable[[], None] = lambda: None
+    """Called when a step has ended and is counted; raises where a stop was asked for."""
     now: Callable[[], float] = time.perf_counter
     steps: list[Step] = field(default_factory=list)
     """All of them, the first one and the warm-up included."""
     own_from: int = -1
     """Index of the first that counts; -1: warm-up is not over."""
+    slowed_from: int = 0
+    """Index of the first that the look itself slows down; 0: none."""
     done: bool = False
     inside: bool = False
     """Whether a call of the step is under way."""
+    callback: str = ""
+    """The user's callback that runs; empty: none."""
     _open: _Open = field(default_factory=_Open)
     _last_end: float = 0.0
     _first_end: float = 0.0
@@ -112,7 +136,7 @@ class StepTimes:
 
     def end(self, count: int = 1) -> bool:
         """The call has ended; returns whether enough was seen."""
-        self.inside = False
+        self.inside = True  # until this returns: what is done here is no Python of the user's
         waits = self.sync is not None and self.now() - self._synced >= SYNC_S
         if self.sync is not None and waits:
             self.sync()
@@ -128,14 +152,23 @@ class StepTimes:
                 count=count,
                 is_first_of_epoch=opened.is_first_of_epoch,
                 group=self._group,
+                validation_s=opened.validation_s,
+                function_s=opened.function_s,
+                beside_s=opened.beside_s,
             )
         )
         if waits or self.sync is None:
             self._group, self._synced = self._group + 1, ended
         self._settle(ended)
         self._open = _Open()
+        self.inside = False
         self._last_end = self.now()
+        self.heed()
         return self.done
+
+    def drop(self) -> None:
+        """The call has failed, or found no data: it was no step."""
+        self.inside, self._open.began = False, 0.0
 
     def first(self, seconds_s: float) -> None:
         """The first step took so long and has just ended: for one that was known only then."""
@@ -145,6 +178,27 @@ class StepTimes:
     def called_back(self, seconds_s: float) -> None:
         """A callback of the user's took so long between two steps."""
         self._open.callback_s += seconds_s
+
+    def beside(self, name: str, seconds_s: float, *, as_callback: bool = True) -> None:
+        """A loop of the user's own did something beside its steps, which took so long.
+
+        Args:
+            name: Of what it did.
+            seconds_s: What that took.
+            as_callback: Whether it is time of a callback; else it is the loop's own Python.
+        """
+        self._open.callback_s += seconds_s if as_callback else 0.0
+        self._open.beside_s[name] = self._open.beside_s.get(name, 0.0) + seconds_s
+
+    def functioned(self, name: str, seconds_s: float) -> None:
+        """It called another function of TensorFlow's; without a name that is as usual."""
+        self._open.function_s += seconds_s
+        if name:
+            self._open.beside_s[name] = self._open.beside_s.get(name, 0.0) + seconds_s
+
+    def validated(self, seconds_s: float) -> None:
+        """A validation took so long between two steps."""
+        self._open.validation_s += seconds_s
 
     def waited(self, seconds_s: float) -> None:
         """Reading data took so long."""
@@ -163,6 +217,8 @@ class StepTimes:
         if self.own_from >= 0:
             spent, seen = ended - self._own_began, len(self.steps) - self.own_from
             enough = spent >= limits.own_s and seen >= limits.least_steps
+            if limits.until_sure:
+                enough = self.is_sure() and enough
             self.done = enough or (spent >= limits.most_s and seen >= FEWEST)
             self.stepped()
             return
@@ -183,9 +239,6 @@ class OwnSteps:
     callback_s: float
     python_s: float
     waits_s: float
-    epoch_start_s: float
-    """What the first step of an epoch takes beyond a usual one, callbacks left out; 0.0: not
-    seen."""
     is_warm: bool
     """False: the training ended before warm-up was over, and all steps but the first are told."""
 
@@ -193,42 +246,71 @@ class OwnSteps:
 def own_steps(times: StepTimes) -> OwnSteps:
     """Reduce what was timed to the steady steps.
 
-    The first step of each epoch is left out: it holds validation and a new iterator. Steps of a
-    device that was not waited for between them take their mean each.
+    The first step of each epoch is left out: it holds validation and a new iterator. So are those
+    before which a loop does what it does now and then. Steps of a device that was not waited for
+    between them take their mean each.
     """
-    is_warm = times.own_from >= 0 and len(times.steps) > times.own_from
-    seen = times.steps[times.own_from :] if is_warm else (times.steps[1:] or times.steps)
-    usual = [step for step in seen if not step.is_first_of_epoch] or list(seen)
-    whole_s = _even(usual)
+    seen = seen_steps(times)
+    now_and_then = rare(seen)
+    usual = [
+        step for step in seen
+        if not step.is_first_of_epoch and not now_and_then & step.beside_s.keys()
+    ] or list(seen)  # fmt: skip
+    whole_s = even(usual)
     start = _steady(whole_s)
     usual, whole_s = usual[start:], whole_s[start:]
     count = max(1, sum(step.count for step in usual))
-    firsts = [
-        step.whole_s - step.callback_s
-        for step in times.steps[max(1, times.own_from) :]
-        if step.is_first_of_epoch
-    ]
-    typical = sorted(step.whole_s - step.callback_s for step in usual)
-    extra_s = mean(firsts) - typical[len(typical) // 2] if firsts and typical else 0.0
+    even_ones = _without_stalls(usual)
+    even_count = max(1, sum(step.count for step in even_ones))
     return OwnSteps(
         step_s=tuple(s / step.count for s, step in zip(whole_s, usual, strict=True)),
         callback_s=math.fsum(step.callback_s for step in usual) / count,
-        python_s=math.fsum(_python_s(step) for step in usual) / count,
-        waits_s=math.fsum(step.wait_s for step in usual) / count,
-        epoch_start_s=max(0.0, extra_s),
-        is_warm=is_warm,
+        python_s=math.fsum(_python_s(step) for step in even_ones) / even_count,
+        waits_s=math.fsum(step.wait_s for step in even_ones) / even_count,
+        is_warm=_is_warm(times),
     )
 
 
+def _without_stalls(steps: Sequence[Step]) -> list[Step]:
+    """All but the few that took many times as long: what they waited for is in no typical step.
+
+    A loop of the script's own opens its data anew at each of its epochs, which nothing marks.
+    """
+    ordered = sorted(steps, key=lambda step: step.whole_s)
+    few = int(_STALLED_RATIO * len(ordered))
+    rest = ordered[: len(ordered) - few]
+    most_s = _STALL_FACTOR * mean([step.whole_s for step in rest]) if few else math.inf
+    return [step for step in steps if step.whole_s <= most_s]
+
+
+def seen_steps(times: StepTimes) -> Sequence[Step]:
+    """Those after warm-up; of a training that ended before, all but the first."""
+    if not _is_warm(times):
+        return times.steps[1:] or times.steps
+    return times.steps[times.own_from : times.slowed_from or len(times.steps)]
+
+
+def _is_warm(times: StepTimes) -> bool:
+    return 0 <= times.own_from < len(times.steps)
+
+
+def rare(steps: Sequence[Step]) -> set[str]:
+    """What is done beside fewer than half of the steps."""
+    counts = Counter(name for step in steps for name in step.beside_s)
+    return {name for name, count in counts.items() if 2 * count < len(steps)}
+
+
 def _python_s(step: Step) -> float:
-    """What is neither the call, nor a callback, nor reading; a step without a call has none."""
+    """What is neither a call, nor a callback, nor reading; a step without a call has none."""
     if not step.call_s:
         return 0.0
-    rest = step.whole_s - step.call_s - step.callback_s - step.wait_outside_s
+    named_s = step.call_s + step.function_s + step.callback_s + step.wait_outside_s
+    rest = step.whole_s - named_s
     return max(0.0, rest)
 
 
-def _even(steps: Sequence[Step]) -> list[float]:
+def even(steps: Sequence[Step]) -> list[float]:
+    """What each took; steps of a device that was not waited for between them take their mean."""
     groups: dict[int, list[float]] = {}
     for step in steps:
         groups.setdefault(step.group, []).append(step.whole_s)

@@ -1,20 +1,26 @@
 """What a training writes while it is looked at goes into a folder beside, and away at the end.
 
-Steps that are only timed must not write over the checkpoints and logs of a real training. The
-folder lies where the files would, so that the disk is the same.
+Steps that are only timed must not write over the checkpoints and logs of a real training, nor may
+a ``CheckpointManager`` delete older ones for them. The folder lies where the files would, so that
+the disk is the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 import shutil
+import sys
 import tempfile
+import time
+from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 PREFIX = ".tfdyno-look-"
 _PATHS = {
@@ -22,7 +28,9 @@ _PATHS = {
     "CSVLogger": "filename",
 }  # fmt: skip
 """Callbacks of Keras that write by themselves, and the attribute that says where."""
-_WRITERS = ("save", "save_weights", "export")
+_KERAS_MODULES = ("keras.saving", "keras.models", "keras._tf_keras.keras.saving",
+                  "keras._tf_keras.keras.models")  # fmt: skip
+"""Where ``save_model`` and ``save_weights`` stand, each under several names."""
 
 
 class Aside:
@@ -31,10 +39,25 @@ class Aside:
     def __init__(self) -> None:
         """No folder yet."""
         self.folders: dict[Path, Path] = {}
+        self.told: Callable[[str, float], None] | None = None
+        """Takes the name of each function that wrote, and its seconds."""
+
+    def write(self, name: str, writing: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Write, and tell of it; what writes by means of another is told once."""
+        if self.told is None:
+            return writing()
+        told, self.told, began = self.told, None, time.perf_counter()
+        try:
+            return writing()
+        finally:
+            self.told = told
+            told(name, time.perf_counter() - began)
 
     def path(self, wanted: str | os.PathLike[str]) -> str:
         """The same name in a folder beside; one for each folder that is wanted."""
         where = Path(wanted)
+        if any(part.startswith(PREFIX) for part in where.parts):
+            return str(where)  # it lies beside already
         parent = where.parent.absolute()
         if parent not in self.folders:
             self.folders[parent] = _folder(parent)
@@ -56,22 +79,59 @@ def _folder(parent: Path) -> Path:
 
 
 @contextlib.contextmanager
-def written_aside(callbacks: Sequence[Any]) -> Iterator[Aside]:
-    """Let these callbacks, and every model that is saved, write beside what they would."""
-    import keras
+def written_aside(
+    callbacks: Sequence[Any] = (), told: Callable[[str, float], None] | None = None
+) -> Iterator[Aside]:
+    """Let these callbacks, and all that saves a model, write beside what they would.
 
-    aside, kind = Aside(), keras.Model
+    Caches and snapshots of a dataset are made beside too, where there is none yet: a look ends in
+    the middle of an epoch, with half of it written.
+
+    Args:
+        callbacks: Of Keras.
+        told: Takes the name of each function that saved, and its seconds.
+    """
+    import tensorflow as tf
+
+    aside = Aside()
+    aside.told = told
     for callback in callbacks:
         _redirect(callback, aside)
-    originals = {name: getattr(kind, name) for name in _WRITERS}
-    for name, original in originals.items():
-        setattr(kind, name, _writer(original, aside))
+    data = tf.data.Dataset
+    changed = [
+        (owner, name, _told(title, _moved(getattr(owner, name), 1, aside.path), aside))
+        for title, owner, name in _writers()
+    ]
+    changed += [(data, name, _moved(getattr(data, name), 1, _if_new(aside)))
+                for name in ("cache", "snapshot")]  # fmt: skip
+    logs = tf.summary.create_file_writer
+    changed.append((tf.summary, "create_file_writer", _moved(logs, 0, aside.path)))
+    manager = tf.train.CheckpointManager
+    changed.append(
+        (manager, "save", _told("CheckpointManager.save", _managed(manager.save, aside), aside))
+    )
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in changed]
+    for owner, name, changed_one in changed:
+        setattr(owner, name, changed_one)
     try:
         yield aside
     finally:
-        for name, original in originals.items():
-            setattr(kind, name, original)
+        for owner, name, original in originals:
+            setattr(owner, name, original)
         aside.remove()
+
+
+def _writers() -> Iterator[tuple[str, Any, str]]:
+    """What saves, in words, whose it is, and its name; its second argument says where."""
+    import keras
+    import tensorflow as tf
+
+    yield from ((name, keras.Model, name) for name in ("save", "save_weights", "export"))
+    for module in filter(None, map(sys.modules.get, _KERAS_MODULES)):
+        yield from ((name, module, name) for name in ("save_model", "save_weights")
+                    if hasattr(module, name))  # fmt: skip
+    yield from ((f"Checkpoint.{name}", tf.train.Checkpoint, name) for name in ("save", "write"))
+    yield "saved_model.save", tf.saved_model, "save"
 
 
 def _redirect(callback: Any, aside: Aside) -> None:  # noqa: ANN401
@@ -86,17 +146,54 @@ def _redirect(callback: Any, aside: Aside) -> None:  # noqa: ANN401
         old = os.fspath(own)
         new = aside.path(old)
         for other, value in list(vars(callback).items()):
-            if isinstance(value, str | os.PathLike) and os.fspath(value).startswith(old):
-                setattr(callback, other, new + os.fspath(value)[len(old) :])
+            path = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+            if path == old or path.startswith(os.path.join(old, "")):  # noqa: PTH118
+                setattr(callback, other, new + path[len(old) :])
 
 
-def _writer(original: Any, aside: Aside) -> Any:  # noqa: ANN401
-    """Save under another name: the first argument, or ``filepath``."""
+def _if_new(aside: Aside) -> Callable[[str | os.PathLike[str]], str]:
+    """What is there already is read, and stays."""
 
-    def write(self: Any, filepath: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
-        folders = {str(folder) for folder in aside.folders.values()}
-        is_aside = any(str(filepath).startswith(folder) for folder in folders)
-        path = filepath if is_aside or not isinstance(filepath, str | os.PathLike) else None
-        return original(self, path or aside.path(filepath), *rest, **named)
+    def path(wanted: str | os.PathLike[str]) -> str:
+        is_there = any(Path(f"{os.fspath(wanted)}{end}").exists() for end in ("", ".index"))
+        return os.fspath(wanted) if is_there or not os.fspath(wanted) else aside.path(wanted)
+
+    return path
+
+
+def _told(title: str, original: Any, aside: Aside) -> Any:  # noqa: ANN401
+    @functools.wraps(original)
+    def write(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        return aside.write(title, lambda: original(*given, **named))
 
     return write
+
+
+def _moved(original: Any, at: int, path: Callable[[Any], str]) -> Any:  # noqa: ANN401
+    """Write under another name: that of the argument at this place, however it is given."""
+    name = list(inspect.signature(original).parameters)[at]
+
+    @functools.wraps(original)
+    def write(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        if len(given) > at and isinstance(given[at], str | os.PathLike):
+            given = (*given[:at], path(given[at]), *given[at + 1 :])
+        elif isinstance(named.get(name), str | os.PathLike):
+            named[name] = path(named[name])
+        return original(*given, **named)
+
+    return write
+
+
+def _managed(original: Any, aside: Aside) -> Any:  # noqa: ANN401
+    """Let a ``CheckpointManager`` go on in another folder, with nothing there to delete."""
+
+    @functools.wraps(original)
+    def save(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        folder = aside.path(self._directory)
+        if folder != os.fspath(self._directory):
+            prefix = Path(folder) / Path(self._checkpoint_prefix).name
+            self._directory, self._checkpoint_prefix = folder, str(prefix)
+            self._maybe_delete = OrderedDict()
+        return original(self, *given, **named)
+
+    return save

@@ -12,14 +12,15 @@ import keras
 import tensorflow as tf
 from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime.bench_fit import MANY_EPOCHS
 from tfdyno.runtime.bench_synthetic import batch_for
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.diagnose_callbacks import CallbackTimes, ValidationTimes
+from tfdyno.runtime.diagnose_epochs import Epochs
 from tfdyno.runtime.diagnose_files import written_aside
-from tfdyno.runtime.diagnose_held import held_dataset, leading, timed_steps
-from tfdyno.runtime.diagnose_input import Source, looked
+from tfdyno.runtime.diagnose_held import held_dataset, leading, not_repeated, timed_steps
+from tfdyno.runtime.diagnose_input import Source, by_itself
 from tfdyno.runtime.diagnose_look import (
     Look,
     Rest,
@@ -27,16 +28,17 @@ from tfdyno.runtime.diagnose_look import (
     Watched,
     new_times,
     profile_of,
+    refuse_few,
     step_facts,
 )
 from tfdyno.runtime.diagnose_model import facts_of
 from tfdyno.runtime.diagnose_waits import Reading, reading_watched
 from tfdyno.runtime.input_options import with_input_options
 from tfdyno.runtime.rebatch import rebatched
-from tfdyno.runtime.recipe_apply import replicas, settle
+from tfdyno.runtime.recipe_apply import replicas, settle, worker_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tfdyno.core.step_facts import OperationFacts, StepFacts
     from tfdyno.runtime.diagnose_clock import StepTimes
@@ -65,27 +67,30 @@ def look_at_fit(call: Call, look: Look, times: StepTimes | None = None) -> StepF
     notes = [*call.notes, *settle(model, look.recipe, "train")]
     arguments = _arguments(call, look, notes)
     times = times or new_times(look)
-    has_data = call.arguments.get("x") is not None
-    parts = _Parts(model, times, has_data=has_data)
-    watched = parts.run(arguments)
-    if not times.steps:
-        raise UsageError("the data ended after 0 steps", remedy="see that it gives batches")
+    parts = _Parts(call, times)
+
+    def told(rest: Rest) -> StepFacts:
+        subject = Subject(
+            title=call.title,
+            source="run",
+            model=model,
+            batch_size=parts.batch_size,
+            replica_count=replicas(model),
+            worker_count=worker_count(model.distribute_strategy),
+            steps_per_execution=int(model.steps_per_execution),
+            steps_per_epoch=parts.steps_per_epoch,
+            epochs=parts.epochs.last,
+            notes=tuple(notes),
+        )
+        return step_facts(subject, parts.watched, rest)
+
+    look.so_far.begin(times, lambda end: told(parts.seen(arguments, end)))
+    parts.run(arguments, look.progress)
+    refuse_few(times)
+    if look.limits.memory_alone:
+        return told(parts.seen(arguments))
     look.progress("looking at the input and the step by themselves")
-    rest = parts.rest(arguments)
-    subject = Subject(
-        title=call.title,
-        source="run",
-        model=model,
-        arguments=arguments,
-        batch_size=parts.batch_size,
-        replica_count=replicas(model),
-        worker_count=_workers(model),
-        steps_per_execution=int(model.steps_per_execution),
-        steps_per_epoch=parts.steps_per_epoch,
-        epochs=int(call.arguments.get("epochs") or 1),
-        notes=tuple(notes),
-    )
-    return step_facts(subject, watched, rest)
+    return told(parts.rest(arguments))
 
 
 def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
@@ -109,59 +114,47 @@ def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
     return {**arguments, "epochs": MANY_EPOCHS}
 
 
-class _Marks(keras.callbacks.Callback):
-    """Tells the clock of epochs; does nothing at a batch, which would slow the training down."""
-
-    def __init__(self, parts: _Parts) -> None:
-        super().__init__()
-        self.parts = parts
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
-        self.parts.epoch_begins(epoch)
-
-
 class _Parts:
     """The training while it runs, and its parts by themselves afterwards."""
 
-    def __init__(self, model: Any, times: StepTimes, *, has_data: bool) -> None:  # noqa: ANN401
-        self.model, self.times = model, times
-        self.several = int(model.steps_per_execution)
-        self.callbacks, self.validation = CallbackTimes(times), ValidationTimes(model)
+    def __init__(self, call: Call, times: StepTimes) -> None:
+        self.model, self.times = call.model, times
+        self.several = int(self.model.steps_per_execution)
+        self.watched = Watched(times)
+        first, last = (int(call.arguments.get(name) or 0) for name in ("initial_epoch", "epochs"))
+        self.epochs = Epochs(times, first=first, last=last or 1)
+        self.callbacks = CallbackTimes(times, number=self.epochs.number)
+        self.validation = ValidationTimes(self.model, told=times.validated)
         self.validation.is_enough = lambda: times.done
-        self.iterators: list[Any] = []
-        """Keras' own, the training's first."""
-        self.position = self.longest = 0
+        self.iterator: Any = None
+        """Keras' own, over the data of the training."""
         self.run_step: Any = None
-        self.has_data = has_data
+        self.has_data = call.arguments.get("x") is not None
         self.batch_size = 0
         """Over all replicas; 0: not known."""
 
     @property
     def steps_per_epoch(self) -> int:
         """0: not known."""
-        iterator = self.iterators[0]
+        iterator = self.iterator
         known = iterator.steps_per_epoch or iterator.data_adapter.num_batches
         if known:
             return int(known)
-        return max(self.longest, 0 if self.times.done else self.position)
+        epochs = self.epochs
+        return max(epochs.longest, 0 if self.times.done else epochs.position)
 
-    def epoch_begins(self, epoch: int) -> None:
-        """Count the steps of the one before; data that gave none of them has ended."""
-        if epoch and not self.position:
-            self.model.stop_training = True
-        self.longest, self.position = max(self.longest, self.position), 0
-        self.times.epoch()
-
-    def run(self, arguments: dict[str, Any]) -> Watched:
+    def run(self, arguments: dict[str, Any], progress: Callable[[str], None]) -> None:
         """The user's own training, until enough was seen or it ends."""
         given = arguments.get("callbacks") or []
         kept = given if isinstance(given, keras.callbacks.CallbackList) else None
-        listed = _listed(kept.callbacks if kept else given)
-        watched = Watched(self.times, callbacks=listed, model=self.model)
-        reading, marks = Reading(self.times.waited), _Marks(self)
+        listed = keras.tree.flatten(kept.callbacks if kept else given)
+        self.watched = watched = Watched(
+            self.times, callbacks=listed, model=self.model, progress=progress
+        )
+        reading = Reading(self.times.waited)
         with (
             written_aside(listed),
-            self._iterators_kept(),
+            self._iterator_kept(),
             reading_watched(reading),
             contextlib.closing(watched),
         ):
@@ -169,42 +162,49 @@ class _Parts:
             self.validation.watch()
             self._time_steps()
             if kept:
-                kept.append(marks)
+                self.epochs.set_model(self.model)
+                kept.callbacks.append(self.epochs)
             else:
-                arguments = {**arguments, "callbacks": [*listed, marks]}
+                arguments = {**arguments, "callbacks": [*listed, self.epochs]}
             self.model.fit(**arguments)
-        return watched
+
+    def seen(self, arguments: dict[str, Any], end: str = "") -> Rest:
+        """What was seen of the training itself; runs nothing."""
+        notes = (*self.epochs.notes, *self.validation.notes)
+        every = arguments.get("validation_freq") or 1
+        callbacks = (*self.callbacks.facts(),
+                     *self.validation.facts(every if isinstance(every, int) else 1))  # fmt: skip
+        self.batch_size = int(getattr(self.iterator.data_adapter, "batch_size", 0) or 0)
+        # Keras turns arrays and tensors into its own float; a dataset reaches the step as it is.
+        x = arguments["x"]
+        said = facts_of(self.model, {"x": x} if isinstance(x, tf.data.Dataset) else None)
+        return Rest(callbacks=callbacks, said=said, end=end, notes=notes)
 
     def rest(self, arguments: dict[str, Any]) -> Rest:
         """The input by itself, and the step on one batch that is held."""
-        iterator = self.iterators[0]
+        rest = self.seen(arguments)
+        said, notes = rest.said, rest.notes
+        iterator = self.iterator
         iterator._current_iterator = iterator._epoch_iterator = None  # ends what fills its buffers
         gc.collect()
-        adapter, notes = iterator.data_adapter, []
-        every = arguments.get("validation_freq") or 1
-        if self.validation.was_cut:
-            notes.append("Validation was cut short: its time is that of the part that was seen.")
-        callbacks = (*self.callbacks.facts(),
-                     *self.validation.facts(every if isinstance(every, int) else 1))  # fmt: skip
-        said = facts_of(self.model, arguments)
-        rest = Rest(callbacks=callbacks, said=said, notes=tuple(notes))
+        adapter = iterator.data_adapter
         source = self._source(adapter)
-        try:
-            facts, batch = looked(source, self.times.limits)
-        except (tf.errors.OpError, StopIteration) as error:
-            why = f"The input could not be run by itself: {str(error)[:200]}."
+        facts, batch, why = by_itself(source, self.times.limits)
+        if facts is None:
             return replace(rest, notes=(*notes, why))
         if batch is None:
             return replace(rest, input=facts, notes=(*notes, "The data has ended."))
         self.batch_size = leading(batch)
         samples = self.steps_per_epoch * self.batch_size
-        held_s, operations = self._held(batch, source.dataset, said)
-        return replace(
-            rest,
-            held_s=held_s,
-            operations=operations,
-            input=replace(facts, samples_per_epoch=samples) if self.has_data else None,
-        )
+        given = replace(facts, samples_per_epoch=samples) if self.has_data else None
+        rest = replace(rest, input=given)
+        try:
+            held_s, operations = self._held(batch, source.dataset, said)
+        except TfdynoError:
+            raise
+        except Exception as error:  # a step that cannot be run twice on the same data
+            return replace(rest, notes=(*notes, not_repeated(error)))
+        return replace(rest, held_s=held_s, operations=operations)
 
     def _source(self, adapter: Any) -> Source:  # noqa: ANN401
         if getattr(adapter, "_within_epoch", False):
@@ -235,12 +235,13 @@ class _Parts:
         return held_s, profile_of(call, held_s, said, self.several)
 
     @contextlib.contextmanager
-    def _iterators_kept(self) -> Iterator[None]:
-        original, kept = TFEpochIterator.__init__, self.iterators
+    def _iterator_kept(self) -> Iterator[None]:
+        original, parts = TFEpochIterator.__init__, self
 
         def made(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
             original(self, *arguments, **named)
-            kept.append(self)
+            if parts.iterator is None:  # later ones are of validation and of callbacks
+                parts.iterator = self
 
         TFEpochIterator.__init__ = made
         try:
@@ -259,7 +260,11 @@ class _Parts:
 
             def timed(iterator: Any) -> Any:  # noqa: ANN401
                 times.begin()
-                logs = run(iterator)
+                try:
+                    logs = run(iterator)
+                except BaseException:  # at the end of data whose length is not known
+                    times.drop()
+                    raise
                 if times.end(self._count()):
                     model.stop_training = True
                 return logs
@@ -271,16 +276,7 @@ class _Parts:
 
     def _count(self) -> int:
         """Steps of a call that has ended: the last one of an epoch may hold fewer."""
-        total = self.iterators[0].num_batches if self.several > 1 else 0
-        steps = min(self.several, total - self.position) if total else self.several
-        self.position += steps
+        total = self.iterator.num_batches if self.several > 1 else 0
+        steps = min(self.several, total - self.epochs.position) if total else self.several
+        self.epochs.position += steps
         return max(1, steps)
-
-
-def _listed(callbacks: Any) -> list[Any]:  # noqa: ANN401
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
-
-
-def _workers(model: Any) -> int:  # noqa: ANN401
-    extended = getattr(model.distribute_strategy, "extended", None)
-    return max(1, int(getattr(extended, "_num_workers", 1) or 1))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfdyno.runtime.failure import first_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,19 +42,28 @@ def _is_plain(element_spec: Any) -> bool:  # noqa: ANN401
 
 
 def _opened(parts: tuple[Any, ...], element_spec: Any) -> Any:  # noqa: ANN401
-    element = parts if isinstance(element_spec, tuple) else parts[0]
-    return tf.nest.map_structure(
-        lambda value, spec: tf.raw_ops.PlaceholderWithDefault(input=value, shape=spec.shape),
-        element,
-        element_spec,
-    )
+    """The parts of a batch, which ``map`` gives one by one, with open sizes and in their order."""
+    given = zip(tf.nest.flatten(parts), tf.nest.flatten(element_spec), strict=True)
+    opened = [
+        tf.raw_ops.PlaceholderWithDefault(input=value, shape=spec.shape) for value, spec in given
+    ]
+    return tf.nest.pack_sequence_as(element_spec, opened)
 
 
 def leading(batch: Any) -> int:  # noqa: ANN401
     """The first dimension of a batch's first tensor; 0: it has none."""
-    first = next(iter(tf.nest.flatten(batch, expand_composites=True)), None)
+    first = next(iter(tf.nest.flatten(batch)), None)
+    if isinstance(first, tf.RaggedTensor):
+        return int(first.nrows())
+    if isinstance(first, tf.SparseTensor):
+        return int(first.dense_shape[0])
     shape = tuple(getattr(first, "shape", ()))
     return int(next(iter(shape), 0) or 0)
+
+
+def not_repeated(error: Exception) -> str:
+    """The sentence for a step that failed on a batch it had been run on before."""
+    return f"The step could not be repeated: {first_line(error)[:200]}."
 
 
 def timed_steps(

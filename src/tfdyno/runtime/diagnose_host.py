@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.step_facts import HostFacts
-from tfdyno.runtime.control_groups import Throttling, quotas, room_bytes, text_of, throttling
+from tfdyno.runtime.control_groups import (
+    Throttling,
+    quotas,
+    room_bytes,
+    rooms_bytes,
+    text_of,
+    throttling,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +63,7 @@ class HostWatch:
 
     def begin(self) -> None:
         """Note the counters, before the first whole step."""
-        self._begin = self._look()
+        self._begin = self.look()
 
     def end(self) -> HostFacts:
         """What was given since ``begin``.
@@ -69,7 +76,7 @@ class HostWatch:
         intra, inter = tensorflow_threads(os.environ)
         limits = tuple(quotas(self._root))
         found = facts(
-            self._begin, self._look(), cpus=os.cpu_count() or 1, allowed=len(_allowed()),
+            self._begin, self.look(), cpus=os.cpu_count() or 1, allowed=len(_allowed()),
             quotas=limits, threads=(intra, inter),
         )  # fmt: skip
         return replace(
@@ -78,7 +85,8 @@ class HostWatch:
             memory_free_bytes=memory_free_bytes(self._root),
         )
 
-    def _look(self) -> Look:
+    def look(self) -> Look:
+        """The counters now."""
         own_s, children_s = tree_s(self._root)
         return Look(
             at_s=time.monotonic(),
@@ -172,6 +180,22 @@ def memory_free_bytes(root: Path) -> int:
     """What the machine has left for more, or the container if that is less; 0: not known."""
     found = re.search(r"^MemAvailable:\s+(\d+) kB", text_of(root / "proc/meminfo"), re.MULTILINE)
     return min([int(found[1]) * 1024, *room_bytes(root)]) if found else 0
+
+
+def memory_used_bytes(root: Path) -> tuple[int, int]:
+    """Bytes in use and in all: of the machine, or of a container of it that has less left.
+
+    Returns:
+        0, 0 where that cannot be read.
+    """
+    rows = re.findall(
+        r"^(MemAvailable|MemTotal):\s+(\d+) kB", text_of(root / "proc/meminfo"), re.MULTILINE
+    )
+    machine = {name: 1024 * int(size) for name, size in rows}
+    if len(machine) < 2:
+        return 0, 0
+    free, limit = min([(machine["MemAvailable"], machine["MemTotal"]), *rooms_bytes(root)])
+    return limit - free, limit
 
 
 def _own_number(root: Path) -> int:

@@ -25,6 +25,7 @@ from tfdyno.runtime.diagnose_stages import (
     operations,
     stage_facts,
 )
+from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.input_rebuild import changed
 from tfdyno.runtime.input_stages import kind, title, walk
 
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 Kind = Literal["dataset", "arrays", "generator", "pydataset", "other"]
 
 _WARM_S, _MOST_WARM_S, _WARM_BATCHES = 0.3, 1.0, 3
-_MOST_BATCHES = 20_000
+_MOST_BATCHES = 4_000
 _LEAST_BATCHES = 2
+MOST_START_S = 10.0
+"""What takes longer to give its first batch (a large ``shuffle`` that fills) is begun once only."""
 _WHOLE = {"cache", "tf_record", "text_line", "fixed_length_record"}
-_IN_PYTHON = {"generator", "pydataset"}
+IN_PYTHON = {"generator", "pydataset"}
 """Sources of one stage, which do not give again what they gave once."""
 _NEED_AN_END = {"unique", "concatenate", "snapshot", "group_by_window"}
 """Stages that would wait for ever, or hide the rest, over a source that never ends."""
@@ -77,6 +80,14 @@ class Ran:
     """The first batch."""
 
 
+def by_itself(source: Source, limits: Limits) -> tuple[InputFacts | None, Any, str]:
+    """What ``looked`` gives, with an empty sentence; or nothing, with why the pipeline fails."""
+    try:
+        return (*looked(source, limits), "")
+    except (tf.errors.OpError, StopIteration) as error:
+        return None, None, f"The input could not be run by itself: {first_line(error)[:200]}."
+
+
 def looked(
     source: Source, limits: Limits, *, now: Callable[[], float] = time.perf_counter
 ) -> tuple[InputFacts, Any]:
@@ -91,18 +102,15 @@ def looked(
         What was seen, and one batch; None: the data has ended.
     """
     dataset = source.dataset
-    alike = _endless(dataset)
+    alike = endless(dataset)
     if source.kind == "pydataset":
         ran = run_passes(source, limits.alone_s, now)
     else:
         ran = run(alike, limits.alone_s, now)
     written = ran
-    if ran.batch_s and source.kind not in (
-        "generator",
-        "pydataset",
-    ):  # what one gave once it does not give again
+    if ran.batch_s and source.kind not in IN_PYTHON and ran.start_s <= MOST_START_S:
         alike = flowing(dataset)
-        written = run(_as_written(alike), limits.stages_s, now)
+        written = run(as_written(alike), limits.stages_s, now)
     stages: tuple[StageFacts, ...] = ()
     with contextlib.suppress(AttributeError, TypeError):  # stages of a later TensorFlow
         spent = matched(alike, written.model)
@@ -110,7 +118,7 @@ def looked(
     names = {node.name for node in ran.model.values()}
     facts = InputFacts(
         batch_s=ran.batch_s,
-        batch_bytes=_bytes(ran.first),
+        batch_bytes=bytes_of(ran.first),
         stages=stages,
         kind=source.kind,
         prefetches="prefetch" in names or _ends_with_prefetch(dataset),
@@ -137,7 +145,7 @@ def run(dataset: Any, most_s: float, now: Callable[[], float]) -> Ran:  # noqa: 
     before, used_s, read, since = (
         (model_of(iterator) if is_kept else {}),
         time.process_time(),
-        _read_bytes(),
+        read_bytes(),
         now(),
     )
     batch_s = [] if first is None else _timed(iterator, began + most_s, now)
@@ -147,7 +155,7 @@ def run(dataset: Any, most_s: float, now: Callable[[], float]) -> Ran:  # noqa: 
         start_s=start_s,
         model=between(before, model_of(iterator)) if is_kept else {},
         busy_s=(time.process_time() - used_s) / spent_s,
-        read_bytes_per_s=(_read_bytes() - read) / spent_s,
+        read_bytes_per_s=(read_bytes() - read) / spent_s,
         first=first,
     )
 
@@ -158,7 +166,7 @@ def run_passes(source: Source, most_s: float, now: Callable[[], float]) -> Ran:
     All batches of a pass are told with its mean, start of the workers included: they fill their
     queue before the first batch is asked for, which would make the others look free.
     """
-    began, used_s, read = now(), time.process_time(), _read_bytes()
+    began, used_s, read = now(), time.process_time(), read_bytes()
     batch_s: list[float] = []
     first, start_s = None, 0.0
     while now() - began < most_s:
@@ -180,7 +188,7 @@ def run_passes(source: Source, most_s: float, now: Callable[[], float]) -> Ran:
         start_s=start_s,
         model={},
         busy_s=(time.process_time() - used_s) / spent_s,
-        read_bytes_per_s=(_read_bytes() - read) / spent_s,
+        read_bytes_per_s=(read_bytes() - read) / spent_s,
         first=first,
     )
 
@@ -204,7 +212,7 @@ def _timed(iterator: Iterator[Any], until: float, now: Callable[[], float]) -> l
     return batch_s
 
 
-def _endless(dataset: Any) -> Any:  # noqa: ANN401
+def endless(dataset: Any) -> Any:  # noqa: ANN401
     """The dataset again and again; one that is empty ends nevertheless."""
     return dataset if _has_no_end(dataset) else added(dataset.repeat())
 
@@ -223,16 +231,18 @@ def flowing(dataset: Any) -> Any:  # noqa: ANN401
     below = {id(each) for stage in stages if _is_source(stage) for each in walk(stage)}
     below -= {id(stage) for stage in stages if _is_source(stage)}
 
-    def change(stage: Any, _inputs: list[Any]) -> Any:  # noqa: ANN401
+    def change(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
+        if kind(stage) == "assert_cardinality":  # what never ends has another
+            return inputs[0]
         is_top = _is_source(stage) and id(stage) not in below
         return None if _has_no_end(stage) or not is_top else added(stage.repeat())
 
     if any(kind(stage) in _NEED_AN_END for stage in stages):
-        return _endless(dataset)
+        return endless(dataset)
     try:
-        return _endless(changed(dataset, change))
+        return endless(changed(dataset, change))
     except UsageError:  # a stage that cannot be made again
-        return _endless(dataset)
+        return endless(dataset)
 
 
 def _is_source(stage: Any) -> bool:  # noqa: ANN401
@@ -240,7 +250,7 @@ def _is_source(stage: Any) -> bool:  # noqa: ANN401
     return not stage._inputs() or kind(stage) in _WHOLE or title(stage) == "from_generator"
 
 
-def _as_written(dataset: Any) -> Any:  # noqa: ANN401
+def as_written(dataset: Any) -> Any:  # noqa: ANN401
     """The same stages without what TensorFlow would rewrite: fused, added, made parallel."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
@@ -254,7 +264,8 @@ def _ends_with_prefetch(dataset: Any) -> bool:  # noqa: ANN401
     return bool(kinds) and kinds[-1] == "prefetch"
 
 
-def _bytes(batch: Any) -> int:  # noqa: ANN401
+def bytes_of(batch: Any) -> int:  # noqa: ANN401
+    """Bytes of the tensors of a batch, of texts their characters."""
     total = 0
     for leaf in tf.nest.flatten(batch, expand_composites=True):
         if getattr(leaf, "dtype", None) == tf.string:
@@ -286,12 +297,15 @@ def _names(names: Any) -> int:  # noqa: ANN401
     return int(tf.size(names)) if names is not None else 0
 
 
-def _read_bytes() -> int:
-    """Bytes that this process has read so far, from files that lie in memory too.
+def read_bytes(counter: Literal["rchar", "read_bytes"] = "rchar") -> int:
+    """Bytes that this process has read so far; 0: not known.
 
-    Source: ``rchar`` of proc_pid_io(5).
+    Args:
+        counter: ``rchar``: from files that lie in memory too; ``read_bytes``: from the disk alone.
+
+    Source: proc_pid_io(5).
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
         words = Path("/proc/self/io").read_text(encoding="ascii").split()
-        return int(words[words.index("rchar:") + 1])
+        return int(words[words.index(f"{counter}:") + 1])
     return 0

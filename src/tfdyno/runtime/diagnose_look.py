@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.step_facts import (
     CallbackFacts,
     GrowthFacts,
     HostFacts,
     InputFacts,
+    MemoryCourse,
     OperationFacts,
     RetraceFacts,
     StepFacts,
@@ -25,11 +28,12 @@ from tfdyno.model.statistics import median
 from tfdyno.runtime.diagnose_clock import Limits, StepTimes, own_steps
 from tfdyno.runtime.diagnose_host import HostWatch
 from tfdyno.runtime.diagnose_lines import LineSampler
+from tfdyno.runtime.diagnose_so_far import SoFar
+from tfdyno.runtime.diagnose_timeline import timeline_of
 from tfdyno.runtime.diagnose_watch import Watching
+from tfdyno.runtime.diagnose_work import memory, work_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tfdyno.runtime.diagnose_clock import OwnSteps
 
 Source = Literal["run", "loop"]
@@ -37,6 +41,7 @@ PROFILED_S = 1.0
 """So long a profile is at most, in steps of the length that was just measured."""
 _TOLD = {each.name for each in dataclasses.fields(StepFacts)}
 _MOST_PROFILED, _LEAST_PROFILED = 20, 3
+_WARM_CALLS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,10 @@ class Look:
     recipe: Recipe = field(default_factory=Recipe)
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[str], None] = lambda _message: None
+    cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """What the cards can do by the catalogue, as ``diagnose_work`` takes it; empty: not known."""
+    so_far: SoFar = field(default_factory=SoFar)
+    """For a look that ends before its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +66,6 @@ class Subject:
     source: Source
     model: Any = None
     """A Keras model; None: the loop has none."""
-    arguments: dict[str, Any] = field(default_factory=dict)
-    """Of ``fit``, or of the loop's step."""
     batch_size: int = 0
     """Over all replicas."""
     replica_count: int = 1
@@ -68,7 +75,10 @@ class Subject:
     epochs: int = 0
     execution: str = ""
     """Empty: as the model says."""
-    parameter_count: int = 0
+    function: Any = None
+    """The step of a loop, if it is a ``tf.function``."""
+    cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """As ``Look`` has them."""
     notes: tuple[str, ...] = ()
 
 
@@ -82,6 +92,8 @@ class Rest:
     callbacks: tuple[CallbackFacts, ...] = ()
     said: dict[str, Any] = field(default_factory=dict)
     """Fields of ``StepFacts`` that the model tells, as ``facts_of`` has them."""
+    end: str = ""
+    """``It failed``: why nothing more was seen; empty: the training ended by itself, if it did."""
     notes: tuple[str, ...] = ()
 
 
@@ -94,6 +106,7 @@ class Watched:
         *,
         callbacks: Sequence[Any] = (),
         model: Any = None,  # noqa: ANN401
+        progress: Callable[[str], None] = lambda _message: None,
     ) -> None:
         """Wait for the end of warm-up.
 
@@ -101,12 +114,17 @@ class Watched:
             times: Tells when that is, and of each step.
             callbacks: Of ``fit``.
             model: A Keras model that is trained, if there is one.
+            progress: Called every second with the steps so far, where memory alone is looked at.
         """
+        self._progress, self._said_s = progress, 0.0
         self.times, self._callbacks, self._model = times, callbacks, model
         self.host: HostFacts | None = None
         self.retraces: tuple[RetraceFacts, ...] = ()
         self.growth: tuple[GrowthFacts, ...] = ()
+        self.memory: tuple[MemoryCourse, ...] = ()
+        self.traced_s: dict[int, float] = {}
         self.lines: dict[str, float] = {}
+        self.threads: tuple[tuple[str, float], ...] = ()
         self._host, self._stack = HostWatch(), contextlib.ExitStack()
         self._watching: Watching | None = None
         self._sampler = LineSampler(lambda: not times.inside)
@@ -119,13 +137,21 @@ class Watched:
         if self._watching is None:
             self._host.begin()
         self.host = self._host.end()
-        self.lines = self._sampler.stop()
+        self.lines, self.threads = self._sampler.stop(), self._sampler.threads
         if self._watching is not None:
             self.retraces, self.growth = self._watching.retraces(), self._watching.growth()
+            self.memory = self._watching.memory()
+            self.traced_s = self._watching.traced_s()
         self._stack.close()
 
     def _open(self) -> None:
-        watching = Watching(callbacks=self._callbacks, model=self._model)
+        watching = Watching(
+            callbacks=self._callbacks,
+            model=self._model,
+            callback_now=lambda: self.times.callback,
+            memory_alone=self.times.limits.memory_alone,
+        )
+        self.times.is_sure = watching.is_sure
         self._watching = self._stack.enter_context(watching)
         self._sampler.start()
         self._host.begin()
@@ -133,6 +159,11 @@ class Watched:
     def _step(self) -> None:
         assert self._watching
         self._watching.step()
+        if self._watching.is_slow and not self.times.slowed_from:
+            self.times.slowed_from = len(self.times.steps)
+        if self.times.limits.memory_alone and time.monotonic() - self._said_s >= 1.0:
+            self._said_s = time.monotonic()
+            self._progress(f"{self.times.step_count:,} steps, {self._watching.memory_words()}")
         if self.times.done:
             self.close()
 
@@ -143,6 +174,20 @@ def new_times(look: Look) -> StepTimes:
 
     has_card = bool(tf.config.list_physical_devices("GPU"))  # opens none of them
     return StepTimes(limits=look.limits, sync=synchronise if has_card else None)
+
+
+def refuse_few(times: StepTimes) -> None:
+    """Refuse what has ended before its second step: the first one compiles, and tells nothing.
+
+    Raises:
+        UsageError: There was no step, or one.
+    """
+    if not times.steps:
+        raise UsageError("the data ended after 0 steps", remedy="see that it gives batches")
+    if len(times.steps) == 1:
+        raise UsageError("the training ended after its first step",
+                         why="that one compiles, and tells nothing of the others",
+                         remedy="give it more data or more epochs")  # fmt: skip
 
 
 def profile_of(
@@ -156,11 +201,16 @@ def profile_of(
         said: What the model tells of itself.
         count: Steps in a call.
     """
-    from tfdyno.runtime.diagnose_operations import profiled
+    from tfdyno.runtime.diagnose_operations import FRESH_RUNS, all_told, profiled
 
     step_s = median(held_s) if held_s else PROFILED_S
     wanted = int(PROFILED_S / max(step_s * count, 1e-6))
     calls = max(_LEAST_PROFILED, min(_MOST_PROFILED, wanted))
+    if not tf.config.list_logical_devices("GPU"):  # a card's own tracer tells every kernel
+        all_told()
+        for _ in range(_WARM_CALLS):
+            run()
+        calls = max(1, min(calls, FRESH_RUNS // count - _WARM_CALLS))
     names = said.get("float64_names", frozenset())
     found = profiled(lambda _one: run(), calls, names)
     return found if found is None or count == 1 else _shared(found, count)
@@ -176,7 +226,8 @@ def _shared(found: OperationFacts, count: int) -> OperationFacts:
         elif isinstance(value, dict):
             shared[each.name] = {name: part / count for name, part in value.items()}
     largest = tuple((name, seconds_s / count) for name, seconds_s in found.largest)
-    return dataclasses.replace(found, **shared, largest=largest)
+    own_s = tuple(seconds_s / count for seconds_s in found.device_own_s)
+    return dataclasses.replace(found, **shared, largest=largest, device_own_s=own_s)
 
 
 def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
@@ -188,7 +239,12 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
     said = {name: value for name, value in rest.said.items() if name in _TOLD}
     if subject.execution:
         said["execution"] = subject.execution
-    used, limit = _memory()
+    used, limit = memory()
+    if not times.limits.memory_alone:
+        said |= work_of(
+            subject.model, subject.function, subject.batch_size, str(said.get("precision", "")),
+            subject.cards, subject.replica_count,
+        )  # fmt: skip
     per_step = 1 / max(1, sum(step.count for step in times.steps[max(0, times.own_from) :]))
     return StepFacts(
         title=subject.title,
@@ -210,33 +266,35 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
         callbacks=rest.callbacks,
         retraces=watched.retraces,
         growth=watched.growth,
+        memory=watched.memory,
         operations=rest.operations,
         host=watched.host,
+        python_threads=watched.threads,
         python_lines=tuple(
             (line, seconds_s * per_step)
             for line, seconds_s in sorted(watched.lines.items(), key=lambda item: -item[1])
         )[:5],
+        worker_step_s=_own_work(subject, rest.operations),
         memory_used_bytes=used,
         memory_limit_bytes=limit,
-        notes=(*subject.notes, *_early(own, times), *rest.notes),
+        timeline=timeline_of(times, watched.traced_s),
+        notes=(*subject.notes, *_early(own, times, rest.end), *rest.notes),
         **said,
     )
 
 
-def _early(own: OwnSteps, times: StepTimes) -> tuple[str, ...]:
+def _own_work(subject: Subject, operations: OperationFacts | None) -> tuple[float, ...]:
+    """Of each card of several replicas; other cards may be idle, and nobody waits for those."""
+    if operations is None or len(operations.device_own_s) != subject.replica_count:
+        return ()
+    return operations.device_own_s
+
+
+def _early(own: OwnSteps, times: StepTimes, end: str) -> tuple[str, ...]:
+    steps = f"{times.step_count:,} step{'s' * (times.step_count != 1)}"
+    if end:
+        return (f"{end} after {steps}: what was seen until then is told.",)
     if own.is_warm and times.done:
         return ()
-    steps = f"{times.step_count:,} step{'s' * (times.step_count != 1)}"
     what = "" if own.is_warm else ", before warm-up was over"
     return (f"The training ended by itself after {steps}{what}.",)
-
-
-def _memory() -> tuple[int, int]:
-    """Bytes in use at most, and that TensorFlow may take; 0, 0 without a card."""
-    from tensorflow.python.client import device_lib
-
-    with contextlib.suppress(ValueError, RuntimeError, IndexError):
-        used = int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
-        limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
-        return used, int(limits[0])
-    return 0, 0

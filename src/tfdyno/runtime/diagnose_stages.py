@@ -21,8 +21,8 @@ from tfdyno.runtime.input_stages import kind, order_is_free, title, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_UNSEEN = {"options", "restructured", "variant"}
-"""Stages of Python alone: TensorFlow runs nothing for them."""
+_UNSEEN = {"options", "restructured", "variant", "assert_cardinality"}
+"""Stages of Python alone, for which TensorFlow runs nothing, and one that only counts."""
 _ADDED = {"root", "model", "maxintraopparallelism", "privatethreadpool", "memorycacheimpl"}
 """Nodes that no stage of the user's stands for."""
 _ALSO = {
@@ -94,13 +94,22 @@ def between(before: Model, after: Model) -> Model:
     return found
 
 
-def matched(dataset: Any, model: Model) -> dict[int, tuple[float, int]]:  # noqa: ANN401
-    """Seconds and bytes by ``id`` of each stage that a node of the model stands for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What one stage took and gave."""
+
+    seconds_s: float = 0.0
+    output_bytes: int = 0
+    elements: int = 0
+
+
+def matched(dataset: Any, model: Model) -> dict[int, Spent]:  # noqa: ANN401
+    """What was spent, by ``id`` of each stage that a node of the model stands for.
 
     What iterators made by a stage's own function took (the files of an ``interleave``) is the
     stage's.
     """
-    found: dict[int, tuple[float, int]] = {}
+    found: dict[int, Spent] = {}
     made = {number for node in model.values() for number in node.inputs}
     roots = sorted(set(model) - made)
     if roots:
@@ -108,7 +117,7 @@ def matched(dataset: Any, model: Model) -> dict[int, tuple[float, int]]:  # noqa
     return found
 
 
-def _match(stage: Any, number: int, model: Model, found: dict[int, tuple[float, int]]) -> None:  # noqa: ANN401
+def _match(stage: Any, number: int, model: Model, found: dict[int, Spent]) -> None:  # noqa: ANN401
     inputs = list(stage._inputs())
     if kind(stage) in _UNSEEN and len(inputs) == 1:
         return _match(inputs[0], number, model, found)
@@ -126,7 +135,9 @@ def _match(stage: Any, number: int, model: Model, found: dict[int, tuple[float, 
             left.remove(own)
             _match(each, own, model, found)
     inner = sum(_total_s(place, model) for place in left)
-    found[id(stage)] = (node.seconds_s + inner, node.output_bytes)
+    found[id(stage)] = Spent(
+        seconds_s=node.seconds_s + inner, output_bytes=node.output_bytes, elements=node.elements
+    )
     return None
 
 
@@ -159,7 +170,7 @@ def added(stage: Any) -> Any:  # noqa: ANN401
 def stage_facts(
     dataset: Any,  # noqa: ANN401
     alike: Any,  # noqa: ANN401
-    spent: dict[int, tuple[float, int]],
+    spent: dict[int, Spent],
     batches: int,
     running: Model,
 ) -> tuple[StageFacts, ...]:
@@ -175,9 +186,12 @@ def stage_facts(
     per_batch = 1 / max(1, batches)
     made_parallel = _maps_are_parallel(running)
     is_free = dataset.options().deterministic is False
+    again = {id(one._inputs()[0]): id(one) for one in walk(alike) if hasattr(one, _ADDED_STAGE)}
     found = []
     for stage, ran in zip(_seen(dataset), _seen(alike), strict=False):
-        seconds_s, output_bytes = spent.get(id(ran), (0.0, 0))
+        took = spent.get(id(ran), Spent())
+        # What repeats a source knows of all its passes, the source only of the last.
+        gave = spent.get(again.get(id(ran), id(ran)), took)
         calls = parallel_calls(stage)
         if calls == 1 and kind(stage) == "map" and made_parallel:
             calls = -1
@@ -187,11 +201,12 @@ def stage_facts(
                 title=name,
                 kind="from_generator" if name == "from_generator" else kind(stage),
                 place=made_at(stage) or next(filter(None, map(line_of, _own(stage))), ""),
-                own_s=seconds_s * per_batch,
+                own_s=took.seconds_s * per_batch,
                 parallel_calls=calls,
                 runs_python=any("PyFunc" in each for each in used),
                 buffer_size=_number(stage, "_buffer_size"),
-                output_bytes=round(output_bytes * per_batch),
+                output_bytes=round(gave.output_bytes * per_batch),
+                elements=gave.elements * per_batch,
                 operations=tuple(used)[:_MOST_OPERATIONS],
                 keeps_order=calls != 1 and not order_is_free(stage, free=is_free),
             )

@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
@@ -33,7 +34,8 @@ class Reading:
         """The last one whose elements were taken by Python."""
         self._thread = threading.get_ident()
         self._deep = False
-        self._of: dict[int, Any] = {}
+        # Weak: a training that opens an iterator in each step would seem to leak.
+        self._of: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._whole: Any = None
 
     def distributed(self, dataset: Any) -> None:  # noqa: ANN401
@@ -42,11 +44,11 @@ class Reading:
 
     def opened(self, iterator: Any, dataset: Any) -> None:  # noqa: ANN401
         """Remember what an iterator reads."""
-        self._of[id(iterator)] = dataset
+        self._of[iterator] = dataset
 
     def dataset_of(self, iterator: Any) -> Any:  # noqa: ANN401
         """What an iterator reads; None: not known."""
-        return self._of.get(id(iterator), self._whole)
+        return self._of.get(iterator, self._whole)
 
     def took(self, iterator: Any, take: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Take the next element, timed where it is Python that waits for it."""

@@ -13,14 +13,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.units import format_bytes
 from tfdyno.runtime.watched_growth import GrowthWatch
 from tfdyno.runtime.watched_traces import TraceWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from tfdyno.core.step_facts import GrowthFacts, RetraceFacts
+    from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
 
 
 class Watching:
@@ -32,15 +33,24 @@ class Watching:
     alive, outside of the steps: 0.2 s each.
     """
 
-    def __init__(self, *, callbacks: Sequence[Any] = (), model: Any = None) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *,
+        callbacks: Sequence[Any] = (),
+        model: Any = None,  # noqa: ANN401
+        callback_now: Callable[[], str] = str,
+        memory_alone: bool = False,
+    ) -> None:
         """Prepare.
 
         Args:
             callbacks: Of ``fit``: what they keep is looked at.
             model: That is trained, if it is known.
+            callback_now: Names the one that runs; empty: none.
+            memory_alone: Whether nothing else is looked at: then looks may cost more.
         """
-        self._traces = TraceWatch()
-        self._growth = GrowthWatch(tuple(callbacks), model)
+        self._traces = TraceWatch(callback_now)
+        self._growth = GrowthWatch(tuple(callbacks), model, memory_alone)
         self._step_s = 0.0
 
     def __enter__(self) -> Watching:
@@ -80,6 +90,27 @@ class Watching:
         """Functions that were traced again, the longest first."""
         return self._traces.facts()
 
+    def traced_s(self) -> dict[int, float]:
+        """Seconds of tracing again, by the number of steps that were done before."""
+        return self._traces.step_s
+
     def growth(self) -> tuple[GrowthFacts, ...]:
         """Memory that grows with the steps, with what holds it."""
         return self._growth.facts()
+
+    def memory(self) -> tuple[MemoryCourse, ...]:
+        """How memory moved from step to step, whether it grows or not."""
+        return self._growth.memory()
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it makes Python remember where objects are made, which slows steps down."""
+        return self._growth.is_slow
+
+    def memory_words(self) -> str:
+        """``1.2 GiB``: what the process holds now."""
+        return f"the process holds {format_bytes(self._growth.resident_bytes)}"
+
+    def is_sure(self) -> bool:
+        """Whether more steps would tell no more of its growth."""
+        return self._growth.is_sure()

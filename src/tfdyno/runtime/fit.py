@@ -8,7 +8,6 @@ data raise comes out as it is, and the model is left to Keras' own ``fit`` as it
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,23 +15,21 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core import settings as read
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import Recipe, diff, from_settings
-from tfdyno.core.recipe_file import read_recipe
+from tfdyno.core.recipe import Recipe, diff
+from tfdyno.core.recipe_file import Given, given_recipe, read_recipe
 from tfdyno.core.training import CHECKPOINTS, MARKERS, RunSettings, how_often
 from tfdyno.runtime.fit_call import as_arguments
 from tfdyno.runtime.fit_model import check_model
 from tfdyno.runtime.fit_refusals import refuse_late, standing_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tfdyno.core.training import TrainOutcome
 
 _RUN = "run.json"
 """Of tfdyno train, also where a run has no checkpoint yet."""
 _TUPLE = ("x", "y", "sample_weight")
-Given = Recipe | Mapping[str, object] | str | Path | None
-"""A recipe, its settings by name, or the path of its file; None: not given."""
 
 
 def fit(
@@ -64,7 +61,7 @@ def fit(
     """
     check_model(model)
     arguments = _arguments(model, data, options)
-    taken = _recipe_in(settings, _read(recipe))
+    taken = _recipe_in(settings, given_recipe(recipe))
     check_composition(taken)
     refuse_late(taken, standing_of(model))
     from tfdyno.runtime.fit_sitting import sat  # after the checks: it needs TensorFlow
@@ -111,12 +108,6 @@ def read_settings(
         norms_steps=read.whole(norms, "norms") if norms else 0,
         save_model=bool(output),
     )
-
-
-def _read(given: Given) -> Recipe | None:
-    if given is None or isinstance(given, Recipe):
-        return given
-    return from_settings(given) if isinstance(given, Mapping) else read_recipe(Path(given))
 
 
 def _arguments(model: Any, data: Any, options: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401

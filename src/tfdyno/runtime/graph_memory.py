@@ -23,7 +23,7 @@ from tfdyno.runtime.buffer_parts import (
 from tfdyno.runtime.executor import Stay, run
 from tfdyno.runtime.graph import TensorType
 from tfdyno.runtime.layers import layer_of
-from tfdyno.runtime.live_bytes import curve, envelope, live_bytes
+from tfdyno.runtime.live_bytes import Life, curve, envelope, live_bytes
 from tfdyno.runtime.tensorflow_dilation import rearrange_dilated
 from tfdyno.runtime.tensorflow_ops import operations_of
 from tfdyno.runtime.tensorflow_rules import with_gradients_of_tensorflow
@@ -92,11 +92,20 @@ class GraphMemory:
             envelope=tuple(envelope(live)),
         )
 
-    def allocations(self, *, growth: bool = False) -> Replay:
-        """What TensorFlow's allocator makes of the step at the traced batch (see ``bfc``)."""
-        return replay(self._requests(), growth=growth)
+    def lives(self) -> list[Life]:
+        """Every buffer with the kernels of the schedule that need it."""
+        return [
+            Life(start=stay.start, end=stay.end, buffer=self._buffer(stay)) for stay in self.stays
+        ]
 
-    def _requests(self) -> Iterator[Request]:
+    def allocations(
+        self, *, batch_size: int = 0, limit_bytes: int | None = None, growth: bool = False
+    ) -> Replay:
+        """What TensorFlow's allocator makes of the step (see ``bfc``); 0: at the traced batch."""
+        requests = self._requests(batch_size or self.sizes.batch_size)
+        return replay(requests, limit_bytes=limit_bytes, growth=growth)
+
+    def _requests(self, batch_size: int) -> Iterator[Request]:
         starts: dict[int, list[int]] = {}
         ends: dict[int, list[int]] = {}
         for number, stay in enumerate(self.stays):
@@ -104,8 +113,8 @@ class GraphMemory:
             ends.setdefault(stay.end, []).append(number)
         for step in range(max(1, len(self.schedule))):
             for number in starts.get(step, ()):
-                size = self.operations.bytes(self.stays[number].buffer)
-                yield Request(buffer=number, bytes=size)
+                size = self._size(self.stays[number].buffer).at(batch_size)
+                yield Request(buffer=number, bytes=round(size))
             for number in ends.get(step, ()):
                 yield Request(buffer=number, bytes=None)
 

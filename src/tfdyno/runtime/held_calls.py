@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tfdyno.core.errors import TfdynoError
     from tfdyno.core.workload import Workload
+
+_TRAINING = ("fit", "train_on_batch")
+_RUN = ("predict", "predict_on_batch", "test_on_batch")
+"""Harmless: they run where they are not what is measured."""
 
 
 class Held:
@@ -39,45 +44,54 @@ def held_calls(
 ) -> Iterator[None]:
     """Replace what trains, evaluates and saves; the call that counts is handed to ``reached``.
 
-    Keras' own methods stand again while that one is measured.
+    Keras' own methods stand again while that one is measured, and no longer: what the script does
+    on its way out (``finally: model.save(...)``) must not write over the user's files. A ``loop``
+    that is timed with all that it does (``is_timing``) is given what is no training (``beside``).
     """
     import keras
 
     kind = keras.Model
-    names = ("fit", "train_on_batch", "predict", "evaluate", "save", "save_weights", "export")
+    names = ("fit", "train_on_batch", "evaluate", "save", "save_weights", "export", *_RUN)
     originals = {name: getattr(kind, name) for name in names}
     signatures = {name: inspect.signature(original) for name, original in originals.items()}
     counted = "predict" if workload and workload.mode == "infer" else "fit"
     number = workload.fit_number if workload else 0
 
-    def restore() -> None:
-        for name, original in originals.items():
-            setattr(kind, name, original)
-
     def replacement(name: str) -> Any:  # noqa: ANN401
         def call(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
             bound = dict(signatures[name].bind(self, *args, **options).arguments)
+            original = partial(originals[name], self, *args, **options)
             if name == "train_on_batch" and counted == "fit" and loop and number == held.calls + 1:
-                original = originals[name]
-                return loop.batch_trained(self, lambda: original(self, *args, **options), bound)
-            if name == counted or name == "train_on_batch":
+                return loop.batch_trained(self, original, bound)
+            if name not in _TRAINING and getattr(loop, "is_timing", False):
+                return loop.beside(name, original)
+            if name in _RUN and name != counted:
+                return original()
+            if name in (counted, "train_on_batch"):
                 held.calls += 1
                 if name == counted and held.calls == number and reached:
-                    restore()
-                    reached(self, _named(bound))
-            if name == "predict" and counted == "fit":
-                return originals[name](self, *args, **options)
+                    with _having(kind, originals):
+                        reached(self, _named(bound))
             held.names.append(name)
             return _answer(name, self, bound)
 
         return call
 
-    for name in names:
-        setattr(kind, name, replacement(name))
+    with _having(kind, {name: replacement(name) for name in names}):
+        yield
+
+
+@contextlib.contextmanager
+def _having(kind: type, methods: Mapping[str, Any]) -> Iterator[None]:
+    """Let a class have these methods instead of its own, until the block ends."""
+    before = {name: getattr(kind, name) for name in methods}
+    for name, method in methods.items():
+        setattr(kind, name, method)
     try:
         yield
     finally:
-        restore()
+        for name, method in before.items():
+            setattr(kind, name, method)
 
 
 def _named(bound: dict[str, Any]) -> dict[str, Any]:

@@ -16,10 +16,12 @@ _WRAPPER = re.compile(
 _PLUMBING = re.compile(
     r"^(while|body|cond|scan|closed_call|checkpoint|rematted_computation|custom_(jvp|vjp)_call"
     r"|branch_\d+_fun|core_call|pjit|jit|StatefulPartitionedCall(_\d+)?|gradient_tape|"
-    r"cluster_\w+|PartitionedCall(_\d+)?|XlaModule|main)$|->|,|:$"
+    r"cluster_\w+|PartitionedCall(_\d+)?|XlaModule|main|tfdyno_recompute(_\d+)?)$|->|,|:$"
 )
 _FUNCTION = re.compile(r"jit\((\w+)\)")
 _BACKWARD = ("transpose(", "gradient_tape", "gradients/")
+RECOMPUTE = "tfdyno_recompute"
+"""Scope of what ``remat_gradient`` computes for the second time; TensorFlow adds a number to it."""
 
 
 @lru_cache(maxsize=65536)
@@ -35,10 +37,14 @@ def layer_of(location: str) -> str:
 def phase_of(location: str) -> Phase:
     """Backward inside a transposed or gradient scope, update outside every differentiated one.
 
+    What is computed again for a gradient is no part of it, but stands in a scope of its own.
+
     Holds for a train step; a step for inference is forward throughout.
     """
     if any(mark in location for mark in _BACKWARD):
         return "backward"
+    if RECOMPUTE in location:
+        return "recompute"
     return "forward" if "jvp(" in location or "jit(" not in location else "update"
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 CURVE_POINTS = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """A buffer and the first and last step (both included) of the schedule that need it."""
+
+    start: int
+    end: int
+    buffer: Buffer
+    size: Scaled = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the size of the buffer."""
+        self.size = self.buffer.bytes
 
 
 class Span(Protocol):

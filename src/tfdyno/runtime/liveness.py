@@ -22,7 +22,7 @@ from tfdyno.runtime.buffer_parts import (
 )
 from tfdyno.runtime.launch import LIBRARY, WHOLE, Fusion, Launch, results_of
 from tfdyno.runtime.layers import layer_of
-from tfdyno.runtime.live_bytes import curve, live_bytes
+from tfdyno.runtime.live_bytes import Life, curve, live_bytes
 from tfdyno.runtime.live_bytes import envelope as hull
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def buffer_plan(
     resident = argument + output + reused.times(-1)
     envelope = tuple(resident + line for line in hull(live))
     held = _resident_buffers(graph, sizes, tensors, fresh)
-    held += _temporary_buffers(graph, sizes, tensors, [s for s in spans if s.start <= at <= s.end])
+    alive = [span for span in spans if span.start <= at <= span.end]
+    held += _temporary_buffers(graph, sizes, tensors, alive)
     return BufferPlan(
         argument_bytes=argument,
         output_bytes=output,
@@ -71,6 +72,21 @@ def buffer_plan(
         live_curve=curve(live, resident, sizes.batch_size),
         envelope=envelope,
     )
+
+
+def lives(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> list[Life]:
+    """Every buffer of ``buffer_plan`` with the launches that need it; some stay all through."""
+    aliased, fresh = _outputs(graph, tensors, mode)
+    spans = _spans(graph, fusion, sizes, aliased | fresh)
+    last = max(0, len(fusion.launches) - 1)
+    resident = _resident_buffers(graph, sizes, tensors, fresh)
+    passing = zip(spans, _temporary_buffers(graph, sizes, tensors, spans), strict=True)
+    return [
+        *(Life(start=0, end=last, buffer=each) for each in resident),
+        *(Life(start=span.start, end=span.end, buffer=each) for span, each in passing),
+    ]
 
 
 def _outputs(graph: Graph, tensors: tuple[TensorSpec, ...], mode: str) -> tuple[set[int], set[int]]:

@@ -12,7 +12,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -47,6 +47,8 @@ class Held:
     size: int
     """Elements of a list or dict; bytes of an array or text."""
     is_bytes: bool = False
+    of_callback: bool = False
+    """Whether a callback of Keras keeps it."""
     value: Any = None
     """Only of use while the object that was found is alive: do not keep it."""
 
@@ -57,21 +59,22 @@ def held(roots: Sequence[tuple[str, str, Any]]) -> Iterator[Held]:
     Args:
         roots: Name, file and value of each place to begin at.
     """
-    waiting = deque((name, file, value, 0) for name, file, value in roots)
+    waiting = deque((name, file, value, 0, False) for name, file, value in roots)
     seen: set[int] = set()
     while waiting and len(seen) < MOST_OBJECTS:
-        name, file, value, depth = waiting.popleft()
+        name, file, value, depth, of_callback = waiting.popleft()
         if id(value) in seen or isinstance(value, ModuleType | bool | int | float):
             continue
         seen.add(id(value))
+        of_callback = of_callback or isinstance(value, keras.callbacks.Callback)
         try:
             one = _measured(name, file, value)
             parts = list(_parts(name, file, value)) if depth < _DEEP else []
         except Exception:
             continue
         if one:
-            yield one
-        waiting += ((*part, depth + 1) for part in parts)
+            yield replace(one, of_callback=of_callback)
+        waiting += ((*part, depth + 1, of_callback) for part in parts)
 
 
 def roots(callbacks: Sequence[Any] = (), model: Any = None) -> list[tuple[str, str, Any]]:  # noqa: ANN401
@@ -96,7 +99,7 @@ def roots(callbacks: Sequence[Any] = (), model: Any = None) -> list[tuple[str, s
 
 
 def kind_of(value: Any) -> str:  # noqa: ANN401
-    """Of what a growing thing consists: ``tensors``, ``functions``, ``iterators`` or ``logs``."""
+    """Of what it consists that grows: ``tensors``, ``functions``, ``iterators`` or ``objects``."""
     sample = _sample(value) if not isinstance(value, np.ndarray | tf.Tensor) else [value]
     for one in [part for each in sample for part in _flat(each)]:
         if isinstance(one, tf.Tensor | tf.Variable):
@@ -105,7 +108,7 @@ def kind_of(value: Any) -> str:  # noqa: ANN401
             return "functions"
         if isinstance(one, tf.data.Iterator | tf.data.Dataset):
             return "iterators"
-    return "logs"
+    return "objects"
 
 
 def element_bytes(value: Any) -> float:  # noqa: ANN401

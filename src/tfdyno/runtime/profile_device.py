@@ -8,22 +8,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tfdyno.runtime.profile_spans import Chosen, Times, joined, merged, own_times
+from tfdyno.runtime.operation_classes import NO_WORK, SPECIAL
+from tfdyno.runtime.profile_known import (
+    Known,
+    fact,
+    host_operations,
+    kernels,
+    programs_that_ran,
+)
+from tfdyno.runtime.profile_spans import Chosen, Times, joined, merged, shared_times
 from tfdyno.runtime.profile_steps import Sequence, is_host
-from tfdyno.runtime.profile_tables import host_kind, kernel_class, operation_class
+from tfdyno.runtime.profile_tables import host_kind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tfdyno.runtime.profile_lines import Line, Plane, Profile
+    from tfdyno.runtime.profile_programs import Instructions
     from tfdyno.runtime.profile_spans import Spans
 
     Integers = NDArray[np.int64]
 
-NOT_COMPUTE = frozenset({"input", "python", "checkpoint", "wrapper", "copy", "collective"})
-"""Classes of events that are no computation of the device."""
-_OPERATION = re.compile(r"^[^\s:]+:[_A-Z]\w*$")
-"""``scope/name:Type``, as the executor names what it runs."""
 _SIZE = re.compile(r"\bsize:(\d+)")
 
 
@@ -35,48 +41,50 @@ class Events:
     begin_s: Times
     end_s: Times
     own_s: Times
-    """Without what it called in turn."""
+    """Without what it called in turn; what several streams or threads did at once is shared by
+    them, so that all together are the time in which the device was busy."""
     launched_s: Times
     """When the host started it; its beginning where that is not known."""
-    class_index: Integers
-    """Into ``classes``."""
-    classes: tuple[str, ...]
-    name_index: Integers
-    names: tuple[str, ...]
-    compiled: Chosen
-    """Whether it comes from a program of XLA."""
+    known_index: Integers
+    """Into ``known``."""
+    known: tuple[Known, ...]
     copied_bytes: Times
 
     def of(self, *classes: str) -> Chosen:
         """Which events are of these classes."""
-        wanted = [at for at, each in enumerate(self.classes) if each in classes]
-        return np.isin(self.class_index, wanted)
+        return self.where([one.operation_class in classes for one in self.known])
+
+    def where(self, is_wanted: list[bool]) -> Chosen:
+        """Which events are of the operations that are wanted, of all in their order."""
+        return np.array([*is_wanted, False], np.bool_)[self.known_index]
 
     @property
     def is_compute(self) -> Chosen:
         """Which events compute: neither copies nor collectives nor anything of the host."""
-        return ~self.of(*NOT_COMPUTE)
+        return self.of("program") | ~self.of(*SPECIAL, "collective")
 
     def sequence(self) -> Sequence:
         """The order of the computing operations."""
-        chosen = self.is_compute
+        chosen = self.is_compute & ~self.of("program")
+        names = tuple(one.operation.kernel or one.operation.title for one in self.known)
         return Sequence(
-            begin_s=self.begin_s[chosen], name_index=self.name_index[chosen], names=self.names
+            begin_s=self.begin_s[chosen], name_index=self.known_index[chosen], names=names
         )
 
 
 def gpu_events(profile: Profile) -> list[Events]:
     """One for each GPU that did something, the busiest first."""
-    launches = _launches(profile)
+    launches, programs = _launches(profile), programs_that_ran(profile)
     planes = [plane for plane in profile.planes if plane.name.startswith("/device:GPU")]
-    found = [_together(plane.name, _of_streams(plane), launches) for plane in planes]
+    found = [_together(plane.name, _of_streams(plane, programs), launches) for plane in planes]
     return sorted((e for e in found if e.begin_s.size), key=lambda e: -float(e.own_s.sum()))
 
 
 def cpu_events(profile: Profile) -> Events:
     """What the CPU computed: operations of TensorFlow and of XLA outside of the input pipeline."""
+    programs = programs_that_ran(profile)
     made = [
-        _of_thread(plane, line)
+        _of_thread(plane, line, programs)
         for plane in profile.planes
         if is_host(plane)
         for line in plane.lines
@@ -129,64 +137,44 @@ class _Part:
 
     begin_s: Times
     end_s: Times
-    own_s: Times
-    class_names: NDArray[np.str_]
-    names: NDArray[np.object_]
+    known: tuple[Known, ...]
+    known_index: Integers
     correlation: Integers
-    compiled: Chosen
     copied_bytes: Times
 
 
-def _of_streams(plane: Plane) -> list[_Part]:
-    """What a GPU did in each stream; kernels of one stream do not contain each other."""
+def _of_streams(plane: Plane, programs: Instructions) -> list[_Part]:
+    """What a GPU did in each stream."""
     streams = [line for line in plane.lines if line.name.startswith("Stream")]
+    sizes = np.array([*(_size(text) for text in plane.texts), 0.0])
     made = []
     for line in streams or plane.lines:
         chosen = np.flatnonzero(line.name_index >= 0)
-        scope, details = _fact(line, "tf_op")[chosen], _fact(line, "memcpy_details")[chosen]
-        key = line.name_index[chosen] * (len(plane.texts) + 1) + scope + 1
-        pairs, back = np.unique(key, return_inverse=True)
-        classes = [
-            kernel_class(plane.names[name], plane.texts[text - 1] if text else "")
-            for name, text in (divmod(pair, len(plane.texts) + 1) for pair in pairs.tolist())
-        ]
-        sizes = np.array([*(_size(text) for text in plane.texts), 0.0])
-        made.append(_part(plane, line, chosen, np.array(classes, np.str_)[back], sizes[details]))
+        known, which = kernels(plane, line, chosen, programs)
+        details = fact(line, "memcpy_details")[chosen]
+        made.append(_part(line, chosen, known, which, sizes[details]))
     return made
 
 
-def _of_thread(plane: Plane, line: Line) -> _Part:
+def _of_thread(plane: Plane, line: Line, programs: Instructions) -> _Part:
     """Operations that a thread of the host ran; one may call others."""
-    is_one = np.array([*(bool(_OPERATION.match(name)) for name in plane.names), False])
-    compiled = (_fact(line, "hlo_op") >= 0) & (line.name_index >= 0)
-    chosen = np.flatnonzero(is_one[line.name_index] | compiled)
-    names, back = np.unique(line.name_index[chosen], return_inverse=True)
-    classes = np.array([operation_class(plane.names[name]) for name in names.tolist()], np.str_)
-    part = _part(plane, line, chosen, classes[back], np.zeros(chosen.size))
-    return dataclasses.replace(part, own_s=own_times(part.begin_s, part.end_s))
+    chosen, known, which = host_operations(plane, line, programs)
+    return _part(line, chosen, known, which, np.zeros(chosen.size))
 
 
 def _part(
-    plane: Plane, line: Line, chosen: Integers, classes: NDArray[np.str_], sizes: Times
+    line: Line, chosen: Integers, known: tuple[Known, ...], which: Integers, sizes: Times
 ) -> _Part:
     order = np.lexsort((-line.end_s[chosen], line.begin_s[chosen]))
     chosen = chosen[order]
-    begin, end = line.begin_s[chosen], line.end_s[chosen]
     return _Part(
-        begin_s=begin,
-        end_s=end,
-        own_s=end - begin,
-        class_names=classes[order],
-        names=np.array(plane.names, np.object_)[line.name_index[chosen]],
-        correlation=_fact(line, "correlation_id")[chosen],
-        compiled=_fact(line, "hlo_op")[chosen] >= 0,
+        begin_s=line.begin_s[chosen],
+        end_s=line.end_s[chosen],
+        known=known,
+        known_index=which[order],
+        correlation=fact(line, "correlation_id")[chosen],
         copied_bytes=sizes[order],
     )
-
-
-def _fact(line: Line, name: str) -> Integers:
-    column = line.facts.get(name)
-    return np.full(line.begin_s.size, -1, np.int64) if column is None else column
 
 
 def _size(details: str) -> float:
@@ -195,30 +183,66 @@ def _size(details: str) -> float:
 
 
 def _together(title: str, made: list[_Part], launches: tuple[Integers, Times]) -> Events:
-    begin = joined([one.begin_s for one in made])
+    places: dict[Known, int] = {}
+    index = [
+        np.array([places.setdefault(one, len(places)) for one in part.known], np.int64)[
+            part.known_index
+        ]
+        for part in made
+    ]
+    known = tuple(places)
+    not_noted = {*NO_WORK, "program"}
+    works = np.array([*(one.operation_class not in not_noted for one in known), False])
+    own = _own(made, [works[each] for each in index])
+    begin = joined([part.begin_s for part in made])
     order = np.argsort(begin, kind="stable")
     begin = begin[order]
 
-    def column(name: str) -> NDArray[Any]:
-        arrays = [getattr(one, name) for one in made]
-        return np.concatenate(arrays)[order] if arrays else np.zeros(0)
+    def column(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate(arrays)[order] if arrays else np.zeros(0, np.int64)
 
-    classes, class_index = np.unique(column("class_names").astype(np.str_), return_inverse=True)
-    places: dict[str, int] = {}
-    name_index = [places.setdefault(name, len(places)) for name in column("names").tolist()]
-    return Events(
+    events = Events(
         title=title,
         begin_s=begin,
-        end_s=column("end_s"),
-        own_s=column("own_s"),
-        launched_s=_launched(begin, column("correlation"), launches),
-        class_index=class_index,
-        classes=tuple(classes.tolist()),
-        name_index=np.array(name_index, np.int64),
-        names=tuple(places),
-        compiled=column("compiled").astype(np.bool_),
-        copied_bytes=column("copied_bytes"),
+        end_s=column([part.end_s for part in made]),
+        own_s=column(own),
+        launched_s=_launched(begin, column([part.correlation for part in made]), launches),
+        known_index=column(index),
+        known=known,
+        copied_bytes=column([part.copied_bytes for part in made]),
     )
+    return _with_unnoted(events, events.where(works[:-1].tolist()))
+
+
+def _with_unnoted(events: Events, works: Chosen) -> Events:
+    """Give time in which a program of XLA runs and nothing in it does to what went on unnoted.
+
+    On a CPU convolutions and products only note that they start, and go on in other threads.
+    """
+    program = events.of("program")
+    if not program.any():
+        return events
+    every, noted = (merged(events.begin_s[each], events.end_s[each]).total_s
+                    for each in (works | program, works))  # fmt: skip
+    takes = events.where(
+        [one.is_compiled and one.operation_class in ("gemm", "conv") for one in events.known]
+    )
+    takes = takes if takes.any() else program
+    weight = np.where(takes, events.end_s - events.begin_s, 0.0)
+    own_s = events.own_s + (every - noted) * weight / max(weight.sum(), 1e-12)
+    return dataclasses.replace(events, own_s=own_s)
+
+
+def _own(made: list[_Part], works: list[Chosen]) -> list[Times]:
+    """Own times, shared by the lines; 0 for what does no work."""
+    pairs = list(zip(made, works, strict=True))
+    shared = shared_times([(part.begin_s[work], part.end_s[work]) for part, work in pairs])
+    found = []
+    for (part, work), seconds in zip(pairs, shared, strict=True):
+        own = np.zeros(part.begin_s.size)
+        own[work] = seconds
+        found.append(own)
+    return found
 
 
 def _launched(begin: Times, correlation: Integers, launches: tuple[Integers, Times]) -> Times:

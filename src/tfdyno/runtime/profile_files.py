@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import mmap
 import re
 import zlib
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.runtime.profile_json import read_json_trace
 from tfdyno.runtime.profile_lines import ProfileError
 from tfdyno.runtime.profile_planes import read_planes
+from tfdyno.runtime.profile_tables import limit
 
 if TYPE_CHECKING:
     from tfdyno.runtime.profile_lines import Profile
@@ -22,6 +24,7 @@ _KINDS = ((".xplane.pb", ".xplane.pb.gz"), (".trace.json.gz", ".trace.json"))
 """The first kind holds more, so a run that has both is read from it."""
 _DATED = re.compile(r"^\d{4}(_\d{2}){5}$")
 _GZIP = b"\x1f\x8b"
+_TOO_LARGE = "it has more than 2 GiB, which no profile of TensorFlow can have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +62,11 @@ def load_profile(path: Path) -> Profile:
         UsageError: It is empty, cut off or no profile; says which.
     """
     try:
-        data = path.read_bytes()
-        if not data:
+        if not path.stat().st_size:
             raise UsageError(f"{path} is empty", remedy=_REMEDY)
-        return _parsed(gzip.decompress(data) if data[:2] == _GZIP else data)
+        return _parsed(_bytes_of(path))
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        why = "it is cut off or damaged: its packed data ends too early"
+        why = "it is cut off or damaged: it cannot be unpacked"
     except ProfileError as error:
         why = str(error)
     except OSError as error:
@@ -72,8 +74,28 @@ def load_profile(path: Path) -> Profile:
     raise UsageError(f"{path} is no profile that can be read", why=why, remedy=_REMEDY)
 
 
-def _parsed(data: bytes) -> Profile:
-    if data[:1] in (b"{", b"["):
+def _bytes_of(path: Path) -> memoryview:
+    """Of the file, unpacked; a plain one is not copied.
+
+    Raises:
+        ProfileError: There are more than any profile has.
+    """
+    most = int(limit("most_bytes"))
+    with path.open("rb") as file:
+        if file.read(len(_GZIP)) != _GZIP:
+            if path.stat().st_size > most:
+                raise ProfileError(_TOO_LARGE)
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        file.seek(0)
+        with gzip.open(file) as packed:
+            data = packed.read(most + 1)
+    if len(data) > most:
+        raise ProfileError(_TOO_LARGE)
+    return memoryview(data)
+
+
+def _parsed(data: memoryview) -> Profile:
+    if bytes(data[:1]) in (b"{", b"["):
         return read_json_trace(data)
     return read_planes(data)
 

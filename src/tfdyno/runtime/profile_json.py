@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tfdyno.runtime.profile_lines import WANTED, Line, Plane, Profile, ProfileError
+from tfdyno.runtime.profile_lines import TEXTS, WANTED, Line, Plane, Profile, ProfileError
+from tfdyno.runtime.profile_tables import limit
 
 _MOST_EVENTS = 1_000_000
 """TensorFlow writes no more events than these into the file."""
-_TEXTS = frozenset({"memcpy_details", "tf_op", "hlo_op"})
+_HEAD = 4096
+_OF_PYTORCH = "it is a trace of PyTorch, not of TensorFlow or JAX"
+_WANTED = frozenset(WANTED)
 _DERIVED = frozenset({
     "Steps", "XLA Modules", "XLA Ops", "TensorFlow Ops", "TensorFlow Name Scope", "Source code",
     "Framework Ops", "Framework Name Scope", "Launch Stats",
@@ -32,7 +35,6 @@ class _Event(msgspec.Struct):
 
 class _Trace(msgspec.Struct):
     events: list[_Event] = msgspec.field(name="traceEvents")
-    schema: Any = msgspec.field(name="schemaVersion", default=None)
 
 
 @dataclass(slots=True)
@@ -50,16 +52,21 @@ def read_json_trace(data: bytes | memoryview) -> Profile:
     Raises:
         ProfileError: It is none, is cut off, or was made by something else.
     """
+    if len(data) > limit("most_json_bytes"):
+        raise ProfileError("it has more than 1 GiB of JSON; give the xplane.pb beside it")
     try:
-        trace = msgspec.json.decode(data, type=_Trace)
+        if b'"schemaVersion"' in bytes(data[:_HEAD]):
+            raise ProfileError(_OF_PYTORCH)
+        trace = msgspec.json.decode(data, type=_Trace | list[_Event])
     except msgspec.ValidationError as error:
         raise ProfileError(f"it is JSON, but no trace: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProfileError(f"its JSON is cut off or damaged: {error}") from None
-    if trace.schema is not None:
-        raise ProfileError("it is a trace of PyTorch, not of TensorFlow or JAX")
+    every = trace if isinstance(trace, list) else trace.events
+    if any(event.name.startswith("aten::") for event in every):
+        raise ProfileError(_OF_PYTORCH)
     planes: dict[str, _Plane] = {}
-    for event in trace.events:
+    for event in every:
         plane = planes.setdefault(str(event.pid), _Plane())
         if event.ph == "M":
             _name(plane, event)
@@ -71,7 +78,7 @@ def read_json_trace(data: bytes | memoryview) -> Profile:
     made = tuple(_plane(plane, first_us) for plane in planes.values())
     if not any(line.begin_s.size for plane in made for line in plane.lines):
         raise ProfileError("the trace holds no events")
-    cut = len(trace.events) >= _MOST_EVENTS
+    cut = len(every) >= _MOST_EVENTS
     notes = (
         ("TensorFlow cuts such a file at a million events; the xplane.pb has all.",) if cut else ()
     )
@@ -99,22 +106,24 @@ def _line(raw: _Plane, name: str, events: list[_Event], first_us: float) -> Line
     events.sort(key=lambda event: event.ts)
     begin = np.array([event.ts - first_us for event in events]) * 1e-6
     names = [raw.names.setdefault(event.name, len(raw.names)) for event in events]
-    facts: dict[str, np.ndarray[Any, np.dtype[np.int64]]] = {}
+    facts: dict[str, list[int]] = {}
     for at, event in enumerate(events):
-        for key in (event.args or {}).keys() & set(WANTED):
-            column = facts.setdefault(key, np.full(len(events), -1, np.int64))
-            column[at] = _value(raw, key, (event.args or {})[key])
+        for key, value in event.args.items() if event.args else ():
+            if key in _WANTED:
+                if key not in facts:
+                    facts[key] = [-1] * len(events)
+                facts[key][at] = _value(raw, key, value)
     return Line(
         name=name,
         begin_s=begin,
         end_s=begin + np.array([event.dur for event in events]) * 1e-6,
         name_index=np.array(names, np.int64),
-        facts=facts,
+        facts={name: np.array(column, np.int64) for name, column in facts.items()},
     )
 
 
 def _value(raw: _Plane, key: str, value: object) -> int:
-    if key in _TEXTS:
+    if key in TEXTS:
         return raw.texts.setdefault(str(value), len(raw.texts))
     try:
         return int(str(value))

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-WANTED = ("step_num", "group_id", "correlation_id", "memcpy_details", "tf_op", "hlo_op", "_r")
+WANTED = ("step_num", "correlation_id", "memcpy_details", "tf_op", "hlo_op", "hlo_module")
 """What is said of an event that is read; all else is passed over."""
+TEXTS = frozenset({"memcpy_details", "tf_op", "hlo_op", "hlo_module"})
+"""Those of them that are texts; the others are whole numbers."""
 
 
 class ProfileError(ValueError):
@@ -40,6 +42,8 @@ class Plane:
     lines: tuple[Line, ...]
     texts: tuple[str, ...] = ()
     """Values of facts that are texts."""
+    said: dict[str, int] = field(default_factory=dict)
+    """Whole numbers said of the plane itself by name: ``compute_cap_major``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,8 @@ class Profile:
     planes: tuple[Plane, ...]
     notes: tuple[str, ...] = ()
     """What the profiler itself said was lost."""
+    programs: tuple[tuple[str, memoryview], ...] = ()
+    """Of XLA: titles of modules, and the bytes of each ``HloProto``."""
 
     @property
     def event_count(self) -> int:

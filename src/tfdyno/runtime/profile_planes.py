@@ -2,7 +2,7 @@
 
 They are read straight from the bytes, by the field numbers of ``xplane.proto``: neither
 TensorFlow nor xprof is needed, so a profile can be looked at where neither is installed, and the
-compiled programs in it (often most of the file) are never touched.
+compiled programs in it (often most of the file) are not copied.
 
 Source:
     ``tensorflow/tsl/profiler/protobuf/xplane.proto`` of TensorFlow 2.21.0; the fields have kept
@@ -11,52 +11,45 @@ Source:
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tfdyno.runtime import profile_wire as wire
-from tfdyno.runtime.profile_lines import WANTED, Line, Plane, Profile, ProfileError
+from tfdyno.runtime.profile_columns import Names, RawLine, line_of
+from tfdyno.runtime.profile_lines import Plane, Profile, ProfileError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator
 
+    Place = tuple[int, int]
+    """Where something begins and ends."""
+
+_PROGRAMS = "/host:metadata"
 _SPACE_FIELDS = {1: wire.LENGTH, 2: wire.LENGTH, 3: wire.LENGTH, 4: wire.LENGTH}
-_PS_PER_S = 1e12
-_LARGEST_TABLE = 1 << 24
 
 
 @dataclass(slots=True)
 class _RawPlane:
     name: str = ""
-    lines: list[tuple[int, int]] = field(default_factory=list)
-    events: list[tuple[int, int]] = field(default_factory=list)
-    stats: list[tuple[int, int]] = field(default_factory=list)
+    lines: list[Place] = field(default_factory=list)
+    events: list[Place] = field(default_factory=list)
+    facts: list[Place] = field(default_factory=list)
+    said: list[Place] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _RawLine:
-    plane: int
-    name: str
-    timestamp_ns: int
-    begins: wire.Integers
-    ends: wire.Integers
-
-
-def read_planes(data: bytes | memoryview, wanted: Collection[str] = WANTED) -> Profile:
+def read_planes(data: bytes | memoryview) -> Profile:
     """Read an XSpace.
 
     Args:
-        data: The bytes of an ``xplane.pb``; a memory map will do.
-        wanted: Names of the facts of events to read.
+        data: The bytes of an ``xplane.pb``; those of a memory map will do.
 
     Raises:
         ProfileError: They are none, or end in the middle.
     """
     view = memoryview(data)
     try:
-        return _Reader(view, frozenset(wanted)).profile()
+        return _Reader(view).profile()
     except wire.WireError as error:
         raise ProfileError(f"its bytes are not laid out as one ({error})") from None
 
@@ -64,20 +57,24 @@ def read_planes(data: bytes | memoryview, wanted: Collection[str] = WANTED) -> P
 class _Reader:
     """Goes through the bytes once for the frame, and once more for the events of each line."""
 
-    def __init__(self, view: memoryview, wanted: frozenset[str]) -> None:
-        self.view, self.wanted = view, wanted
-        self.array = np.frombuffer(view, np.uint8)
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
 
     def profile(self) -> Profile:
         planes, notes = self._space()
-        raw = [line for at, plane in enumerate(planes) for line in self._lines(at, plane)]
-        origin_ns = min((each.timestamp_ns for each in raw if each.begins.size), default=0)
-        made = [self._plane(at, plane, raw, origin_ns) for at, plane in enumerate(planes)]
-        first = min(
+        lines = [[self._line(place) for place in plane.lines] for plane in planes]
+        every = [line.timestamp_ns for of in lines for line in of if line.begins.size]
+        origin_ns = min(every, default=0)
+        made = [self._plane(plane, of, origin_ns) for plane, of in zip(planes, lines, strict=True)]
+        first_s = min(
             (line.begin_s[0] for each in made for line in each.lines if line.begin_s.size),
             default=0.0,
         )
-        return Profile(planes=tuple(_since(plane, first) for plane in made), notes=tuple(notes))
+        return Profile(
+            planes=tuple(_since(plane, first_s) for plane in made),
+            notes=tuple(notes),
+            programs=tuple(one for plane in planes for one in self._programs(plane)),
+        )
 
     def _space(self) -> tuple[list[_RawPlane], list[str]]:
         planes: list[_RawPlane] = []
@@ -85,190 +82,113 @@ class _Reader:
         try:
             for number, kind, begin, end in wire.parts(self.view, 0, len(self.view)):
                 if _SPACE_FIELDS.get(number) != kind:
-                    raise ProfileError(f"there is no field {number} in a profile")
+                    raise ProfileError(f"its bytes are not laid out as one (field {number})")
                 if number == 1:
-                    planes.append(self._raw_plane(begin, end))
+                    planes.append(self._raw_plane((begin, end)))
                 elif number in (2, 3):
-                    notes.append(self._text(begin, end))
+                    notes.append(wire.text(self.view, begin, end))
         except wire.CutOffError:
             if planes or bytes(self.view[:1]) == b"\n":  # the first byte of every plane
-                why = f"it is cut off in the part after {len(planes)} whole ones"
-                raise ProfileError(why) from None
+                names = ", ".join(plane.name for plane in planes)
+                where = f"behind its whole parts {names}" if planes else "inside of its first part"
+                raise ProfileError(f"it is cut off {where}") from None
             raise
         return planes, notes
 
-    def _raw_plane(self, begin: int, end: int) -> _RawPlane:
+    def _raw_plane(self, place: Place) -> _RawPlane:
         plane = _RawPlane()
-        for number, kind, first, last in wire.parts(self.view, begin, end):
-            if kind != wire.LENGTH:
-                continue
-            if number == 2:
-                plane.name = self._text(first, last)
-            elif number in (3, 4, 5):
-                {3: plane.lines, 4: plane.events, 5: plane.stats}[number].append((first, last))
+        kinds = {3: plane.lines, 4: plane.events, 5: plane.facts, 6: plane.said}
+        for number, kind, begin, end in wire.parts(self.view, *place):
+            if kind == wire.LENGTH and number == 2:
+                plane.name = wire.text(self.view, begin, end)
+            elif kind == wire.LENGTH and number in kinds:
+                kinds[number].append((begin, end))
         return plane
 
-    def _lines(self, at: int, plane: _RawPlane) -> list[_RawLine]:
-        found = []
-        for begin, end in plane.lines:
-            name = shown = ""
-            timestamp_ns = 0
-            # The frame of a line comes before or after its events; both are looked for.
-            begins, ends = wire.repeated(self.view, begin, end, 4)
-            for number, kind, first, last in self._frame(begin, end, begins, ends):
-                if number == 2 and kind == wire.LENGTH:
-                    name = self._text(first, last)
-                elif number == 11 and kind == wire.LENGTH:
-                    shown = self._text(first, last)
-                elif number == 3 and kind == wire.VARINT:
-                    timestamp_ns = first
-            found.append(_RawLine(at, shown or name, timestamp_ns, begins, ends))
-        return found
+    def _line(self, place: Place) -> RawLine:
+        name = shown = ""
+        timestamp_ns = 0
+        begins, ends = wire.repeated(self.view, *place, 4)
+        for number, kind, begin, end in self._frame(place, begins, ends):
+            if number == 2 and kind == wire.LENGTH:
+                name = wire.text(self.view, begin, end)
+            elif number == 11 and kind == wire.LENGTH:
+                shown = wire.text(self.view, begin, end)
+            elif number == 3 and kind == wire.VARINT:
+                timestamp_ns = begin
+        return RawLine(name=shown or name, timestamp_ns=timestamp_ns, begins=begins, ends=ends)
 
     def _frame(
-        self, begin: int, end: int, begins: wire.Integers, ends: wire.Integers
-    ) -> list[tuple[int, int, int, int]]:
-        """Fields of a line without going through its events again."""
-        if not begins.size:
-            return list(wire.parts(self.view, begin, end))
-        head = _before(self.view, begin, int(begins[0]))
-        return [*head, *wire.parts(self.view, int(ends[-1]), end)]
+        self, place: Place, begins: wire.Integers, ends: wire.Integers
+    ) -> Iterator[tuple[int, int, int, int]]:
+        """Fields of a line before and after its events, without going through these again."""
+        first = int(begins[0]) if begins.size else place[1]
+        for one in wire.parts(self.view, *place):
+            if one[2] >= first:
+                break
+            yield one
+        if ends.size:
+            yield from wire.parts(self.view, int(ends[-1]), place[1])
 
-    def _plane(self, at: int, plane: _RawPlane, raw: list[_RawLine], origin_ns: int) -> Plane:
-        stat_names = dict(self._metadata(one) for one in plane.stats)
-        events = dict(self._metadata(one) for one in plane.events)
-        place = {identifier: position for position, identifier in enumerate(events)}
-        texts: dict[str, int] = {}
-        lines = [
-            self._line(line, place, stat_names, texts, origin_ns)
-            for line in raw
-            if line.plane == at
-        ]
+    def _plane(self, plane: _RawPlane, lines: list[RawLine], origin_ns: int) -> Plane:
+        names = dict(self._named(entry) for entry in plane.events)
+        known = Names(
+            events={number: place for place, number in enumerate(names)},
+            facts=dict(self._named(entry) for entry in plane.facts),
+        )
+        made = tuple(line_of(self.view, line, known, origin_ns) for line in lines)
         return Plane(
-            name=plane.name, names=tuple(events.values()), lines=tuple(lines), texts=tuple(texts)
+            name=plane.name,
+            names=tuple(names.values()),
+            lines=made,
+            texts=tuple(known.texts),
+            said=dict(self._said(plane, known)),
         )
 
-    def _metadata(self, at: tuple[int, int]) -> tuple[int, str]:
+    def _said(self, plane: _RawPlane, names: Names) -> Iterator[tuple[str, int]]:
+        """Whole numbers that are said of the plane itself."""
+        for place in plane.said:
+            fields = {number: value for number, kind, value, _ in wire.parts(self.view, *place)
+                      if kind == wire.VARINT}  # fmt: skip
+            value = fields.get(3, fields.get(4))  # without and with a sign
+            name = names.facts.get(fields.get(1, 0), "")
+            if name and value is not None:
+                yield name, value
+
+    def _named(self, entry: Place) -> tuple[int, str]:
         """One entry of a map from a number to what has a name."""
         key, name, shown = 0, "", ""
-        for number, kind, first, last in wire.parts(self.view, *at):
+        for number, kind, begin, end in self._fields(entry):
             if number == 1 and kind == wire.VARINT:
-                key = first
+                key = begin
             elif number == 2 and kind == wire.LENGTH:
-                for inner, inner_kind, begin, end in wire.parts(self.view, first, last):
-                    if inner == 1 and inner_kind == wire.VARINT:
-                        key = begin
-                    elif inner == 2 and inner_kind == wire.LENGTH:
-                        name = self._text(begin, end)
-                    elif inner == 4 and inner_kind == wire.LENGTH:
-                        shown = self._text(begin, end)
+                name = wire.text(self.view, begin, end)
+            elif number == 4 and kind == wire.LENGTH:
+                shown = wire.text(self.view, begin, end)
         return key, name or shown
 
-    def _line(
-        self,
-        raw: _RawLine,
-        place: dict[int, int],
-        stat_names: dict[int, str],
-        texts: dict[str, int],
-        origin_ns: int,
-    ) -> Line:
-        count = raw.begins.size
-        metadata, offset_ps, duration_ps = (np.zeros(count, np.int64) for _ in range(3))
-        columns = {1: metadata, 2: offset_ps, 3: duration_ps}
-        owners: list[wire.Integers] = []
-        begins: list[wire.Integers] = []
-        ends: list[wire.Integers] = []
-        for fields in wire.rounds(self.array, raw.begins, raw.ends):
-            for number, column in columns.items():
-                chosen = (fields.number == number) & (fields.wire == wire.VARINT)
-                column[fields.message[chosen]] = fields.value[chosen]
-            chosen = (fields.number == 4) & (fields.wire == wire.LENGTH)
-            owners.append(fields.message[chosen])
-            begins.append(fields.value[chosen])
-            ends.append(fields.end[chosen])
-        facts = {}
-        if owners:
-            stats = tuple(map(np.concatenate, (owners, begins, ends)))
-            facts = self._facts(count, stats, stat_names, texts)  # type: ignore[arg-type]
-        start = (raw.timestamp_ns - origin_ns) * 1e-9 + offset_ps / _PS_PER_S
-        order = np.argsort(start, kind="stable")
-        return Line(
-            name=raw.name,
-            begin_s=start[order],
-            end_s=(start + duration_ps / _PS_PER_S)[order],
-            name_index=_looked_up(metadata, place)[order],
-            facts={name: column[order] for name, column in facts.items()},
-        )
+    def _fields(self, entry: Place) -> Iterator[tuple[int, int, int, int]]:
+        """Those of the value of an entry of a map; its key, which the value has too, is first."""
+        for one in wire.parts(self.view, *entry):
+            if one[0] == 2 and one[1] == wire.LENGTH:
+                yield from wire.parts(self.view, one[2], one[3])
+            elif one[0] == 1:
+                yield one
 
-    def _facts(
-        self,
-        count: int,
-        stats: tuple[wire.Integers, wire.Integers, wire.Integers],
-        stat_names: dict[int, str],
-        texts: dict[str, int],
-    ) -> dict[str, wire.Integers]:
-        owner, begins, ends = stats
-        identifier, value, is_text, last = (np.zeros(owner.size, np.int64) for _ in range(4))
-        for fields in wire.rounds(self.array, begins, ends):
-            chosen = fields.number == 1
-            identifier[fields.message[chosen]] = fields.value[chosen]
-            chosen = fields.number >= 2
-            at = fields.message[chosen]
-            value[at], last[at] = fields.value[chosen], fields.end[chosen]
-            is_text[at] = fields.number[chosen]
-        facts: dict[str, wire.Integers] = {}
-        for key, name in stat_names.items():
-            if name not in self.wanted:
-                continue
-            chosen = np.flatnonzero(identifier == key)
-            if not chosen.size:
-                continue
-            column = facts.setdefault(name, np.full(count, -1, np.int64))
-            kind = is_text[chosen]
-            column[owner[chosen]] = value[chosen]
-            for at in chosen[(kind == 5) | (kind == 6)]:
-                text = self._text(int(value[at]), int(last[at]))
-                column[owner[at]] = texts.setdefault(text, len(texts))
-            for at in chosen[kind == 7]:
-                text = stat_names.get(int(value[at]), "")
-                column[owner[at]] = texts.setdefault(text, len(texts))
-        return facts
-
-    def _text(self, begin: int, end: int) -> str:
-        return bytes(self.view[begin:end]).decode("utf-8", "replace")
-
-
-def _before(view: memoryview, begin: int, event: int) -> list[tuple[int, int, int, int]]:
-    """Fields that come before the first event, whose bytes begin at ``event``."""
-    found = []
-    for one in wire.parts(view, begin, len(view)):
-        if one[2] >= event:
-            break
-        found.append(one)
-    return found
-
-
-def _looked_up(keys: wire.Integers, place: dict[int, int]) -> wire.Integers:
-    """Places of names; a table is faster than a search, and their numbers are small."""
-    if keys.size and keys.min() >= 0 and keys.max() < _LARGEST_TABLE:
-        table = np.full(int(keys.max()) + 1, -1, np.int64)
-        for key, position in place.items():
-            if 0 <= key < table.size:
-                table[key] = position
-        return table[keys]
-    unique, back = np.unique(keys, return_inverse=True)
-    return np.array([place.get(int(key), -1) for key in unique], np.int64)[back]
+    def _programs(self, plane: _RawPlane) -> Iterator[tuple[str, memoryview]]:
+        """Programs are bytes that are said of what is named after their module."""
+        for entry in plane.events if plane.name == _PROGRAMS else ():
+            _, name = self._named(entry)
+            for number, kind, begin, end in self._fields(entry):
+                if number == 5 and kind == wire.LENGTH:
+                    for fact, of, first, last in wire.parts(self.view, begin, end):
+                        if fact == 6 and of == wire.LENGTH:
+                            yield name, self.view[first:last]
 
 
 def _since(plane: Plane, first_s: float) -> Plane:
     lines = (
-        Line(
-            name=line.name,
-            begin_s=line.begin_s - first_s,
-            end_s=line.end_s - first_s,
-            name_index=line.name_index,
-            facts=line.facts,
-        )
+        dataclasses.replace(line, begin_s=line.begin_s - first_s, end_s=line.end_s - first_s)
         for line in plane.lines
     )
-    return Plane(name=plane.name, names=plane.names, lines=tuple(lines), texts=plane.texts)
+    return dataclasses.replace(plane, lines=tuple(lines))

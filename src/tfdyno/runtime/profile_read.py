@@ -6,7 +6,7 @@ Request: ``path`` (an ``*.xplane.pb``, a ``*.trace.json.gz`` or a folder of logs
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,16 @@ from tfdyno.runtime.profile_files import find_profile, load_profile
 from tfdyno.runtime.profile_input import input_facts
 from tfdyno.runtime.profile_split import device_edges, split
 from tfdyno.runtime.profile_steps import find_steps
-from tfdyno.runtime.profile_told import execution_of, host_only, lost, precision_told
+from tfdyno.runtime.profile_told import (
+    capability_told,
+    execution_of,
+    host_only,
+    lost,
+    precision_told,
+)
 
 if TYPE_CHECKING:
+    from tfdyno.core.step_facts import OperationFacts
     from tfdyno.runtime.profile_device import Events
     from tfdyno.runtime.profile_files import Found
     from tfdyno.runtime.profile_lines import Profile
@@ -90,6 +97,7 @@ def _facts(look: _Look) -> StepFacts:
         replica_count=max(1, len(look.gpus)),
         worker_count=look.found.host_count,
         precision=precision_told(look.events),
+        compute_capability=capability_told(look.profile) if look.gpus else "",
         execution=execution_of(look.profile, look.events, look.steps),
         steps_seen=steady + told.outlier_count,
         step_s=tuple(told.step_s.tolist()),
@@ -98,11 +106,20 @@ def _facts(look: _Look) -> StepFacts:
         waits_s=parts["input"],
         input=input_facts(look.profile, told.edges_s),
         retraces=_retraces(look),
-        operations=host_only(look.profile, look.events, told) if look.gpus else told.operations,
+        operations=_operations(look),
         host=HostFacts(cpus=0, usable_cpus=0.0),
         split_s=parts,
+        timeline=told.timeline,
         notes=tuple(_notes(look)),
     )
+
+
+def _operations(look: _Look) -> OperationFacts:
+    found = look.told.operations
+    if not look.gpus:
+        return found
+    alone = host_only(look.profile, look.events, look.told.edges_s)
+    return replace(found, host_only=alone)
 
 
 def _retraces(look: _Look) -> tuple[RetraceFacts, ...]:

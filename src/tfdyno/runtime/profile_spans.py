@@ -103,6 +103,8 @@ def own_times(begin_s: Times, end_s: Times) -> Times:
         begin_s: In order; of two that begin together the longer one comes first.
         end_s: Their ends.
     """
+    if (begin_s[1:] >= np.maximum.accumulate(end_s)[:-1]).all():
+        return np.maximum(end_s - begin_s, 0.0)  # none lies inside of another
     own = (end_s - begin_s).tolist()
     begins, ends = begin_s.tolist(), end_s.tolist()
     open_ones: list[int] = []
@@ -113,6 +115,30 @@ def own_times(begin_s: Times, end_s: Times) -> Times:
             own[open_ones[-1]] -= min(ends[at], ends[open_ones[-1]]) - begin
         open_ones.append(at)
     return np.maximum(np.array(own, np.float64), 0.0)
+
+
+def shared_times(lines: Sequence[tuple[Times, Times]]) -> list[Times]:
+    """Own times of the stretches of several threads, an instant shared by all that work in it.
+
+    On a clock that runs ``n`` times slower while ``n`` threads work, the own times of all stretches
+    add up to the time in which any of them worked.
+
+    Args:
+        lines: Begins and ends of each thread, in order as ``own_times`` wants them.
+    """
+    spans = [merged(begin_s, end_s) for begin_s, end_s in lines]
+    begins, ends = joined([one.begin_s for one in spans]), joined([one.end_s for one in spans])
+    if not begins.size:
+        return [np.zeros(begin_s.size) for begin_s, _ in lines]
+    points, place = np.unique(np.concatenate((begins, ends)), return_inverse=True)
+    change = np.repeat((1, -1), begins.size)
+    working = np.cumsum(np.bincount(place, weights=change))[:-1]
+    passed = np.diff(points) / np.maximum(working, 1.0) * (working > 0.5)
+    clock = np.concatenate(([0.0], np.cumsum(passed)))
+    return [
+        own_times(np.interp(begin_s, points, clock), np.interp(end_s, points, clock))
+        for begin_s, end_s in lines
+    ]
 
 
 def joined(arrays: Sequence[Times]) -> Times:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.bottleneck import SPLIT_PARTS
-from tfdyno.core.step_facts import OPERATION_CLASSES, OperationFacts
+from tfdyno.core.step_facts import OperationFacts, StallFacts, TimelineFacts
+from tfdyno.runtime.diagnose_timeline import longest, timeline
+from tfdyno.runtime.profile_operations import class_seconds, operations_of
 from tfdyno.runtime.profile_spans import Pieces, Spans, cut, merged, per_step, run_lengths
-from tfdyno.runtime.profile_tables import limit, precision_of
+from tfdyno.runtime.profile_tables import limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     Times = NDArray[np.float64]
     Chosen = NDArray[np.bool_]
 
-_LARGEST = 10
-_LONGEST_NAME = 120
 _ORDER = (
     ("compute", "compute"), ("collective", "communication"), ("copy", "copy"), ("input", "input"),
     ("checkpoint", "checkpoint"), ("validation", "validation"), ("callback", "callback"),
@@ -33,6 +33,8 @@ _ORDER = (
 )  # fmt: skip
 """What a moment counts as, the first that applies, and the part of the split that it is in. What
 the device does hides what the host does; what nothing hides is exposed."""
+_OF_STALLS = ("input", "callback", "validation", "checkpoint", "retrace")
+"""Parts that make single steps long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class Split:
     outlier_count: int
     edges_s: Times
     is_steady: Chosen
+    timeline: TimelineFacts
 
 
 def device_edges(steps: Steps, events: Events) -> Times:
@@ -97,17 +100,32 @@ def split(edges_s: Times, events: Events, host: Mapping[str, Spans]) -> Split:
     def mean(chosen: Chosen) -> float:
         return float(per_step(pieces, chosen, edges_s)[steady].mean())
 
-    operations = _operations(events, edges_s, steady, mean(_busy(pieces)))
     parts = {part: mean(label == part) for part in SPLIT_PARTS}
     hidden = pieces.inside["collective"] & pieces.inside["compute"] & steady_piece
     return Split(
         step_s=step_s[steady],
         parts_s=parts,
-        operations=_with_overlap(operations, parts, mean(hidden), mean(pieces.inside["copy"])),
+        operations=_operations(events, edges_s, steady, parts, mean(hidden)),
         outlier_count=int((~steady).sum()),
         edges_s=edges_s,
         is_steady=steady,
-    )
+        timeline=_timeline(step_s, {part: per_step(pieces, label == part, edges_s)
+                                    for part in _OF_STALLS}),
+    )  # fmt: skip
+
+
+def _timeline(step_s: Times, parts_s: Mapping[str, Times]) -> TimelineFacts:
+    whole_s = step_s.tolist()
+    inside = {f"{part}_s": each_s.tolist() for part, each_s in parts_s.items()}
+    steps = [
+        StallFacts(
+            step=place + 1,
+            whole_s=one_s,
+            **{name: each_s[place] for name, each_s in inside.items()},
+        )
+        for place, one_s in enumerate(whole_s)
+    ]
+    return timeline(whole_s, [1] * len(whole_s), longest(steps))
 
 
 def _union(events: Events, chosen: Chosen) -> Spans:
@@ -127,47 +145,20 @@ def _labels(pieces: Pieces) -> NDArray[np.str_]:
     return label
 
 
-def _busy(pieces: Pieces) -> Chosen:
-    return pieces.inside["compute"] | pieces.inside["collective"] | pieces.inside["copy"]
-
-
-def _operations(events: Events, edges_s: Times, steady: Chosen, busy_s: float) -> OperationFacts:
-    """Seconds by class; where several streams or threads worked at once they share the time."""
+def _operations(
+    events: Events, edges_s: Times, steady: Chosen, parts: dict[str, float], hidden_s: float
+) -> OperationFacts:
+    """Of steady steps; computing is brought to the time in which it hides all else."""
     step = np.searchsorted(edges_s, events.begin_s, side="right") - 1
     inside = (step >= 0) & (step < steady.size)
     inside[inside] = steady[step[inside]]
-    counted = inside & ~events.of("wrapper", "input", "python", "checkpoint")
-    steps = int(steady.sum())
-    own = np.where(counted, events.own_s, 0.0) / steps
-    by_class = np.bincount(events.class_index, weights=own, minlength=len(events.classes))
-    seconds = dict(zip(events.classes, by_class.tolist(), strict=True))
-    compute = {name: seconds.get(name, 0.0) for name in OPERATION_CLASSES if seconds.get(name)}
-    by_name = np.bincount(events.name_index, weights=own, minlength=len(events.names))
-    longest = np.argsort(-by_name, kind="stable")[:_LARGEST]
-    double = [precision_of(name) == "float64" for name in events.names]
-    return OperationFacts(
-        class_s=compute,
-        count_per_step=float(counted.sum()) / steps,
-        busy_s=busy_s,
-        float64_s=float(by_name[double].sum()) if any(double) else 0.0,
-        copied_bytes=float(events.copied_bytes[counted & events.of("copy")].sum()) / steps,
-        largest=tuple(
-            (events.names[at][:_LONGEST_NAME], float(by_name[at])) for at in longest if by_name[at]
-        ),
-    )
-
-
-def _with_overlap(
-    operations: OperationFacts, parts: dict[str, float], hidden_s: float, copy_s: float
-) -> OperationFacts:
-    """Scale the classes of computing to the time in which any of them ran, and add the overlap."""
-    computed = {n: s for n, s in operations.class_s.items() if n != "collective"}
-    total = sum(computed.values())
-    factor = parts["compute"] / total if total else 0.0
+    counted = inside & ~events.of("python", "checkpoint")
+    count = float(steady.sum())
+    computed = class_seconds(events, inside & events.is_compute, count)
+    factor = parts["compute"] / (sum(computed.values()) or 1.0)
     return dataclasses.replace(
-        operations,
-        class_s={name: seconds * factor for name, seconds in computed.items()},
-        copy_s=copy_s,
+        operations_of(events, counted, count),
+        class_s={name: each_s * factor for name, each_s in computed.items()},
         collective_exposed_s=parts["communication"],
         collective_hidden_s=hidden_s,
     )

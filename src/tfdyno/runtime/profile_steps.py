@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdyno.runtime.profile_spans import merged
 from tfdyno.runtime.profile_tables import called, limit
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ def find_steps(profile: Profile, sequence: Sequence) -> Steps | None:
     return _by_markers(profile) or _by_calls(profile) or _by_pattern(sequence)
 
 
+def marked(profile: Profile) -> tuple[float, float] | None:
+    """From the begin of the first marker of a step to the end of the last; None: there are none."""
+    spans = [
+        (float(line.begin_s[chosen].min()), float(line.end_s[chosen].max()))
+        for _, line in _host_lines(profile)
+        if (numbers := line.facts.get("step_num")) is not None and (chosen := numbers >= 0).any()
+    ]
+    return (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans else None
+
+
 def _by_markers(profile: Profile) -> Steps | None:
     """Events with a number of a step, as ``tf.profiler.experimental.Trace`` makes them."""
     best: tuple[int, Times, Times] | None = None
@@ -94,9 +105,10 @@ def _by_calls(profile: Profile) -> Steps | None:
             continue
         for name, members in _functions(plane, line).items():
             chosen = np.isin(line.name_index, members)
-            total = float((line.end_s[chosen] - line.begin_s[chosen]).sum())
-            key = (not name.rstrip().endswith("Run"), total, name, line.begin_s[chosen])
-            if chosen.sum() >= _LEAST_STEPS and (best is None or key[:2] > best[:2]):
+            # A call may note itself twice, one inside of the other, as those of JAX do.
+            calls = merged(line.begin_s[chosen], line.end_s[chosen])
+            key = (not name.rstrip().endswith("Run"), calls.total_s, name, calls.begin_s)
+            if calls.begin_s.size >= _LEAST_STEPS and (best is None or key[:2] > best[:2]):
                 best = key
     if best is None:
         return None
@@ -176,14 +188,20 @@ def _likeness(index: NDArray[np.int64], anchor: int) -> tuple[float, float]:
     places = np.flatnonzero(index == anchor)
     inner = index[places[0] : places[-1]]
     stretch = np.searchsorted(places - places[0], np.arange(inner.size), side="right") - 1
-    kinds, count = int(index.max()) + 1, places.size - 1
-    table = np.bincount(stretch * kinds + inner, minlength=count * kinds).reshape(count, kinds)
+    count = places.size - 1
+    # What comes less often than stretches do is usual in none of them: a table of it would hold
+    # mere zeros, too many where names never come again.
+    is_rare = np.bincount(inner, minlength=int(index.max()) + 1) <= count // 4
+    rare = np.bincount(stretch[is_rare[inner]], minlength=count)
+    often, kinds = ~is_rare[inner], int((~is_rare).sum())
+    code = stretch[often] * kinds + (np.cumsum(~is_rare) - 1)[inner[often]]
+    table = np.bincount(code, minlength=count * kinds).reshape(count, kinds)
     usual = np.median(table, axis=0)
-    unlike = np.abs(table - usual).sum(axis=1)
+    unlike = np.abs(table - usual).sum(axis=1) + rare
     outside = index.size - inner.size  # before the first and after the last start
     beyond = max(0.0, outside - 2 * inner.size / count)
     is_other = unlike > limit("unlike_ratio") * usual.sum()
-    irregular = float(table[is_other].sum()) + beyond
+    irregular = float((table.sum(axis=1) + rare)[is_other].sum()) + beyond
     return 1 - (float(unlike.sum()) + beyond) / index.size, 1 - irregular / index.size
 
 

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-_SCOPED = frozenset({"elementwise", "reduction", "data_movement"})
-"""Classes that say little by themselves: what a name's scope says of them is worth more."""
 _HALF = re.compile(r"f16|h884|h1688|h16816|_half|__half|hgemm|DT_HALF|Eigen::half")
 _BFLOAT = re.compile(r"bf16|bfloat16|DT_BFLOAT16")
 _DOUBLE = re.compile(
@@ -31,7 +29,7 @@ class Sign:
 
 
 @cache
-def signs(table: str, column: str = "class") -> tuple[Sign, ...]:
+def signs(table: str, column: str) -> tuple[Sign, ...]:
     """Rows of ``profile_TABLE.csv`` in their order; ``column`` holds the meaning."""
     with (DATA / f"profile_{table}.csv").open(encoding="utf-8", newline="") as lines:
         return tuple(
@@ -45,28 +43,6 @@ def limit(name: str) -> float:
     """A number of ``profile_limits.csv``."""
     with (DATA / "profile_limits.csv").open(encoding="utf-8", newline="") as lines:
         return next(float(row["value"]) for row in csv.DictReader(lines) if row["name"] == name)
-
-
-@cache
-def kernel_class(name: str, scope: str = "") -> str:
-    """Class of what a GPU did: one of ``OPERATION_CLASSES``, or ``copy`` to or from the host.
-
-    Args:
-        name: Of the kernel.
-        scope: Name of the TensorFlow operation that started it, where the profile says it.
-    """
-    return _scoped(_first("kernels", name), scope)
-
-
-@cache
-def operation_class(name: str) -> str:
-    """Class of an operation on the host: ``scope/name:Type``, ``Type`` or an XLA operation.
-
-    Beside ``OPERATION_CLASSES``: ``input``, ``python``, ``checkpoint``, ``copy`` and ``wrapper``
-    (it only calls others).
-    """
-    scope, _, kind = name.rpartition(":")
-    return _scoped(_first("operations", kind), scope + "/" if scope else "")
 
 
 @cache
@@ -91,13 +67,3 @@ def precision_of(name: str) -> str:
     if _BFLOAT.search(name):
         return "bfloat16"
     return "float16" if _HALF.search(name) else ""
-
-
-def _first(table: str, name: str) -> str:
-    return next((sign.meaning for sign in signs(table) if sign.pattern.search(name)), "other")
-
-
-def _scoped(found: str, scope: str) -> str:
-    if not scope or found not in _SCOPED:
-        return found
-    return next((s.meaning for s in signs("scopes") if s.pattern.search(scope)), found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,28 +12,36 @@ from tfdyno.runtime.profile_steps import is_host
 from tfdyno.runtime.profile_tables import called, limit, precision_of
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import OperationFacts
+    from tfdyno.runtime.operation_classes import Operation
     from tfdyno.runtime.profile_device import Events
     from tfdyno.runtime.profile_lines import Profile
-    from tfdyno.runtime.profile_split import Split
+    from tfdyno.runtime.profile_spans import Times
     from tfdyno.runtime.profile_steps import Steps
 
 _POLICIES = {"float16": "mixed_float16", "bfloat16": "mixed_bfloat16", "float64": "float64"}
 _MOST_FALLBACKS = 5
+_XLA = frozenset({"XlaLaunch", "_XlaRun", "XlaCompileAndRun"})
 
 
 def precision_told(events: Events) -> str:
     """The policy that the names of most matrix products and convolutions tell; else float32."""
-    chosen = events.of("gemm", "conv")
-    own = np.bincount(
-        events.name_index[chosen], weights=events.own_s[chosen], minlength=len(events.names)
-    )
     seconds: dict[str, float] = {}
-    for name, each in zip(events.names, own.tolist(), strict=True):
-        if each:
-            seconds[precision_of(name)] = seconds.get(precision_of(name), 0.0) + each
+    own = np.bincount(events.known_index, weights=events.own_s, minlength=len(events.known))
+    for one, each_s in zip(events.known, own.tolist(), strict=True):
+        if one.operation_class in ("gemm", "conv"):
+            kind = precision_of(one.operation.kernel)
+            seconds[kind] = seconds.get(kind, 0.0) + each_s
     most = max(seconds, key=seconds.__getitem__, default="")
     return _POLICIES.get(most, "float32")
+
+
+def capability_told(profile: Profile) -> str:
+    """Compute capability of the card, ``8.0``; empty where the profile does not say it."""
+    for plane in profile.planes:
+        major, minor = (plane.said.get(f"compute_cap_{end}") for end in ("major", "minor"))
+        if plane.name.startswith("/device:GPU") and major:
+            return f"{major}.{minor or 0}"
+    return ""
 
 
 def execution_of(
@@ -43,7 +50,8 @@ def execution_of(
     """How steps ran: compiled where most of the time is XLA's, eager where Python calls each."""
     compute = events.is_compute
     total = float(events.own_s[compute].sum())
-    xla = compute & (events.compiled | _named(events, ("XlaLaunch", "_XlaRun", "XlaCompileAndRun")))
+    is_xla = [one.is_compiled or one.operation.type in _XLA for one in events.known]
+    xla = compute & events.where(is_xla)
     if total and float(events.own_s[xla].sum()) > total / 2:
         return "xla"
     eager = sum(
@@ -56,35 +64,38 @@ def execution_of(
     return "eager" if per_step > limit("eager_operations") and steps.how != "calls" else "graph"
 
 
-def host_only(profile: Profile, events: Events, told: Split) -> OperationFacts:
-    """Add operations that the CPU ran while the GPU rested, with their share of the step."""
+def host_only(profile: Profile, events: Events, edges_s: Times) -> tuple[str, ...]:
+    """Operations that the CPU ran while the GPU rested, with their share of the steps.
+
+    Args:
+        profile: All planes.
+        events: Of the GPU.
+        edges_s: Where steps begin and the last one ends.
+    """
     host = cpu_events(profile)
+    started = {one.operation.scope for one in events.known} - {""}
     counted = host.is_compute & ~_starts_kernels(profile, host)
-    busy = merged(events.begin_s, events.end_s)
-    names = np.unique(host.name_index[counted])
-    spans = {
-        host.names[at]: merged(
-            host.begin_s[counted & (host.name_index == at)],
-            host.end_s[counted & (host.name_index == at)],
-        )
-        for at in names
-    }
-    total = float(told.edges_s[-1] - told.edges_s[0])
-    least = limit("host_only_ratio") * total
-    spans = {name: each for name, each in spans.items() if each.total_s >= least}
-    pieces = cut(told.edges_s, {**spans, "": busy})
-    shares = {
-        name: float(pieces.length_s[pieces.inside[name] & ~pieces.inside[""]].sum()) / total
+    counted &= host.where([one.operation.scope not in started for one in host.known])
+    total_s = float(edges_s[-1] - edges_s[0])
+    least_s = limit("host_only_ratio") * total_s
+    spans = {}
+    lasts = np.where(counted, host.end_s - host.begin_s, 0.0)
+    total = np.bincount(host.known_index, weights=lasts, minlength=len(host.known))
+    for at in np.flatnonzero(total >= max(least_s, 1e-12)).tolist():
+        chosen = counted & (host.known_index == at)
+        span = merged(host.begin_s[chosen], host.end_s[chosen])
+        if span.total_s >= least_s:
+            spans[_named(host.known[at].operation)] = span
+    pieces = cut(edges_s, {**spans, "": merged(events.begin_s, events.end_s)})
+    alone_s = {
+        name: float(pieces.length_s[pieces.inside[name] & ~pieces.inside[""]].sum())
         for name in spans
     }
-    longest = sorted(shares, key=lambda name: -shares[name])[:_MOST_FALLBACKS]
-    return dataclasses.replace(
-        told.operations,
-        host_only=tuple(
-            f"{name} ({shares[name]:.0%})"
-            for name in longest
-            if shares[name] >= limit("host_only_ratio")
-        ),
+    longest = sorted(alone_s, key=lambda name: -alone_s[name])[:_MOST_FALLBACKS]
+    return tuple(
+        f"{name}: {alone_s[name] / total_s:.0%} of the step"
+        for name in longest
+        if alone_s[name] >= least_s
     )
 
 
@@ -109,9 +120,8 @@ def _starts_kernels(profile: Profile, host: Events) -> np.ndarray[tuple[int], np
     return np.asarray(np.searchsorted(times, host.end_s, side="right") > first)
 
 
-def _named(events: Events, kinds: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    wanted = [at for at, name in enumerate(events.names) if name.rpartition(":")[2] in kinds]
-    return np.isin(events.name_index, wanted)
+def _named(operation: Operation) -> str:
+    return f"{operation.type} ({operation.title})" if operation.type else operation.title
 
 
 def _eager(names: tuple[str, ...]) -> list[int]:

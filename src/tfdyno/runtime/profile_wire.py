@@ -66,6 +66,11 @@ def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
         raise CutOffError("the bytes end inside of a number") from None
 
 
+def text(data: memoryview, begin: int, end: int) -> str:
+    """What bytes say; those that are no text are replaced."""
+    return bytes(data[begin:end]).decode("utf-8", "replace")
+
+
 def parts(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Fields of one message: number, wire type, value (or where it begins), where it ends.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tfdyno.runtime.graph import Graph
 from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import KernelMaker, Sizes
 from tfdyno.runtime.liveness import buffer_plan
+from tfdyno.runtime.memory_order import ordered, reordered_peaks
 from tfdyno.runtime.per_op import per_op
 from tfdyno.runtime.stablehlo import read_graph
 from tfdyno.runtime.widening import has_bfloat16, widened
@@ -82,8 +84,8 @@ def program_of(
     start = time.perf_counter()
     graph = step if isinstance(step, Graph) else read_graph(step)
     regions = per_op(graph) if by_operation else graph
-    fusion = fuse(regions)
     sizes = Sizes(batch_size, marker)
+    fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
     maker = KernelMaker(regions, fusion, sizes, tensors, mode)
     kernels = tuple(maker.kernel(launch) for launch in fusion.launches)
     buffers, notes = None, graph.notes
@@ -92,6 +94,10 @@ def program_of(
             buffers = GraphMemory(graph, sizes, tensors, mode).plan()
         except ToolError as error:
             notes = [*notes, f"Memory is that of XLA's order: {error}"]
+    if buffers is None:
+        buffers = buffer_plan(regions, fusion, sizes, tensors, mode)
+        peaks = reordered_peaks(regions, fusion, sizes, tensors, mode)
+        buffers = replace(buffers, reordered=peaks)
     return Program(
         trace_sha256=trace_sha256,
         route="quick",
@@ -99,7 +105,7 @@ def program_of(
         batch_size=batch_size,
         marker=marker,
         kernels=kernels,
-        buffers=buffers or buffer_plan(regions, fusion, sizes, tensors, mode),
+        buffers=buffers,
         seconds_s=time.perf_counter() - start,
         versions={"jaxlib": version("jaxlib")},
         notes=tuple(dict.fromkeys(notes)),

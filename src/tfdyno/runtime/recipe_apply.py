@@ -182,6 +182,12 @@ def replicas(model: Any) -> int:  # noqa: ANN401
     return int(getattr(strategy, "num_replicas_in_sync", 1))
 
 
+def worker_count(strategy: Any) -> int:  # noqa: ANN401
+    """In how many processes a strategy trains; None is one."""
+    extended = getattr(strategy, "extended", None)
+    return max(1, int(getattr(extended, "_num_workers", 1) or 1))
+
+
 def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
     """Keras 3 fails inside TensorFlow with these settings on more than one replica."""
     if replicas(model) == 1:

@@ -18,6 +18,7 @@ from keras.src.backend.common import global_state
 from keras.src.backend.common.masking import get_keras_mask, set_keras_mask
 from tensorflow.python.eager import record
 
+from tfdyno.runtime.layers import RECOMPUTE
 from tfdyno.runtime.remat_check import Probe, why_not
 
 if TYPE_CHECKING:
@@ -192,7 +193,8 @@ class _Call:
         late = _after(upstream, inputs, len(inputs) - len(self.weights))
         with _as_it_was(self.surroundings), tf.GradientTape() as tape:
             tape.watch([x for x in late if x.dtype.is_floating])
-            again = self.run(late, seen)
+            with tf.name_scope(RECOMPUTE):  # by which a trace tells the second run from the first
+                again = self.run(late, seen)
         found = tape.gradient(again.differentiable, [*late, *more], output_gradients=upstream)
         return [x if x is None else tf.convert_to_tensor(x) for x in found]
 

@@ -23,6 +23,17 @@ def import_tensorflow(workload: Workload, command: str, verb: str) -> None:
     Raises:
         UsageError: One of them is missing, or the workload needs Keras 2.
     """
+    tensorflow_for(command)
+    from tfdyno.runtime.keras2 import adapt, is_keras2
+
+    adapt(workload.reference)
+    if is_keras2():
+        what = f"{workload.reference} uses Keras 2, which tfdyno {command} does not {verb}"
+        raise UsageError(what, remedy="use Keras 3 (TensorFlow 2.16 or newer)")
+
+
+def tensorflow_for(command: str) -> None:
+    """Import TensorFlow and Keras; raises ``UsageError`` where one of them is missing."""
     try:
         import keras  # noqa: F401  (timed where it is called)
         import tensorflow  # noqa: F401
@@ -32,12 +43,6 @@ def import_tensorflow(workload: Workload, command: str, verb: str) -> None:
             why=first_line(error),
             remedy="pip install 'tfdyno[tf]', or name an interpreter that has it with --python",
         ) from None
-    from tfdyno.runtime.keras2 import adapt, is_keras2
-
-    adapt(workload.reference)
-    if is_keras2():
-        what = f"{workload.reference} uses Keras 2, which tfdyno {command} does not {verb}"
-        raise UsageError(what, remedy="use Keras 3 (TensorFlow 2.16 or newer)")
 
 
 def software() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tfdyno.runtime.failure import Declined, first_line, place
 from tfdyno.runtime.marker import marker_batch, marker_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tfdyno.core.workload import Workload
     from tfdyno.runtime import child
@@ -124,8 +124,10 @@ def _by_keras(workload: Workload, request: child.Request, progress: child.Progre
     ]
 
     def attempt(batch: Batch, size: int, marker: int) -> _Made:
-        exported = _export_keras(subject.model, batch, size, workload.mode)
-        about = {**describe(subject), "execution": _execution(subject)}
+        notes: list[str] = []
+        with _recomputing(subject.model, workload.remat, batch, size, notes):
+            exported = _export_keras(subject.model, batch, size, workload.mode)
+        about = {**describe(subject, tuple(notes)), "execution": _execution(subject)}
         return _Made(exported=exported, batch_size=size, marker=marker, about=about)
 
     return _first_that_works(attempt, tries, subject.title)
@@ -201,6 +203,34 @@ def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noq
     return export(step, given, ROLES[: len(given)], sort, autograph=autograph)
 
 
+@contextlib.contextmanager
+def _recomputing(
+    model: Any,  # noqa: ANN401
+    wanted: str,
+    batch: Batch,
+    size: int,
+    notes: list[str],
+) -> Iterator[None]:
+    """Let the model compute parts of itself again, as ``tfdyno train`` does, for one trace."""
+    if not wanted:
+        yield
+        return
+    from tfdyno.runtime.keras2 import is_keras2
+
+    if is_keras2():
+        raise UsageError(f"remat = {wanted} cannot be traced", why="the model is one of Keras 2")
+    from tfdyno.runtime.remat import apply_remat
+
+    x = _specs(batch.x, size)
+    _build(model, x)
+    plan = apply_remat(model, wanted, batch_size=size, inputs=x)
+    try:
+        yield
+    finally:
+        plan.undo()
+        notes += plan.notes  # a part that cannot be computed again says so when it is traced
+
+
 def _build(model: Any, x: Any) -> None:  # noqa: ANN401
     """Make the weights and the optimizer's slots, where the model can be called by itself."""
     import tensorflow as tf
@@ -232,6 +262,9 @@ def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
     """Export a hand-written step: first at the marker batch, else at the batch it came with."""
     from tfdyno.runtime.export_tensorflow import export, split_by_name
 
+    if changed := workload.remat or workload.optimizer:
+        what = f"{changed} cannot be weighed for {workload.reference}"
+        raise UsageError(what, why="a loop of your own does its step itself")
     sizes = step.dimensions()
     own = [(0, 0)] if step.batch_size else []
     tries = [(asked, marker_of(asked, sizes))] if asked else [marker_batch(sizes), *own]

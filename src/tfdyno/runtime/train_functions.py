@@ -23,6 +23,9 @@ class Moments(Protocol):
     def test_begin(self) -> None:
         """Before the user's callbacks."""
 
+    def test_end(self) -> None:
+        """After the user's callbacks."""
+
     def train_begin(self) -> None:
         """After the user's callbacks."""
 
@@ -69,6 +72,10 @@ class Last(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
         """Called by Keras."""
         self.moments.train_begin()
+
+    def on_test_end(self, logs: Any = None) -> None:  # noqa: ANN401
+        """Called by Keras."""
+        self.moments.test_end()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Called by Keras."""

@@ -280,6 +280,7 @@ class _Training:
         place = place or self.hooks.place
         states, notes = callback_state(self.own)
         self.sitting.notes += [note for note in notes if note not in self.sitting.notes]
+        began = time.perf_counter()
         self.checkpoints.save(
             self.counts.step,
             self.engine.state(),
@@ -293,6 +294,8 @@ class _Training:
             wait=wait,
             history=self.sitting.history,
         )
+        if self.hooks.place.step:  # not the one before the first step
+            self.plan.watch.saved(time.perf_counter() - began)
 
     def _stop(self, signal_name: str) -> None:
         if self.sitting.stop and signal_name == "Ctrl-C":
@@ -330,9 +333,14 @@ class _Training:
 
     def test_begin(self) -> None:
         """Validation is to start: keep the metrics of the training for a stop in it."""
+        self.plan.watch.tests()
         if self.checkpoints and not self.meeting.is_joint:
             variables = self.model.metrics_variables
             self.sitting.before_validation = [(v, v.numpy()) for v in variables]
+
+    def test_end(self) -> None:
+        """Validation has ended."""
+        self.plan.watch.tested()
 
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         """An epoch has ended with its validation, and the user's callbacks have seen it."""

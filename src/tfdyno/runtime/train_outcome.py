@@ -83,6 +83,7 @@ def outcome_of(
         applied=applied(model, plan.recipe, counts),
         findings=findings,
         notes=notes,
+        pace=watch.pace.pace(),
     )
 
 

@@ -14,6 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.train_pace import PaceRecord
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -82,11 +84,13 @@ class Watch:
         """
         self._progress, self._memory, self._now = progress, memory, now
         self.memory_bytes, self.memory_kind = 0, "process"
+        self.pace = PaceRecord()
         self._about = RunAbout(epochs=1)
         self._epoch = self._steps_of_epoch = self._last = 0
         self._due = 0.0
         self._began = self._ended = self._base_s = self._at = 0.0
         self._base = -1
+        self._test_began = 0.0
         self._trained_steps, self._trained_s, self._beside_s = 0, 0.0, 0.0
         self._marks: deque[tuple[float, int]] = deque()
         self._kept: deque[tuple[float, int, Mapping[str, Any]]] = deque()
@@ -148,6 +152,7 @@ class Watch:
         now = self._now()
         step, (steps, seconds_s) = self._last, self._count()
         self._beside_s = now - self._at
+        self.pace.epoch(self._at, step, now)
         self._steps_of_epoch = step or self._steps_of_epoch
         metrics = _numbers(logs)
         self._marks.clear()
@@ -171,6 +176,18 @@ class Watch:
             self._base, self._base_s = 0, now
             self._marks.append((now, 0))
         _check(metrics, epoch + 1, step)
+
+    def saved(self, seconds_s: float) -> None:
+        """The training waited so long for a checkpoint."""
+        self.pace.saved(seconds_s)
+
+    def tests(self) -> None:
+        """A validation begins."""
+        self._test_began = self._now()
+
+    def tested(self) -> None:
+        """It has ended."""
+        self.pace.validation_s += self._now() - self._test_began
 
     def end(self) -> None:
         """The run is over, whatever ended it: what was kept is given back."""
@@ -198,6 +215,7 @@ class Watch:
         if self._base < 0:
             self._base, self._base_s = done, now
         self._marks.append((now, done))
+        self.pace.steps(now, done)
         while len(self._marks) > 2 and now - self._marks[1][0] >= WINDOW_S:
             self._marks.popleft()
         step = 0

@@ -1,61 +1,70 @@
-"""Memory of a training from step to step, and which of the user's names grow with it.
+"""Memory of a training from step to step, and what grows with it.
 
-Resident memory is read at every step. What is alive is counted now and then, so seldom that it
-takes at most ``COST_RATIO`` of the time.
+Resident memory is read at every step. What is alive is looked at now and then, so seldom that it
+takes at most ``COST_RATIO`` of the time. Where memory alone is asked for, what the allocators have
+in use is read as well, and what nobody is seen to hold is followed to the line that makes it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
-import os
 import time
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import tensorflow as tf
-
-from tfdyno.model.growth import slope
-from tfdyno.runtime.growth_found import Kind, Suspect, growth, rising
-from tfdyno.runtime.own_objects import (
-    TENSOR_BYTES,
-    deep_bytes,
-    element_bytes,
-    grown_at,
-    held,
-    kind_of,
-    roots,
-)
+from tfdyno.core.step_facts import GrowthFacts, MemoryCourse
+from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO, Slope, slope
+from tfdyno.runtime.diagnose_host import memory_free_bytes
+from tfdyno.runtime.growth_found import LEAST_BYTES_PER_STEP, growth
+from tfdyno.runtime.growth_made import MadeWatch
+from tfdyno.runtime.growth_suspects import SuspectWatch
+from tfdyno.runtime.memory_counters import HOST, MemoryCounters, device_limit_bytes
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import GrowthFacts
+    from tfdyno.runtime.growth_found import Suspect
 
 COST_RATIO = 0.01
+ALONE_COST_RATIO = 0.05
+"""Of the time of steps that are looked at for their memory alone."""
+MADE_COST_RATIO = 0.5
+"""Of the time in which lines are looked for that make what stays."""
 FIRST_LOOK = 3
-_NOISE: Mapping[Kind, int] = {"tensors": 64, "functions": 16, "iterators": 4}
-"""So many more are nothing: what one step holds for a moment, and what first traces make."""
-_LEAST_PER_STEP = 0.2
-_MOST_LOOKS = 40
-_FUNCTION_TYPES = ("Function", "ConcreteFunction")
+SURE_RATIO = 0.99
+"""Confidence that ends a look before its time: it is asked for again and again."""
+NONE_BYTES_PER_STEP = 1024.0
+"""Nothing grows where the upper end of the interval is below."""
+_OWN_BLOCKS = 5
+"""Small objects that the clock and the watch themselves keep of each step."""
+_CHECK_S = 1.0
+_CHECKS = 3
+"""In a row that say the same: what is asked again and again is right once by chance."""
+_MADE_S = 12.0
+"""So long, at most, lines are looked for that make what stays."""
+
+CountedBy = Literal["kernel", "allocator"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    step: int
-    sizes: Mapping[tuple[str, str], tuple[int, bool]]
-    """By name and file; whether they are bytes."""
+@dataclass(slots=True)
+class _Series:
+    """Sizes by step; plain numbers, so that they are not what grows."""
 
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    values: array[int] = field(default_factory=lambda: array("q"))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Count:
-    """Live objects of TensorFlow's."""
+    def add(self, step: int, value: int) -> None:
+        if value >= 0:
+            self.steps.append(step)
+            self.values.append(value)
 
-    step: int
-    tensors: int = 0
-    tensor_bytes: int = 0
-    functions: int = 0
-    iterators: int = 0
+    def slope(self, confidence_ratio: float = 0.95) -> Slope | None:
+        return slope(self.steps, self.values, confidence_ratio=confidence_ratio)
+
+    @property
+    def is_long_enough(self) -> bool:
+        return len(self.steps) * (1 - STEADY_RATIO) >= FEWEST_POINTS
 
 
 @dataclass(slots=True)
@@ -65,167 +74,170 @@ class GrowthWatch:
     Attributes:
         callbacks: Of ``fit``, if there are any.
         model: That is trained, if it is known.
+        is_alone: Whether nothing but memory is looked at: then it may cost more.
         cost_s: Seconds that the looks took so far.
     """
 
     callbacks: Sequence[Any] = ()
     model: Any = None
+    is_alone: bool = False
     cost_s: float = 0.0
     _steps: int = 0
-    _memory: list[int] = field(default_factory=list)
-    _device: list[int] = field(default_factory=list)
-    _looks: list[_Look] = field(default_factory=list)
-    _counts: list[_Count] = field(default_factory=list)
-    _file: int = -1
-    _page: int = 4096
-    _has_gpu: bool = False
+    _counters: MemoryCounters = field(default_factory=MemoryCounters)
+    _resident: _Series = field(default_factory=_Series)
+    _allocated: _Series = field(default_factory=_Series)
+    _devices: dict[str, _Series] = field(default_factory=dict)
+    _watch: SuspectWatch = field(default_factory=SuspectWatch)
+    _made: MadeWatch = field(default_factory=MadeWatch)
+    _made_from_s: float = 0.0
+    _checked_s: float = 0.0
+    _sure: int = 0
+    """Checks in a row that were."""
     _last_s: dict[str, float] = field(default_factory=dict)
     _costs: dict[str, float] = field(default_factory=dict)
 
     def start(self) -> None:
         """Begin, with a first count of what is alive: that takes longest, and is in no step."""
-        with contextlib.suppress(OSError):
-            self._file = os.open("/proc/self/statm", os.O_RDONLY)
-            self._page = os.sysconf("SC_PAGESIZE")
-        self._has_gpu = bool(tf.config.list_logical_devices("GPU"))
-        began = time.perf_counter()
-        self._count()
-        self._last_s["counts"] = time.perf_counter()
-        self._costs["counts"] = time.perf_counter() - began
+        self._watch = SuspectWatch(self.callbacks, self.model)
+        self._counters.open()
+        self._devices = {name: _Series() for name in self._counters.devices}
+        self._timed("counts", lambda: self._watch.count(0))
+        for _ in range(2):  # the first one reads files; what the second takes is what they cost
+            self._timed("names", lambda: self._watch.look(0))
+        self._checked_s = time.perf_counter()
 
     def stop(self) -> None:
         """End; what was read stays."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._counters.close()
+        self._made.stop()
 
     def step(self) -> None:
         """After a step: read memory, and look at what is alive if that is affordable."""
         self._steps += 1
-        if self._file >= 0:
-            self._memory.append(int(os.pread(self._file, 64, 0).split()[1]) * self._page)
-        if self._has_gpu:
-            info = tf.config.experimental.get_memory_info("GPU:0")
-            self._device.append(int(info["current"]))
+        if not self._made_from_s:  # afterwards it holds what Python remembers for us
+            self._resident.add(self._steps, self._counters.resident_bytes())
+            if self.is_alone:
+                self._now_and_then("allocated", self._read_allocated)
+        for name, series in self._devices.items():
+            series.add(self._steps, self._counters.device_bytes(name))
         if self._steps < FIRST_LOOK:
             return
+        self._now_and_then("names", lambda: self._watch.look(self._steps))
+        self._now_and_then("counts", lambda: self._watch.count(self._steps))
+        if self._made_from_s:
+            self._now_and_then("made", lambda: self._made.look(self._steps), MADE_COST_RATIO)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Of the process after the last step; 0: not known."""
+        return self._resident.values[-1] if self._resident.values else 0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether lines are looked for that make what stays."""
+        return self._made_from_s > 0
+
+    def is_sure(self) -> bool:
+        """Whether more steps would change nothing: asked after each, thought over now and then."""
         now = time.perf_counter()
-        for name, look in (("names", self._look), ("counts", self._count)):
-            cost_s = self._costs.get(name, 0.0)
-            if now - self._last_s.get(name, 0.0) >= cost_s / COST_RATIO and self._more():
-                with contextlib.suppress(Exception):  # the user's objects may be of any kind
-                    look()
-                self._costs[name] = time.perf_counter() - now
-                self.cost_s += self._costs[name]
-                now = self._last_s[name] = time.perf_counter()
+        if self._sure >= _CHECKS or now - self._checked_s < _CHECK_S:
+            return self._sure >= _CHECKS
+        told = self._host().slope(SURE_RATIO)
+        self._sure = self._sure + 1 if told and self._settled(told, now) else 0
+        self._checked_s = time.perf_counter()
+        self.cost_s += self._checked_s - now
+        return self._sure >= _CHECKS
 
     def facts(self) -> tuple[GrowthFacts, ...]:
-        """What grows, on the host and on the first GPU."""
+        """What grows, on the host and on devices."""
         if self._steps <= FIRST_LOOK:
             return ()
         suspects = self._suspects()
-        found = []
-        places: tuple[tuple[Literal["host", "device"], list[int]], ...] = (
-            ("host", self._memory), ("device", self._device),
-        )  # fmt: skip
-        for where, values in places:
-            told = growth(where, slope(range(len(values)), values), suspects)
-            if told and (where == "host" or self._device):
-                found.append(told)
-        return tuple(found)
+        host = self._host()
+        is_counted = host is self._allocated
+        found = [growth("host", host.slope(), suspects, is_counted=is_counted)]
+        if is_counted and not found[0]:  # what no allocator counts is seen in the pages alone
+            found = [growth("host", self._resident.slope(), suspects)]
+        cards = (one for name, one in self._devices.items() if name != HOST)
+        found += [growth("device", one.slope(), suspects) for one in cards]
+        return tuple(one for one in found if one)
 
-    def _more(self) -> bool:
-        return len(self._looks) < _MOST_LOOKS
+    def memory(self) -> tuple[MemoryCourse, ...]:
+        """How memory moved, whether it grows or not; what was read too seldom is left out."""
+        free = memory_free_bytes(Path("/"))
+        rows: list[tuple[str, CountedBy, _Series, int]] = [
+            ("host", "allocator", self._allocated, free), ("host", "kernel", self._resident, free),
+        ]  # fmt: skip
+        for name, series in self._devices.items():
+            limit = 0 if name == HOST else device_limit_bytes(name)
+            left = limit - (series.values[-1] if series.values else 0)
+            rows.append((name, "allocator", series, max(0, left)))
+        return tuple(found for row in rows if (found := _course(*row)))
 
-    def _look(self) -> None:
-        sizes = {
-            (one.name, one.file): (one.size, one.is_bytes)
-            for one in held(roots(self.callbacks, self.model))
-        }
-        self._looks.append(_Look(step=self._steps, sizes=sizes))
-
-    def _count(self) -> None:
-        tensors = size = functions = iterators = 0
-        tensor_type, iterator_type = type(tf.constant(0)), tf.data.Iterator
-        for one in gc.get_objects():
-            kind = type(one)
-            if kind is tensor_type:
-                tensors += 1
-                size += _known_bytes(one)
-            elif kind.__name__ in _FUNCTION_TYPES and kind.__module__.startswith("tensorflow"):
-                functions += 1
-            elif kind.__name__.endswith("Iterator") and issubclass(kind, iterator_type):
-                iterators += 1
-        self._counts.append(
-            _Count(step=self._steps, tensors=tensors, tensor_bytes=size, functions=functions,
-                   iterators=iterators)
-        )  # fmt: skip
+    def _settled(self, told: Slope, now: float) -> bool:
+        """Whether the slope tells enough, and what grows has a line or none can be found."""
+        if told.low < LEAST_BYTES_PER_STEP:
+            return told.low <= 0 and told.high <= NONE_BYTES_PER_STEP and not self._made_from_s
+        if told.low < told.best / 2:
+            return False
+        if self._made_from_s:
+            return self._made.is_enough or now - self._made_from_s >= _MADE_S
+        with contextlib.suppress(Exception):  # the user's objects may be of any kind
+            if any(".py:" in one.words for one in self._suspects()):
+                return True
+        self._made_from_s = now
+        self._made.start()
+        return False
 
     def _suspects(self) -> list[Suspect]:
-        current = {(one.name, one.file): one for one in held(roots(self.callbacks, self.model))}
-        if self._looks and self._looks[-1].step < self._steps:
-            self._look()
-        if self._counts and self._counts[-1].step < self._steps:
-            self._count()
-        found = []
-        for key, one in current.items():
-            series = [(look.step, look.sizes[key][0]) for look in self._looks if key in look.sizes]
-            low, best = rising(series)
-            each = 1.0 if one.is_bytes else 0.0
-            if low <= 0 or (not one.is_bytes and best < _LEAST_PER_STEP):
-                continue
-            each = each or element_bytes(one.value)
-            kind = kind_of(one.value)
-            place = grown_at(one)
-            holder = f"held by {place} ({one.name})" if place else f"held as {one.name}"
-            words = f"{_title(one.value, kind)} {holder}"
-            found.append(
-                Suspect(words=words, kind=kind, bytes_per_step=best * each,  # type: ignore[arg-type]
-                        low_bytes_per_step=low * each)
-            )  # fmt: skip
-        found.sort(key=lambda one: -one.bytes_per_step)
-        return _without_holders(found) + self._uncounted(found)
+        """Those by name; where one is missing, lines that make what stays."""
+        if self._made.is_on:
+            self._made.look(self._steps)
+            self._made.stop()  # what follows would take many times as long
+            self._watch.made_at = next((one.place for one in self._made.lines()), "")
+        with contextlib.suppress(Exception):  # the user's objects may be of any kind
+            self._watch.look(self._steps)
+            self._watch.count(self._steps)
+        return self._watch.found() or self._made.suspects()
 
-    def _uncounted(self, named: Sequence[Suspect]) -> list[Suspect]:
-        """Live objects that become more though no name of the user's was seen to hold them."""
-        found = []
-        kinds: tuple[tuple[Kind, str, str], ...] = (
-            ("tensors", "tensors", "tensors"),
-            ("functions", "functions", "tf.functions"),
-            ("iterators", "iterators", "iterators of datasets"),
-        )
-        for kind, attribute, title in kinds:
-            series = [(one.step, getattr(one, attribute)) for one in self._counts]
-            low, best = rising(series, noise=_NOISE[kind])
-            if low <= 0 or best < _LEAST_PER_STEP or any(one.kind == kind for one in named):
-                continue
-            each = 0.0
-            if kind == "tensors":
-                more = self._counts[-1].tensor_bytes - self._counts[0].tensor_bytes
-                each = TENSOR_BYTES + max(0.0, more) / max(1, series[-1][1] - series[0][1])
-            words = f"{series[-1][1]:,} live {title}, {best:.1f} more with each step"
-            found.append(
-                Suspect(words=words, kind=kind, bytes_per_step=best * each,
-                        low_bytes_per_step=low * each)
-            )  # fmt: skip
-        return found
+    def _host(self) -> _Series:
+        """What the allocators have in use, where there is enough of that."""
+        return self._allocated if self._allocated.is_long_enough else self._resident
+
+    def _read_allocated(self) -> None:
+        own = self._steps * _OWN_BLOCKS
+        self._allocated.add(self._steps, self._counters.allocated_bytes(own))
+
+    def _now_and_then(self, name: str, look: Callable[[], None], ratio: float = 0.0) -> None:
+        """Look, if the last one is so long ago that this one costs little."""
+        ratio = ratio or (ALONE_COST_RATIO if self.is_alone else COST_RATIO)
+        past_s = time.perf_counter() - self._last_s.get(name, 0.0)
+        if past_s >= self._costs.get(name, 0.0) / ratio:
+            self._timed(name, look)
+            self.cost_s += self._costs[name]
+
+    def _timed(self, name: str, look: Callable[[], None]) -> None:
+        began = time.perf_counter()
+        with contextlib.suppress(Exception):  # the user's objects may be of any kind
+            look()
+        self._last_s[name] = time.perf_counter()
+        self._costs[name] = self._last_s[name] - began
 
 
-def _without_holders(found: list[Suspect]) -> list[Suspect]:
-    """One line for each place: a list within a grown dict is told once."""
-    return list({one.words: one for one in reversed(found)}.values())[::-1]
-
-
-def _title(value: Any, kind: str) -> str:  # noqa: ANN401
-    name = type(value).__name__
-    if isinstance(value, list | dict | set) or hasattr(value, "appendleft"):
-        nouns = {"functions": "tf.functions", "logs": "entries"}
-        return f"{name} of {len(value):,} {nouns.get(kind, kind)}"
-    return f"{name} of {deep_bytes(value) / 1e6:,.1f} MB"
-
-
-def _known_bytes(tensor: Any) -> int:  # noqa: ANN401
-    try:
-        return int(tensor.dtype.size or 0) * int(tensor.shape.num_elements() or 0)
-    except (AttributeError, TypeError, ValueError):
-        return 0
+def _course(
+    where: str, counted_by: CountedBy, series: _Series, free_bytes: int
+) -> MemoryCourse | None:
+    told = series.slope()
+    if told is None:
+        return None
+    first = int(len(series.steps) * STEADY_RATIO)
+    return MemoryCourse(
+        where=where,
+        counted_by=counted_by,
+        steps=series.steps[-1] - series.steps[first] + 1,
+        low_bytes_per_step=told.low,
+        bytes_per_step=told.best,
+        high_bytes_per_step=told.high,
+        end_bytes=series.values[-1],
+        free_bytes=free_bytes,
+    )

@@ -54,6 +54,7 @@ class _Seen:
     made_s: float = 0.0
     made_place: str = ""
     of_data: bool = False
+    callback: str = ""
 
 
 class TraceWatch:
@@ -62,8 +63,11 @@ class TraceWatch:
     A call that traces nothing costs two looks at a counter.
     """
 
-    def __init__(self) -> None:
-        self.step = 0
+    def __init__(self, callback_now: Callable[[], str] = str) -> None:
+        """Watch nothing yet; ``callback_now`` names the user's callback that runs."""
+        self.step, self._callback_now = 0, callback_now
+        self.step_s: dict[int, float] = {}
+        """Seconds of tracing, by the step it was in; first traces of the watch left out."""
         self._seen: dict[Key, _Seen] = {}
         self._earlier: WeakKeyDictionary[Any, list[Description]] = WeakKeyDictionary()
         self._made_at: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -154,7 +158,9 @@ class TraceWatch:
         elif self.step > seen.first_step:
             seen.made_steps.add(self.step)
             seen.made_s += seconds_s
+            self._spend(seconds_s)
             seen.made_place = self._made_at.get(function, "") or seen.place
+            seen.callback = self._callback_now()
         self._remember(function, now)
 
     def _compiled_again(
@@ -176,9 +182,14 @@ class TraceWatch:
         seen.place = own_place() or seen.place
         seen.traces += count
         seen.seconds_s += seconds_s
+        seen.callback = self._callback_now()
+        self._spend(seconds_s)
         kind = differs.partition(":")[0]
         seen.differs[kind] += 1
         seen.examples[kind] = differs
+
+    def _spend(self, seconds_s: float) -> None:
+        self.step_s[self.step] = self.step_s.get(self.step, 0.0) + seconds_s
 
     def _remember(self, function: Any, now: Description) -> None:  # noqa: ANN401
         earlier = self._earlier.setdefault(function, [])
@@ -217,6 +228,7 @@ def _facts(seen: _Seen) -> RetraceFacts | None:
             calls=max(seen.calls, made + 1),
             seconds_s=seen.made_s,
             differs=DATASET_AGAIN if seen.of_data else MADE_AGAIN,
+            callback=seen.callback,
         )
     if not seen.traces:
         return None
@@ -224,6 +236,7 @@ def _facts(seen: _Seen) -> RetraceFacts | None:
     return RetraceFacts(
         function=seen.title, place=seen.place, traces=seen.traces,
         calls=max(seen.calls, seen.traces), seconds_s=seen.seconds_s, differs=seen.examples[most],
+        callback=seen.callback,
     )  # fmt: skip
 
 

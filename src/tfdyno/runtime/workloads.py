@@ -17,6 +17,7 @@ from tfdyno.runtime import capture
 from tfdyno.runtime.dataspec import DataSpec, of_dataset
 from tfdyno.runtime.failure import user_code
 from tfdyno.runtime.keras2 import forced_policy, is_keras2
+from tfdyno.runtime.other_optimizer import take_optimizer
 from tfdyno.runtime.standins import stand_in
 from tfdyno.runtime.strategy import note_strategies, strategy_note
 
@@ -61,6 +62,8 @@ def load(workload: Workload) -> Subject:
         model, title, data = _LOADERS[workload.kind](workload)
         if workload.mode == "train" and not getattr(model, "compiled", False):
             notes.append(default_compile(model, named=workload.kind != "application"))
+        if workload.optimizer:
+            notes.append(take_optimizer(model, workload.optimizer))
     notes += [f"keras.datasets.{name} was not loaded: zeros stand for it." for name in used]
     notes += [*map(strategy_note, strategies[:1]), *_training_notes(model)]
     return Subject(

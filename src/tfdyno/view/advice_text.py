@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.hardware import OWNED
-from tfdyno.view.advice_words import card, range_line, terms
+from tfdyno.view.advice_words import card, feed_line, range_line, terms
 from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.cards import old_price
 from tfdyno.view.ranking_text import ranking_lines
@@ -65,6 +65,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
     if balanced := advice.pick("balanced"):
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
+        if balanced.candidate.feeding:
+            lines.append(wrapped(feed_line(balanced.candidate), width=width))
     if not advice.exact and advice.picks:
         told = "Memory is a first estimate: the compiler has not confirmed it for every card."
         lines.append(wrapped(told, width=width))
@@ -109,8 +111,14 @@ def _section(title: str, changes: Sequence[Change], width: int, colour: bool) ->
     return f"{paint(title, 'bold', colour=colour)}\n{body}"
 
 
+def _is_fed(advice: Advice) -> bool:
+    """Whether the CPUs of offers were judged; otherwise data are taken to arrive in time."""
+    return any(one.feeding for one in advice.ranking)
+
+
 def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
-    said = [advice.assumptions[name] for name in _SHORT_ASSUMPTIONS if name in advice.assumptions]
+    names = [*_SHORT_ASSUMPTIONS, *(["input"] if _is_fed(advice) else [])]
+    said = [advice.assumptions[name] for name in names if name in advice.assumptions]
     lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
     lines += [wrapped(f"Note: {text}", width=width) for text in trace.warnings]
     if report:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.composition import is_trainer_only
-from tfdyno.core.measurement import Card
+from tfdyno.core.measurement import Card, Environment
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.view.bench_runs import shown_runs
@@ -80,12 +80,16 @@ def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
 
 def environment_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
     """The fingerprint of the machine; what is not known is left out."""
-    fields = dataclasses.fields(told[0].measurement.environment)
-    rows = [_row(f.name, [getattr(one.measurement.environment, f.name) for one in told])
-            for f in fields]  # fmt: skip
+    rows = list(machine_rows([one.measurement.environment for one in told]))
     rows.append(_row("measured", [one.measurement.created_at for one in told]))
     rows.append(_row("id", [one.measurement.id for one in told]))
     return _known(rows)
+
+
+def machine_rows(environments: Sequence[Environment]) -> tuple[Pair, ...]:
+    """The fields of one fingerprint, or of two side by side."""
+    fields = dataclasses.fields(environments[0])
+    return _known([_row(f.name, [getattr(one, f.name) for one in environments]) for f in fields])
 
 
 def raw_rows(told: Sequence[Told]) -> tuple[tuple[str, str, str, str], ...]:

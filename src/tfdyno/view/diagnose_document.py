@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.fix_proof import FixProof, ProvenDiagnosis
 from tfdyno.core.measurement import Environment
+from tfdyno.core.memory_outlook import MemoryOutlook
 from tfdyno.core.recipe import Recipe, diff
 from tfdyno.core.step_facts import StepFacts
 
 if TYPE_CHECKING:
-    from tfdyno.core.bottleneck import Bottleneck
+    from tfdyno.core.bottleneck import Bottleneck, StepDiagnosis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,12 @@ class DiagnoseTold:
     """The same, of those that only this command knows."""
     written: tuple[str, ...] = ()
     """Files."""
+    growth: tuple[MemoryOutlook, ...] = ()
+    """Of memory, where it alone was asked for."""
+    made_on: str = ""
+    """ISO date; empty: not told."""
+    look: str = ""
+    """What is typed to look at the steps themselves, where a record was all there was."""
 
     def proof_of(self, one: Bottleneck) -> FixProof | None:
         """What came out of its fix; None: it was not tried."""
@@ -45,11 +52,27 @@ class DiagnoseTold:
         return {name: new for name, (_, new) in diff(self.base, self.proven.recipe).items()}
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What else is to be said, each once."""
+        more = (*self.facts.notes, *self.proven.diagnosis.notes, self.proven.after_note)
+        return tuple(dict.fromkeys(filter(None, more)))
+
+    @property
     def samples_per_s(self) -> float:
         """Over all replicas; 0 where the batch is not known."""
         step_s = self.proven.diagnosis.step_s
-        samples = self.facts.batch_size * max(1, self.facts.replica_count)
-        return samples / step_s if step_s > 0 else 0.0
+        return self.samples_of_step / step_s if step_s > 0 else 0.0
+
+    @property
+    def samples_of_step(self) -> int:
+        """Over all replicas; 0 where the batch is not known."""
+        return self.facts.batch_size * max(1, self.facts.replica_count)
+
+
+def told_of(diagnosis: StepDiagnosis, facts: StepFacts, reference: str) -> DiagnoseTold:
+    """Of what cannot be run again: a profile, or a record."""
+    proven = ProvenDiagnosis(diagnosis=diagnosis, recipe=Recipe())
+    return DiagnoseTold(proven=proven, facts=facts, reference=reference, base=Recipe())
 
 
 def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
@@ -66,6 +89,10 @@ def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
         "split_s": dict(diagnosis.split_s),
         "compute_s": dict(diagnosis.compute_s),
         "step_s": diagnosis.step_s,
+        "held_s": diagnosis.held_s,
+        "batch_s": diagnosis.batch_s,
+        "stages": to_builtins(diagnosis.stages),
+        "after": _after(told.proven.after),
         "title": diagnosis.title,
         "workload": told.reference,
         "device": facts.device,
@@ -79,10 +106,24 @@ def diagnose_document(told: DiagnoseTold) -> dict[str, Any]:
         "recipe": to_builtins(told.proven.recipe),
         "recipe_id": told.proven.recipe.id,
         "written": list(told.written),
-        "notes": [*facts.notes, *(note for note in diagnosis.notes if note not in facts.notes)],
+        "made_on": told.made_on,
+        "look": told.look,
+        "notes": list(told.notes),
         "facts": to_builtins(facts),
         "environment": to_builtins(told.environment) if told.environment else None,
     }
+
+
+def _after(after: StepDiagnosis | None) -> dict[str, Any] | None:
+    """Where the time goes with all that was kept; None: nothing was, or nobody looked again."""
+    if after is None:
+        return None
+    names = ("split_s", "compute_s", "step_s", "held_s", "batch_s")
+    return {
+        **{name: to_builtins(getattr(after, name)) for name in names},
+        "primary": {"class": after.primary.bottleneck_class, "cause": after.primary.cause,
+                    "summary": after.primary.summary},
+    }  # fmt: skip
 
 
 def _finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A diagnosis as terminal text: the answer first, the split of a step, cause, fix, gain, next."""
+"""A diagnosis as terminal text: the answer first, where the time goes, cause, fix, gain, next."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.amounts import listed
 from tfdyno.view.bench_words import seconds_words
+from tfdyno.view.diagnose_course import (
+    highs,
+    longest_stalls,
+    range_words,
+    rate_words,
+    sparkline,
+    stall_words,
+    told_stages,
+)
 from tfdyno.view.diagnose_words import (
     bar,
-    command,
     expected_words,
+    next_steps,
     proof_words,
     run_words,
     shares,
     step_line,
 )
-from tfdyno.view.text import WIDTH, paint, wrapped
+from tfdyno.view.text import WIDTH, paint, table, wrapped
 
 if TYPE_CHECKING:
-    from tfdyno.core.bottleneck import Bottleneck
+    from tfdyno.core.bottleneck import Bottleneck, StepDiagnosis
     from tfdyno.view.diagnose_document import DiagnoseTold
 
 MOST_EVIDENCE = 3
+MOST_STAGES = 6
 COLUMN = 12
 """Where the text behind a label begins."""
 _SIDE = 6
@@ -37,7 +47,7 @@ def diagnose_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = Fals
         width: Columns of the screen.
         colour: Whether to print colours; they only repeat what words say.
     """
-    lay = _Layout(told, width, colour)
+    lay = Layout(told, width, colour)
     diagnosis = told.proven.diagnosis
     primary, *others = diagnosis.findings
     blocks = [
@@ -45,19 +55,23 @@ def diagnose_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = Fals
         lay.split(),
         lay.finding(primary, first=True),
         *(lay.finding(one, first=False) for one in others),
+        lay.course(),
+        lay.stages(),
+        lay.split_after(),
         lay.after(),
         lay.notes(),
     ]
     return "\n\n".join(block for block in blocks if block)
 
 
-class _Layout:
+class Layout:
     """Where things stand on the screen: labels left, text beside them, filled to the width."""
 
     def __init__(self, told: DiagnoseTold, width: int, colour: bool) -> None:
         self.told, self.width, self.colour = told, width, colour
 
     def headline(self, primary: Bottleneck) -> str:
+        """The answer, and below what was looked at."""
         answer = wrapped(primary.summary, width=self.width)
         lines = [paint(line, "bold", colour=self.colour) for line in answer.split("\n")]
         title = self.told.proven.diagnosis.title
@@ -67,18 +81,59 @@ class _Layout:
     def split(self) -> str:
         """One bar for each part of a step, then the step as a whole."""
         diagnosis = self.told.proven.diagnosis
-        parts = shares(diagnosis.split_s)
-        names = max([COLUMN - 2, *(len(name) + 1 for name, _ in parts)])
-        room = self.width - 2 - names - _SIDE
-        lines = []
-        for name, percent in parts:
-            lines.append(f"  {name:<{names}}{bar(percent, room):<{room}}{percent:>{_SIDE - 1}}%")
         step = step_line(diagnosis.step_s, self.told.facts, self.told.samples_per_s)
-        lines.append(self.block("step", step))
+        lines = [*self.bars(diagnosis, 1.0), self.block("step", step)]
         kinds = sorted(diagnosis.compute_s.items(), key=lambda one: -one[1])
         words = ", ".join(f"{name} {seconds_words(value)}" for name, value in kinds if value > 0)
         lines.append(self.block("compute", words))
         return "\n".join(filter(None, lines))
+
+    def bars(self, diagnosis: StepDiagnosis, ratio: float) -> list[str]:
+        """A bar for each part; a whole step takes ``ratio`` of the room for bars."""
+        before = self.told.proven.diagnosis
+        named = [name for one in (before, diagnosis) for name, _ in shares(one.split_s)]
+        names = max([COLUMN - 2, *(len(name) + 1 for name in named)])
+        room = self.width - 2 - names - _SIDE
+        return [
+            f"  {name:<{names}}{bar(percent, room * ratio):<{room}}{percent:>{_SIDE - 1}}%"
+            for name, percent in shares(diagnosis.split_s)
+        ]
+
+    def course(self) -> str:
+        """A mark for each stretch of steps, and the longest of them."""
+        timeline = self.told.facts.timeline
+        if timeline is None or not timeline.whole_s:
+            return ""
+        marks = sparkline(highs(timeline), self.width - COLUMN)
+        lines = [self.labelled("over time", marks), self.block("", range_words(timeline))]
+        lines += [self.block("", stall_words(one)) for one in longest_stalls(timeline)]
+        return "\n".join(lines)
+
+    def stages(self) -> str:
+        """What each stage of the pipeline takes of a batch, and what the step takes by itself."""
+        diagnosis, samples = self.told.proven.diagnosis, self.told.samples_of_step
+        longest = sorted(told_stages(diagnosis.stages), key=lambda one: -one.batch_s)[:MOST_STAGES]
+        told = [(one.title, one.batch_s, one.place) for one in diagnosis.stages if one in longest]
+        if not told:
+            return ""
+        told.append(("all of them", diagnosis.batch_s, ""))
+        if diagnosis.held_s:
+            told.append(("the step alone", diagnosis.held_s, ""))
+        rows = [(name, seconds_words(s), rate_words(samples / s), place) for name, s, place in told]
+        heads = ("stage by itself", "a batch", "it could give", "")
+        lines = table(heads, rows, align="<>>", width=self.width - COLUMN, elastic=0, spare=(3, 2),
+                      colour=self.colour).split("\n")  # fmt: skip
+        return "\n".join(self.labelled("" if at else "stages", one) for at, one in enumerate(lines))
+
+    def split_after(self) -> str:
+        """The step with all that was kept, its bars as long as they are beside those before."""
+        before, after = self.told.proven.diagnosis, self.told.proven.after
+        if after is None:
+            return ""
+        ratio = min(1.0, after.step_s / before.step_s)
+        gained = f"{seconds_words(before.step_s)} -> {seconds_words(after.step_s)} a step"
+        head = wrapped(f"With what was kept, looked at again: {gained}", width=self.width)
+        return "\n".join([head, *self.bars(after, ratio), self.block("now", after.primary.summary)])
 
     def finding(self, one: Bottleneck, *, first: bool) -> str:
         """Cause with its proof, what to do, what that should gain and what it gained."""
@@ -98,6 +153,7 @@ class _Layout:
         return "\n".join(filter(None, lines))
 
     def gains(self, one: Bottleneck) -> list[str]:
+        """What it should gain, and what came out of trying."""
         step_s = self.told.proven.diagnosis.step_s
         lines = []
         if one.expected_gain and one.bottleneck_class != "healthy":
@@ -111,15 +167,8 @@ class _Layout:
     def after(self) -> str:
         """What to type to have it, and what may come next."""
         told = self.told
-        lines = []
-        if told.kept:
-            lines.append(self.typed("apply", "train", told.kept))
-            lines.append(self.typed("next", "diagnose", told.kept))
-        elif not told.tried and any(one.settings for one in told.proven.diagnosis.findings):
-            words = ("--fix", *told.own_arguments, *told.arguments)
-            fix = command("diagnose", told.reference, words, {})
-            lines.append(self.block("next", "measure the change, keep it if it is faster and "
-                                            "learns the same:", fix))  # fmt: skip
+        lines = [self.block(label, "" if told.kept else f"{purpose}:", typed)
+                 for label, purpose, typed in next_steps(told)]  # fmt: skip
         if told.tried and told.proven.left:
             text = f"{listed(list(told.proven.left))} not tried; --resume goes on"
             lines.append(self.block("left", text))
@@ -127,17 +176,12 @@ class _Layout:
         return "\n".join(filter(None, lines))
 
     def notes(self) -> str:
-        facts, diagnosis = self.told.facts, self.told.proven.diagnosis
-        notes = [*facts.notes, *(note for note in diagnosis.notes if note not in facts.notes)]
-        lines = [self.block("" if at else "notes", note) for at, note in enumerate(notes)]
-        return "\n".join(lines)
-
-    def typed(self, label: str, verb: str, kept: dict[str, object]) -> str:
-        own = self.told.own_arguments if verb == "diagnose" else ()
-        words = command(verb, self.told.reference, (*own, *self.told.arguments), kept)
-        return self.block(label, "", words)
+        """What else is to be said."""
+        notes = enumerate(self.told.notes)
+        return "\n".join(self.block("" if at else "notes", note) for at, note in notes)
 
     def labelled(self, label: str, text: str) -> str:
+        """Text on the line of its label."""
         return f"  {label:<{COLUMN - 2}}{text}"
 
     def block(self, label: str, text: str, typed: str = "", *, style: str = "") -> str:

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     from tfdyno.core.bottleneck import Gain
     from tfdyno.core.fix_proof import Agreement, FixProof
     from tfdyno.core.step_facts import StepFacts
+    from tfdyno.view.diagnose_document import DiagnoseTold
 
 BAR = "█"
+_CLASSES = {
+    "gemm": "matrix products", "conv": "convolutions", "elementwise": "element by element",
+    "optimizer": "optimizer update", "reduction": "sums and other reductions",
+    "data_movement": "moving and reshaping", "random": "random numbers",
+}  # fmt: skip
 _FAR_APART_RATIO = 10.0
 """A difference of losses above this is told as such, not as a percentage."""
 _LEAST_RATIO = 1e-5
@@ -42,7 +48,12 @@ def shares(split_s: Mapping[str, float]) -> list[tuple[str, int]]:
     return [(name, whole[name]) for name in sorted(known, key=lambda name: -known[name])]
 
 
-def bar(percent: int, columns: int) -> str:
+def class_words(name: str) -> str:
+    """A class of operations as a person names it: ``matrix products``."""
+    return _CLASSES.get(name, name.replace("_", " "))
+
+
+def bar(percent: int, columns: float) -> str:
     """A bar of that share of the columns; what is there at all gets one."""
     return BAR * max(1, round(percent * columns / 100))
 
@@ -93,7 +104,8 @@ def expected_words(gain: Gain, step_s: float) -> str:
     fast_s, slow_s = step_s / gain.high, step_s / max(gain.low, 1e-9)
     best, bounds = step_words(step_s / gain.best, (fast_s, slow_s))
     unit = best.rpartition(" ")[2]
-    return f"{gain_words(gain)}   the step then takes {bounds} {unit}"
+    then = f"{bounds} {unit}" if "–" in bounds else seconds_words(step_s / gain.best)
+    return f"{gain_words(gain)}   the step then takes {then}"
 
 
 def proof_words(proof: FixProof) -> tuple[str, str]:
@@ -141,6 +153,25 @@ def command(verb: str, reference: str, arguments: Sequence[str], kept: Mapping[s
     own, of_script = arguments[:cut], arguments[cut:]
     settings = [word for name, value in kept.items() for word in ("--set", f"{name}={_set(value)}")]
     return shlex.join(["tfdyno", verb, reference, *own, *settings, *of_script])
+
+
+def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+    """What may come next: a label, what it is for, and the command that does it."""
+    kept, words = told.kept, (*told.own_arguments, *told.arguments)
+    if told.look:
+        return [("next", "look at the steps themselves", told.look)]
+    if kept:
+        return [
+            ("apply", "train with what was kept",
+             command("train", told.reference, told.arguments, kept)),
+            ("next", "look for what is next", command("diagnose", told.reference, words, kept)),
+        ]  # fmt: skip
+    can_change = any(one.settings for one in told.proven.diagnosis.findings)
+    if told.tried or not can_change or told.facts.source == "profile":
+        return []
+    typed = command("diagnose", told.reference, ("--fix", *words), {})
+    purpose = "measure the change, keep it if it is faster and learns the same"
+    return [("next", purpose, typed)]
 
 
 def _set(value: object) -> str:

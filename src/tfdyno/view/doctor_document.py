@@ -18,7 +18,7 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
     sentence and the command of each step apart.
     """
     return {
-        "findings": [_finding(one) for one in (*diagnosis.findings, *diagnosis.ignored)],
+        "findings": [finding_document(one) for one in (*diagnosis.findings, *diagnosis.ignored)],
         "memory": list(diagnosis.memory),
         "fine": list(diagnosis.fine),
         "notes": list(diagnosis.notes),
@@ -26,7 +26,8 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
     }
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def finding_document(one: Finding) -> dict[str, Any]:
+    """A finding under the documented keys."""
     return {
         "cause": one.cause,
         "verdict": one.verdict,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.advice import Advice, Candidate, Pick
     from tfdyno.core.estimate import Estimate
+    from tfdyno.core.feed import Feeding
     from tfdyno.core.interval import Interval
     from tfdyno.core.workload import Trace
 
@@ -116,7 +117,22 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "date_precision": offer.date_precision if offer else None,
         "price_source": offer.source if offer else None,
         "tensorflow": one.tensorflow,
+        "vcpus": offer.vcpus or None if offer else None,
+        "feed": _feed(one.feeding) if one.feeding else None,
         "estimate": {key: estimate[key] for key in estimate if key not in _ESTIMATE_LEFT_OUT},
+    }
+
+
+def _feed(given: Feeding) -> dict[str, Any]:
+    """What the offer's CPUs make ready; hours and cost are those of the slower, it or the GPU."""
+    return {
+        "vcpus": given.vcpus,
+        "fed_ratio": given.fed_ratio,
+        "samples_per_s": given.rate_per_s.best,
+        "samples_per_s_range": to_builtins(given.rate_per_s),
+        "thread_stages": list(given.thread_stages),
+        "needed_samples_per_s": given.needed_per_s.best,
+        "needed_samples_per_s_range": to_builtins(given.needed_per_s),
     }
 
 

@@ -45,7 +45,7 @@ _EXECUTIONS = {
 _MOST_NAMED = 3
 """More cards than this are counted instead of named."""
 _MOST_WARNINGS = 6
-_FITS = {
+FITS = {
     "yes": "Fits",
     "no": "Does not fit",
     "unverified": "Should fit",
@@ -112,7 +112,7 @@ def headline(one: Estimate, trace: Trace, names: Mapping[str, str]) -> str:
     memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
     return (
         f"{trace.title} at batch {one.batch_size:,} on {cards}: about {best} a step ({bounds}). "
-        f"{_FITS[fit_state(one)]}: {memory}{proof(one)}."
+        f"{FITS[fit_state(one)]}: {memory}{proof(one)}."
     )
 
 

@@ -21,8 +21,10 @@ def explanation_title(one: Estimate) -> str:
     why = one.explanation
     if why is None:
         return ""
-    time = words.time_words(one.step_s.best)
-    return f"Why {time}: {len(why.kernels)} kinds of kernel with formula and numbers"
+    waited_s = one.terms_s.get("input", 0.0)
+    time = words.time_words(one.step_s.best - waited_s)
+    but = f", but for {words.time_words(waited_s)} of waiting for input" if waited_s else ""
+    return f"Why {time}{but}: {len(why.kernels)} kinds of kernel with formula and numbers"
 
 
 def explanation_table(one: Estimate) -> Table | None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from tfdyno.core.estimate import Estimate, HeldBuffer
 
-_HEIGHT_PX = 150.0
-_LEFT_PX, _RIGHT_PX = 44.0, 14.0
+HEIGHT_PX = 150.0
+LEFT_PX, RIGHT_PX = 44.0, 14.0
+_ROOM = 1.15
+"""Height of the axes over that of the peak: its words stand above it."""
 _MOST_TICKS = 4
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -42,11 +44,12 @@ def live_figure(estimate: Estimate) -> Figure | None:
             rows=tuple(_row(one, peak_bytes) for one in estimate.largest_buffers),
             text_columns=frozenset((0, 1)),
         ),
-        caption=f"Tensors alive over the step, as {_planner(estimate.execution)} them",
+        caption=f"Tensors alive over the step, as {planner(estimate.execution)} them",
     )
 
 
-def _planner(execution: str) -> str:
+def planner(execution: str) -> str:
+    """Who holds the tensors, with its verb."""
     if execution == "graph":
         return "TensorFlow’s executor holds"
     return "XLA plans" if execution == "xla" else "XLA would plan"
@@ -64,7 +67,11 @@ def tensor_name(one: HeldBuffer) -> str:
 
 def sparkline(estimate: Estimate, columns: int) -> str:
     """The curve in one line of text, each character the most of its stretch of the step."""
-    points = [alive for _, alive in estimate.live_curve_bytes]
+    return bars_of([alive for _, alive in estimate.live_curve_bytes], columns)
+
+
+def bars_of(points: Sequence[float], columns: int) -> str:
+    """Amounts in one line of text, each character the most of its stretch."""
     columns = min(columns, len(points))
     top = max(points, default=0.0) or 1.0
     edges = [index * len(points) // columns for index in range(columns + 1)]
@@ -78,34 +85,41 @@ def _row(one: HeldBuffer, peak_bytes: float) -> tuple[str, ...]:
 
 
 def _spec(estimate: Estimate, width_px: float) -> Spec:
-    length = width_px - _LEFT_PX - _RIGHT_PX
+    length = width_px - LEFT_PX - RIGHT_PX
     share, peak_bytes = peak_of(estimate)
-    end = 1.15 * peak_bytes
+    curve = [(at * length, height_px(alive, peak_bytes)) for at, alive in estimate.live_curve_bytes]
+    drawn = [_area(curve), line(curve, color=paint("c1"), strokeWidth=1.75)]
+    return course_spec(drawn, share, peak_bytes, width_px)
 
-    def place(point: tuple[float, float]) -> tuple[float, float]:
-        return point[0] * length, _HEIGHT_PX * (1.0 - point[1] / end)
 
-    curve = [place(point) for point in estimate.live_curve_bytes]
+def height_px(alive_bytes: float, peak_bytes: float) -> float:
+    """Where an amount stands, from the top, on axes that leave room over the peak."""
+    return HEIGHT_PX * (1.0 - alive_bytes / (_ROOM * peak_bytes))
+
+
+def course_spec(drawn: Sequence[Spec], share: float, peak_bytes: float, width_px: float) -> Spec:
+    """Axes of bytes over the course of a step, what is drawn on them, and the mark of the peak."""
+    length = width_px - LEFT_PX - RIGHT_PX
+    at = share * length, height_px(peak_bytes, peak_bytes)
     return {
         "width": length,
-        "height": _HEIGHT_PX,
-        "padding": {"left": _LEFT_PX, "right": _RIGHT_PX, "top": 26, "bottom": 38},
+        "height": HEIGHT_PX,
+        "padding": {"left": LEFT_PX, "right": RIGHT_PX, "top": 26, "bottom": 38},
         "layer": [
-            *_axes(length, end),
-            _area(curve),
-            line(curve, color=paint("c1"), strokeWidth=1.75),
-            *_peak(place((share, peak_bytes)), share, peak_bytes, length),
+            *_axes(length, _ROOM * peak_bytes),
+            *drawn,
+            *_peak(at, share, peak_bytes),
         ],
     }
 
 
 def _area(curve: Sequence[tuple[float, float]]) -> Spec:
-    rows = [{"x": x, "y": y, "b": _HEIGHT_PX} for x, y in curve]
+    rows = [{"x": x, "y": y, "b": HEIGHT_PX} for x, y in curve]
     style = {"type": "area", "color": paint("c1"), "opacity": 0.18}
     return marks(style, rows, y2={"field": "b"})
 
 
-def _peak(at: tuple[float, float], share: float, peak_bytes: float, length: float) -> list[Spec]:
+def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec]:
     """A dot on the peak and its words, on the side where there is room."""
     words = f"{format_bytes(peak_bytes, 2)} after {amounts.percent(share)} of the step"
     left = share > 0.5
@@ -116,7 +130,7 @@ def _peak(at: tuple[float, float], share: float, peak_bytes: float, length: floa
 
 
 def _axes(length: float, end_bytes: float) -> list[Spec]:
-    muted, bottom = paint("muted"), _HEIGHT_PX
+    muted, bottom = paint("muted"), HEIGHT_PX
     ticks = ticks_of(end_bytes)
     up = [(bottom * (1.0 - value / end_bytes), value) for value in ticks]
     across = [(length * quarter / 4, f"{quarter * 25}%") for quarter in range(5)]
@@ -127,7 +141,7 @@ def _axes(length: float, end_bytes: float) -> list[Spec]:
         *rules(grid, color=paint("grid"), strokeWidth=1),
         *texts([(x, bottom + 14, text) for x, text in across], align="center", color=muted),
         *texts(numbers, align="right", color=muted),
-        *texts([(-_LEFT_PX, -16.0, unit)], color=muted),
+        *texts([(-LEFT_PX, -16.0, unit)], color=muted),
         *texts([(length, bottom + 31, "share of the step’s kernels")], align="right", color=muted),
     ]
 

@@ -128,10 +128,10 @@ def _lines(index: int, grid: _Grid) -> list[Spec]:
 
 
 def _curve(places: Sequence[tuple[float, float]], colour: str) -> list[Spec]:
-    return [line(_thinned(places), color=paint(colour), strokeWidth=1.25)] if places else []
+    return [line(thinned(places), color=paint(colour), strokeWidth=1.25)] if places else []
 
 
-def _thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def thinned(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The curve with its extremes, in at most ``_MOST_POINTS`` points or a few more."""
     if len(places) <= _MOST_POINTS:
         return list(places)

@@ -54,7 +54,7 @@ def telemetry_figure(told: Sequence[Told]) -> Figure | None:
         label=f"Telemetry of {len(runs)} runs in the order they were made, each from the start of "
         f"its process: {names}.",
         wide=draw(_spec(found, _frame(runs, 52.0, WIDE_PX))),
-        narrow=draw(_spec(found, _frame(runs, 40.0, NARROW_PX))),
+        narrow=draw(_spec(found, _frame(runs, 46.0, NARROW_PX))),
         key=(
             Key(text="tinted: the steady part of each run, which counts", variable="ink",
                 mark="none"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
 from tfdyno.view.advice_words import fit_state
+from tfdyno.view.bar_scale import absolute
 from tfdyno.view.bars import BarChart, Row, Segment, narrow, wide
 from tfdyno.view.cards import card_name, fits, same
 from tfdyno.view.svg import Figure, Key, Table, draw
@@ -33,7 +34,7 @@ TERMS = (
     ("communication", "c4"),
     ("input", "c2"),
 )
-PHASES = (("forward", "c1"), ("backward", "c3"), ("update", "c2"))
+PHASES = (("forward", "c1"), ("backward", "c3"), ("recompute", "c4"), ("update", "c2"))
 _AXIS_END = 1.5
 _SMALL_RATIO = 0.005
 """Parts of memory below this have no bar of their own."""
@@ -73,7 +74,7 @@ def parts_figure(estimate: Estimate) -> Figure | None:
         for name, size in sorted(sizes.items(), key=lambda item: -item[1])
         if size > _SMALL_RATIO * total
     )
-    chart = _absolute(rows, "GiB")
+    chart = absolute(rows, "GiB")
     parts = [f"{row.name} {row.number}" for row in rows]
     return Figure(
         label=f"Bars of the memory that the step holds, {amounts.gib(total)} GiB in all: "
@@ -279,7 +280,7 @@ def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | 
     if total <= 0:
         return None
     rows = tuple(_layer_row(group, total) for group in groups)
-    chart = _absolute(rows, "ms of one step, best estimate")
+    chart = absolute(rows, "ms of one step, best estimate")
     present = {phase for group in groups for phase, s in group.by_phase_s.items() if s > 0}
     words = {"update": "optimizer update"}
     key = tuple(Key(text=words.get(n, n), variable=c) for n, c in PHASES if n in present)
@@ -311,30 +312,18 @@ def _layer_row(group: LayerGroup, total_s: float) -> Row:
 
 
 def _layer_table(groups: Sequence[LayerGroup], total_s: float) -> Table:
+    again = any(group.by_phase_s.get("recompute", 0.0) > 0 for group in groups)
+    phases = [phase for phase, _ in PHASES if again or phase != "recompute"]
     rows = tuple(
         (
             group.name,
             f"{group.layers:,}",
-            *(amounts.table_ms(group.by_phase_s.get(phase, 0.0)) for phase, _ in PHASES),
+            *(amounts.table_ms(group.by_phase_s.get(phase, 0.0)) for phase in phases),
             amounts.percent(group.step_s / total_s),
             f"{group.flops / 1e9:,.1f}",
             f"{group.traffic_bytes / 1e9:,.2f}",
         )
         for group in groups
     )
-    headings = ("Layers", "Number", "Forward ms", "Backward ms", "Update ms", "Share")
+    headings = ("Layers", "Number", *(f"{wording.capital(phase)} ms" for phase in phases), "Share")
     return Table(headings=(*headings, "GFLOP", "GB moved"), rows=rows)
-
-
-def _absolute(rows: tuple[Row, ...], title: str) -> BarChart:
-    longest = max(sum(segment.value for segment in row.segments) for row in rows)
-    step = _round_step(longest / 4)
-    end = step * math.ceil(longest / step - 1e-9)
-    ticks = tuple(step * k for k in range(round(end / step) + 1))
-    return BarChart(rows=rows, end=end, ticks=ticks, tick_format=",~f", axis_title=title)
-
-
-def _round_step(value: float) -> float:
-    """The next 1, 2 or 5 × a power of ten at or above ``value``."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(m * power for m in (1, 2, 5, 10) if m * power >= value * (1 - 1e-9))

@@ -33,6 +33,8 @@ def render_report(
     """
     best = cards.recommended(advice)
     context: dict[str, Any] = {
+        "reference": trace.workload.reference,
+        "date": advice.made_on,
         "advice": advice,
         "trace": trace,
         "best": best,

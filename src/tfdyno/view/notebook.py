@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import significant
 from tfdyno.view.advice_words import brief, card, range_line, terms
 from tfdyno.view.amounts import batch_cell, gib, short_hours, table_ms, table_usd
+from tfdyno.view.diagnose_findings import row
+from tfdyno.view.diagnose_words import step_line
 from tfdyno.view.estimate_text import headline
 from tfdyno.view.ranking_text import distinct
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from tfdyno.core.advice import Advice
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.workload import Trace
+    from tfdyno.view.diagnose_document import DiagnoseTold
 
 ROWS = 10
 
@@ -66,6 +69,25 @@ def advice_html(advice: Advice) -> str:
     return (
         f"<p><strong>{escape(advice.headline)}</strong></p>{told}<ul>{picks}</ul>"
         f"{_table(heads, rows)}"
+    )
+
+
+def diagnosis_html(told: DiagnoseTold) -> str:
+    """The answer as a heading, the step, what to change, and a table of all findings."""
+    primary, step_s = told.proven.diagnosis.primary, told.proven.diagnosis.step_s
+    step = escape(step_line(step_s, told.facts, told.samples_per_s))
+    steps = [" ".join(filter(None, (one.text, one.command))) for one in primary.fix]
+    fix = "".join(f"<li>{escape(one)}</li>" for one in steps)
+    heads = ("finding", "line", "expected", "proven", "outcome")
+    rows = [row(one, told) for one in told.proven.diagnosis.findings]
+    cells = [
+        (one["summary"], one["place"], one["expected"],
+         f"{one['proven']} ({one['range']})" if one["proven"] != "–" else one["range"],
+         one["outcome"]) for one in rows
+    ]  # fmt: skip
+    return (
+        f"<p><strong>{escape(primary.summary)}</strong></p><p>{step}</p><ul>{fix}</ul>"
+        f"{_table(heads, cells)}"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.view import amounts, wording
-from tfdyno.view.advice_words import fit_state
+from tfdyno.view.advice_words import fed_words, fit_state
 from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.figures import term_shares
 from tfdyno.view.memory_words import recomputed
@@ -221,6 +221,8 @@ def _held(candidate: Candidate) -> tuple[str, str]:
     estimate = candidate.estimate
     share = term_shares(estimate).get(estimate.bound_by)
     small = f"{amounts.percent(share)} of the step" if share else ""
+    if candidate.feeding and candidate.feeding.is_short:
+        small = f"{small}; {fed_words(candidate)}".removeprefix("; ")
     return wording.cause(estimate.bound_by), small
 
 

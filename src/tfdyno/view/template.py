@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tfdyno.view import wording
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 
 def environment() -> Environment:
@@ -21,8 +23,16 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    found.filters |= {"tied": wording.tied, "sentence": wording.sentence}
+    found.filters |= {"tied": wording.tied, "sentence": wording.sentence, "coded": coded}
     return found
+
+
+def coded(text: str) -> Markup:
+    """Escaped text in which what stands between backticks is code; 61 % is written as 61%."""
+    from markupsafe import Markup, escape
+
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"(\d) %", r"\1%", safe))
 
 
 def script_safe(json: str) -> str:

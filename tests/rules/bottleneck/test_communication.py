@@ -42,8 +42,12 @@ def test_a_batch_four_times_as_large_takes_away_six_tenths() -> None:
     assert primary(two()).cause == "communication.small_batch"
 
 
-def test_one_replica_exchanges_nothing() -> None:
-    assert not drafts(small_batch, two(replica_count=1))
+def test_one_replica_exchanges_nothing_unless_it_is_seen_to() -> None:
+    assert not drafts(small_batch, two(replica_count=1, operations=OPERATIONS))
+    # A profile is of one host, and tells no batch.
+    alone = only(small_batch, two(replica_count=1, source="profile", batch_size=0))
+    assert alone.values == {"share": "50 %", "factor": "4"}
+    assert [one.source for one in alone.evidence] == ["profile"]
 
 
 def test_an_exchange_that_no_profile_shows_is_told_from_its_sizes() -> None:

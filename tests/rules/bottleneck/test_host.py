@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.rules.bottleneck.steps import HOST, OPERATIONS, drafts, facts, only, primary
+from tests.rules.bottleneck.steps import GOOD_INPUT, HOST, OPERATIONS, drafts, facts, only, primary
 
 from tfdyno.rules.bottleneck.host import (
     bound_to_few,
@@ -15,6 +15,7 @@ from tfdyno.rules.bottleneck.host import (
     few_threads,
     numpy_in_step,
     python_loop,
+    python_thread,
     run_eagerly,
 )
 
@@ -133,3 +134,20 @@ def test_processes_of_the_script_itself_lead() -> None:
 
 def test_others_on_idle_cpus_take_nothing_away() -> None:
     assert not drafts(busy_cpus, facts(host=replace(HOST, cpu_ratio=0.3, other_cpu_ratio=0.4)))
+
+
+def test_a_thread_that_holds_the_interpreter_explains_slow_starts() -> None:
+    # 20 ms: 6 in operations, 0.2 of data, the rest in starting and waiting; 0.7 of that goes
+    thread = ("train.py:31", 0.6)
+    found = only(python_thread, facts(operations=IDLE, python_threads=(thread,)))
+    assert found.place == "train.py:31"
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 0.7 * 13.8))
+    assert primary(facts(operations=IDLE, python_threads=(thread,))).cause == found.cause
+
+
+def test_a_thread_that_mostly_waits_or_makes_batches_is_none() -> None:
+    assert not drafts(python_thread, facts(operations=IDLE, python_threads=(("a.py:1", 0.1),)))
+    own = replace(GOOD_INPUT, kind="pydataset")
+    seen = facts(operations=IDLE, input=own, python_threads=(("a.py:1", 0.9),))
+    assert not drafts(python_thread, seen)

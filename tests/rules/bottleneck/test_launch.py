@@ -79,6 +79,18 @@ def test_xla_on_a_cpu_is_for_very_many_operations_of_microseconds() -> None:
     assert primary(seen).bottleneck_class == "launch"
 
 
+@pytest.mark.parametrize(
+    ("source", "settings"),
+    [("run", None), ("loop", None), ("profile", {})],  # None: those of the table
+)
+def test_the_function_of_a_loop_can_be_compiled_and_a_profile_cannot(
+    source: str, settings: dict[str, str] | None
+) -> None:
+    operations = OperationFacts(class_s={"gemm": 0.0115}, busy_s=0.0115, count_per_step=500)
+    found = only(no_xla, facts(device="gpu", operations=operations, source=source))
+    assert found.settings == settings
+
+
 def test_a_step_of_real_work_is_not_launch() -> None:
     assert not drafts(small_batch, facts())
     assert not [one for one in drafts(steps_per_execution, facts()).values() if one.gain

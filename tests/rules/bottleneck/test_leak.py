@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.rules.bottleneck.steps import (
+    HOST,
     answer,
     drafts,
     facts,
@@ -16,7 +18,7 @@ from tests.rules.bottleneck.steps import (
     waiting,
 )
 
-from tfdyno.core.step_facts import GrowthFacts, RetraceFacts
+from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
 from tfdyno.rules.bottleneck.leak import growing
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)
@@ -28,7 +30,9 @@ def growth(low: float, kind: str = "tensors", suspects: tuple[str, ...] = LIST,
     return GrowthFacts(bytes_per_step=2 * low, low_bytes_per_step=low, **made)
 
 
-@pytest.mark.parametrize("kind", ["tensors", "functions", "logs", "iterators", "unknown"])
+@pytest.mark.parametrize(
+    "kind", ["tensors", "functions", "logs", "iterators", "objects", "unknown"]
+)
 def test_each_kind_of_growth_has_its_cause(kind: str) -> None:
     found = primary(facts(growth=(growth(100_000, kind),)))
     assert found.cause == f"leak.{kind}"
@@ -47,6 +51,29 @@ def test_a_process_may_grow_a_little_where_nothing_is_found() -> None:
     assert drafts(growing, facts(growth=(growth(40_000, "unknown", ()),)))
     assert drafts(growing, facts(growth=(growth(5_000, "unknown", (), "device"),)))
     assert not drafts(growing, facts(growth=(growth(-5.0),)))
+
+
+def test_the_evidence_says_when_memory_is_full() -> None:
+    seen = facts(growth=(growth(2**20),), host=replace(HOST, memory_free_bytes=8 * 2**30))
+    found = only(growing, seen)
+    # By hand: 8 GiB at 2 MiB a step are 4096 steps of 20 ms: 81.9 s.
+    assert found.evidence[1].text == "the 8 GiB that are free are full after 81.9 s"
+    device = growth(2**20, where="device")
+    card = facts(growth=(device,), device="gpu", memory_used_bytes=2**30,
+                 memory_limit_bytes=2**30 + 720_000 * 2**21)  # fmt: skip
+    # 720,000 steps at 2 MiB a step: 14,400 s.
+    assert only(growing, card).evidence[1].text.endswith("are full after 4 h")
+
+
+def test_what_an_allocator_counts_may_grow_less_unseen() -> None:
+    counted = MemoryCourse(
+        where="host", counted_by="allocator", steps=200, low_bytes_per_step=0.0,
+        bytes_per_step=0.0, high_bytes_per_step=0.0, end_bytes=1,
+    )  # fmt: skip
+    unknown = growth(5_000, "unknown", ())
+    assert not drafts(growing, facts(growth=(unknown,)))
+    assert drafts(growing, facts(growth=(unknown,), memory=(counted,)))
+    assert not drafts(growing, facts(growth=(growth(4_000, "unknown", ()),), memory=(counted,)))
 
 
 def test_a_leak_leads_before_a_slow_input() -> None:

@@ -87,9 +87,28 @@ def test_findings_of_less_than_five_per_cent_are_left_out() -> None:
     assert all(one.expected_gain and one.expected_gain.best >= 1.05 for one in told.findings)
 
 
-def test_no_steps_are_no_diagnosis() -> None:
+@pytest.mark.parametrize("step_s", [(), (0.0,) * 9])
+def test_no_steps_are_no_diagnosis(step_s: tuple[float, ...]) -> None:
     with pytest.raises(UsageError, match="no steady step was seen"):
-        diagnose(facts(step_s=()))
+        diagnose(facts(step_s=step_s))
+
+
+def test_where_memory_is_nearly_full_no_larger_batch_is_proposed() -> None:
+    tiny = replace(OPERATIONS, class_s={"gemm": 0.002}, busy_s=0.002, count_per_step=900)
+    few = {"device": "gpu", "step_s": (0.010,) * 40, "held_s": (0.010,) * 40, "operations": tiny}
+    room = answer(facts(**few, memory_limit_bytes=100, memory_used_bytes=10))
+    full = answer(facts(**few, memory_limit_bytes=100, memory_used_bytes=95))
+    assert "launch.small_batch" in [one.cause for one in room.findings]
+    causes = [one.cause for one in full.findings]
+    assert "launch.small_batch" not in causes
+    assert "memory_pressure.near_limit" in causes
+
+
+def test_where_memory_is_nearly_full_replicas_are_given_no_larger_batch() -> None:
+    exchange = replace(OPERATIONS, class_s={"gemm": 0.008, "collective": 0.010})
+    seen = facts(operations=exchange, replica_count=2, memory_limit_bytes=100, memory_used_bytes=99)
+    found = {one.cause: one for one in answer(seen).findings}
+    assert found["communication.small_batch"].settings == {}
 
 
 def test_compute_is_told_by_class() -> None:

@@ -25,7 +25,7 @@ def parts(**changed: Any) -> dict[str, float]:
 
 @settings(max_examples=300, deadline=None)
 @given(
-    step_s=times,
+    step_s=times.filter(lambda each: max(each) > 1e-9),
     held_s=st.one_of(st.just(()), times),
     loose=st.tuples(seconds, seconds, seconds, seconds, seconds),
     batch_s=times,
@@ -113,6 +113,20 @@ def test_callbacks_and_python_come_before_waiting() -> None:
 def test_a_loop_that_times_its_reading_waits_for_that_alone() -> None:
     found = split_of(waiting(pipeline(batch_s=0.040), source="loop", waits_s=0.030))
     assert found.parts_s["input"] == pytest.approx(0.030)
+
+
+def test_a_machine_that_was_slower_at_the_second_look_fills_no_step_with_computing() -> None:
+    # held: 39 ms of which 20 in operations; a step of the training took 20 ms
+    slow = replace(OPERATIONS, busy_s=0.020)
+    found = split_of(facts(held_s=(0.039,) * 20, operations=slow, execution="eager"))
+    assert found.parts_s["compute"] == pytest.approx(0.020 * 20 / 39)
+    assert found.inside_s == pytest.approx(0.020 * 19 / 39)
+
+
+def test_a_loop_does_not_wait_longer_for_data_than_a_batch_takes() -> None:
+    # reading waits 30 ms for a step that was only started: the batch itself takes 2
+    found = split_of(waiting(pipeline(batch_s=0.002), source="loop", waits_s=0.030))
+    assert found.parts_s["input"] == pytest.approx(0.003)
 
 
 def test_python_inside_of_the_step_is_not_starting() -> None:

@@ -19,6 +19,10 @@ def test_bursts_of_four_batches_take_their_mean() -> None:
     assert in_bursts(times)
 
 
+def test_bursts_too_few_for_blocks_take_their_mean() -> None:
+    assert typical([0.0, 0.0, 0.0, 0.040]) == pytest.approx(0.010)
+
+
 def test_no_step_is_told() -> None:
     with pytest.raises(UsageError, match="no steady step was seen"):
         typical([])

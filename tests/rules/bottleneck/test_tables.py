@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
+from tests.rules.bottleneck.any_facts import DIFFERS
 
 from tfdyno.core.bottleneck import BottleneckClass
 from tfdyno.core.errors import ToolError
-from tfdyno.core.recipe import from_settings
+from tfdyno.core.recipe import InputOptions, from_settings
+from tfdyno.core.step_facts import GrowthFacts, RetraceFacts
 from tfdyno.rules import bottleneck
+from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
+from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import all_causes, cause, limits, matching
 from tfdyno.rules.tables import read_rows
 
@@ -28,11 +33,20 @@ def test_a_cause_has_a_source_a_fix_and_settings_that_a_recipe_knows(one: object
     from_settings(known.settings)
 
 
-def test_every_cause_is_one_that_the_rules_say() -> None:
-    made = set(re.findall(r'f"(leak|retrace|callback)\.\{', SOURCE))
-    unsaid = [one.id for one in all_causes() if f'"{one.id}"' not in SOURCE]
-    assert made == {"leak", "retrace", "callback"}
-    assert {one.partition(".")[0] for one in unsaid} <= made
+def said() -> set[str]:
+    """Causes that stand in the code of the rules, and those that it puts together."""
+    classes = "|".join(get_args(BottleneckClass))
+    settings = {f"input.{field.name}" for field in dataclasses.fields(InputOptions)}
+    found = set(re.findall(rf'"((?:{classes})\.[a-z0-9_]+)"', SOURCE)) - settings
+    assert set(re.findall(rf'f"({classes})\.\{{', SOURCE)) == {"leak", "retrace", "callback"}
+    found |= {f"leak.{kind}" for kind in get_args(get_type_hints(GrowthFacts)["kind"])}
+    found |= {traced_anew(RetraceFacts(function="f", traces=9, calls=9, seconds_s=1, differs=each))
+              for each in DIFFERS}  # fmt: skip
+    return {*found, *CALLBACK_CAUSES}
+
+
+def test_what_the_rules_say_and_what_the_tables_know_is_the_same() -> None:
+    assert said() == {one.id for one in all_causes()}
 
 
 def test_every_class_has_a_cause() -> None:

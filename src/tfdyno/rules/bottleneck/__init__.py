@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tfdyno.rules.bottleneck.growth import diagnose_growth
 from tfdyno.rules.bottleneck.rank import diagnose
 from tfdyno.rules.bottleneck.tables import all_causes
 
-__all__ = ["all_causes", "diagnose"]
+__all__ = ["all_causes", "diagnose", "diagnose_growth"]

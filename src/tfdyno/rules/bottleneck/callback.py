@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KINDS = (("validation", "validation_each_epoch"), ("checkpoint", "checkpoint_each_step"),
           ("logging", "logging"))  # fmt: skip
+CALLBACK_CAUSES = ("callback.slow_callback", *(f"callback.{name}" for _, name in _KINDS))
 
 
 def slow_callbacks(seen: Seen) -> Iterator[Draft]:
@@ -37,6 +38,9 @@ def slow_callbacks(seen: Seen) -> Iterator[Draft]:
             told.append(evidence(f"{one.name} takes {duration(one.per_epoch_s)} in each epoch of "
                                  f"{seen.facts.steps_per_epoch or 'unknown'} steps",
                                  "callbacks timed"))  # fmt: skip
+        traced = [f"{each.function} is traced in it again and again: {each.differs}"
+                  for each in seen.facts.retraces if each.callback == one.name]  # fmt: skip
+        told += [evidence(text, "traces counted") for text in dict.fromkeys(traced)]
         yield Draft(cause=name, evidence=tuple(told), place=one.place,
                     gain=amdahl(whole_s, cost_s, cause(name).removes),
                     values={"name": one.name, "share": percent(cost_s / whole_s),

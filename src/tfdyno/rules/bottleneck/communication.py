@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 
 def ranks(seen: Seen) -> int:
-    """Replicas that exchange gradients, on all workers together."""
+    """Replicas that exchange gradients, on all workers together.
+
+    A profile is of one host: where it shows an exchange and one card there is another somewhere.
+    """
+    least = 2 if seen.split.parts_s["communication"] > 0.0 else 1
+    return max(least, known_ranks(seen))
+
+
+def known_ranks(seen: Seen) -> int:
+    """Those that were counted."""
     return max(1, seen.facts.replica_count, seen.facts.worker_count)
 
 
@@ -67,12 +76,15 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
         return
     factor, name = int(limits()["batch_factor"]), "communication.small_batch"
     settings = {"batch_size": str(factor * facts.batch_size)} if facts.batch_size else {}
-    told = evidence(f"{facts.batch_size} samples a step on each of {ranks(seen)} replicas",
-                    "the script")  # fmt: skip
-    yield Draft(cause=name, evidence=(_told(seen, part_s), told), settings=settings,
-                gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"ranks": str(ranks(seen)), "share": percent(part_s / seen.step_s),
-                        "factor": str(factor)})  # fmt: skip
+    told = [_told(seen, part_s)]
+    if facts.batch_size:
+        text = f"{facts.batch_size} samples a step on each of {ranks(seen)} replicas"
+        told.append(evidence(text, "the script"))
+    values = {"share": percent(part_s / seen.step_s), "factor": str(factor)}
+    if known_ranks(seen) > 1:
+        values["ranks"] = str(ranks(seen))
+    yield Draft(cause=name, evidence=tuple(told), settings=settings, values=values,
+                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
 
 
 def slow_link(seen: Seen) -> Iterator[Draft]:

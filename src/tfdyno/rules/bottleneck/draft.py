@@ -15,7 +15,10 @@ from tfdyno.rules.bottleneck.tables import Cause, cause
 from tfdyno.rules.condition import holds
 from tfdyno.rules.wording import fill
 
-_UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
+_UNITS = (
+    (259_200.0, "days", 1 / 86_400), (5_400.0, "h", 1 / 3600), (120.0, "min", 1 / 60),
+    (1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ def evidence(text: str, source: str) -> Evidence:
 
 
 def duration(seconds_s: float) -> str:
-    """``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
+    """``2.5 h``, ``1.2 s``, ``12.3 ms``, ``4.5 µs``."""
     _, unit, factor = next(row for row in _UNITS if seconds_s >= row[0] or row[0] == 0.0)
     return f"{significant(seconds_s * factor)} {unit}"
 

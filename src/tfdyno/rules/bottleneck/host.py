@@ -132,6 +132,26 @@ def container_limit(seen: Seen) -> Iterator[Draft]:
                         "throttled": percent(host.throttled_ratio)})  # fmt: skip
 
 
+def python_thread(seen: Seen) -> Iterator[Draft]:
+    """Another thread of the script runs Python all the time: it and the training take turns."""
+    given = seen.facts.input
+    if given is not None and given.kind in {"generator", "pydataset"}:
+        return  # such threads make the batches
+    busy = [one for one in seen.facts.python_threads if one[1] >= limits()["busy_thread_cpus"]]
+    parts = seen.split.parts_s
+    part_s = parts["host"] + parts["launch"]
+    if not busy or not seen.counts(part_s):
+        return
+    name, (place, cpus) = "host.python_thread", busy[0]
+    told = (
+        evidence(f"a thread at {place} kept {cpus:.2f} CPUs busy", "CPU times of Python's threads"),
+        evidence(f"starting operations and Python between them: {of_step(seen, part_s)}", "steps"),
+    )
+    share = percent(part_s / seen.step_s)
+    yield Draft(cause=name, evidence=told, place=place, values={"share": share},
+                gain=amdahl(seen.step_s, part_s, cause(name).removes))  # fmt: skip
+
+
 def busy_interpreter(seen: Seen) -> Iterator[Draft]:
     """The call of the step waits while the device does nothing: another thread has the lock."""
     part_s, operations = seen.split.unseen_s, seen.facts.operations
@@ -147,6 +167,7 @@ def busy_interpreter(seen: Seen) -> Iterator[Draft]:
         evidence=told,
         gain=amdahl(seen.step_s, part_s, cause("host.busy_host").removes),
         values={"share": percent(part_s / seen.step_s)},
+        explained_by=("host.python_thread",),
     )
 
 
@@ -201,5 +222,5 @@ def _place(text: str) -> str:
 
 HOST_RULES = (
     run_eagerly, numpy_in_step, python_loop, few_threads, bound_to_few, container_limit,
-    busy_interpreter, busy_cpus,
+    python_thread, busy_interpreter, busy_cpus,
 )  # fmt: skip

@@ -46,7 +46,7 @@ def no_cache(seen: Seen) -> Iterator[Draft]:
     for by_hand in (False, True):
         kept = cacheable(seen, given, by_hand=by_hand)
         saved_s = sum(one.wall_s for one in kept)
-        if not kept or saved_s < limits()["stage_ratio"] * seen.split.batch_s:
+        if saved_s <= 0.0 or saved_s < limits()["stage_ratio"] * seen.split.batch_s:
             continue
         gain = with_less_work(
             seen, saved_s, cause("input.no_cache_though_fits").removes, ahead=given.prefetches

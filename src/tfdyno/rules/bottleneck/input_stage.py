@@ -95,5 +95,6 @@ def found(
 
 
 def _steps(seen: Seen) -> str:
-    kind = {"run": "steps of fit", "loop": "steps of the loop", "profile": "the profile"}
+    kind = {"run": "steps of fit", "loop": "steps of the loop", "profile": "the profile",
+            "record": "what was recorded"}  # fmt: skip
     return kind[seen.facts.source]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tfdyno.rules.bottleneck.seen import Seen
 
 
+_WAITS_FOR_PYTHON = ("host.python_thread",)
+"""Starts are short again once no other thread holds the interpreter."""
+
+
 def steps_per_execution(seen: Seen) -> Iterator[Draft]:
     """Keras' own loop runs between steps: several steps can go into one call."""
     facts, part_s = seen.facts, start_s(seen) - tiny_s(seen)
@@ -30,7 +34,8 @@ def steps_per_execution(seen: Seen) -> Iterator[Draft]:
     yield Draft(cause=name, evidence=_starting(seen, part_s),
                 gain=amdahl(seen.step_s, part_s, (low, best, high)),
                 settings={"steps_per_execution": str(steps)},
-                values={"share": percent(part_s / seen.step_s), "steps": str(steps)})  # fmt: skip
+                values={"share": percent(part_s / seen.step_s), "steps": str(steps)},
+                explained_by=_WAITS_FOR_PYTHON)  # fmt: skip
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:
@@ -49,7 +54,8 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
                 gain=amdahl(seen.step_s, part_s, cause(name).removes),
                 settings={"batch_size": str(factor * facts.batch_size)},
                 values={"batch": str(facts.batch_size), "larger": str(factor * facts.batch_size),
-                        "share": percent(part_s / seen.step_s)})  # fmt: skip
+                        "share": percent(part_s / seen.step_s)},
+                explained_by=_WAITS_FOR_PYTHON)  # fmt: skip
 
 
 def no_xla(seen: Seen) -> Iterator[Draft]:
@@ -69,7 +75,7 @@ def no_xla(seen: Seen) -> Iterator[Draft]:
         removes = (low, best, high)
     yield Draft(cause="launch.no_xla", evidence=_starting(seen, part_s),
                 gain=amdahl(seen.step_s, part_s, removes),
-                settings=None if facts.source == "run" else {},
+                settings=None if facts.source in ("run", "loop") else {},
                 values={"share": percent(part_s / seen.step_s)})  # fmt: skip
 
 

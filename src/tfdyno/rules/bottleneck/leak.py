@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes
-from tfdyno.rules.bottleneck.draft import Draft, evidence
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.finding import Evidence
     from tfdyno.core.step_facts import GrowthFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
@@ -25,7 +26,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
     """Growth whose lower end is beyond its limit, one finding for each kind."""
     told_kinds = set()
     for one in sorted(seen.facts.growth, key=lambda each: -each.low_bytes_per_step):
-        least = limit_bytes(one)
+        least = limit_bytes(seen, one)
         if one.low_bytes_per_step < least or one.kind in told_kinds:
             continue
         told_kinds.add(one.kind)
@@ -38,6 +39,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
                 where,
             )
         ]
+        told += _until_full(seen, one)
         told += [evidence(text, "live objects") for text in one.suspects]
         places = [match[0] for text in one.suspects if (match := _PLACE.search(text))]
         yield Draft(
@@ -47,16 +49,39 @@ def growing(seen: Seen) -> Iterator[Draft]:
                 "growth": format_bytes(one.bytes_per_step),
                 "suspect": one.suspects[0] if one.suspects else "",
             },
-            place=places[0] if places else "",
+            place=places[0] if places else _traced_at(seen, one),
             explained_by=_explained_by(seen, one),
         )
 
 
-def limit_bytes(one: GrowthFacts) -> float:
+def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
+    """When the host's memory, or the card's, is used up at this rate."""
+    facts = seen.facts
+    free_bytes = facts.host.memory_free_bytes
+    if one.where == "device":
+        free_bytes = facts.memory_limit_bytes - facts.memory_used_bytes
+    if free_bytes > 0 and one.bytes_per_step > 0:
+        full_s = free_bytes / one.bytes_per_step * seen.step_s
+        text = f"the {format_bytes(free_bytes, 2)} that are free are full after {duration(full_s)}"
+        yield evidence(text, "at this rate")
+
+
+def limit_bytes(seen: Seen, one: GrowthFacts) -> float:
     """What a step may grow by: little where the objects are known, more for the process alone."""
     if one.kind != "unknown" and one.suspects:
         return limits()["leak_known_bytes"]
+    accounts = {each.counted_by for each in seen.facts.memory if each.where == "host"}
+    if one.where == "host" and "allocator" in accounts:
+        return limits()["leak_counted_host_bytes"]
     return limits()[f"leak_unknown_{one.where}_bytes"]
+
+
+def _traced_at(seen: Seen, one: GrowthFacts) -> str:
+    """Where functions are made anew, for growth by functions that nobody is seen to hold."""
+    if one.kind != "functions":
+        return ""
+    made = (each for each in seen.facts.retraces if traced_anew(each) == "retrace.new_function")
+    return next((each.place for each in made if each.place), "")
 
 
 def _explained_by(seen: Seen, one: GrowthFacts) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.bottleneck import SPLIT_PARTS, Bottleneck, StepDiagnosis
 from tfdyno.rules.bottleneck.callback import CALLBACK_RULES
+from tfdyno.rules.bottleneck.card import CARD_RULES
 from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
 from tfdyno.rules.bottleneck.compute import COMPUTE_RULES
 from tfdyno.rules.bottleneck.draft import Draft, Rule, bottleneck, duration, evidence, percent
@@ -21,6 +23,7 @@ from tfdyno.rules.bottleneck.placement import PLACEMENT_RULES
 from tfdyno.rules.bottleneck.precision import PRECISION_RULES
 from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
 from tfdyno.rules.bottleneck.seen import Seen, look
+from tfdyno.rules.bottleneck.stages import stage_speeds
 from tfdyno.rules.bottleneck.steady import in_bursts
 from tfdyno.rules.bottleneck.tables import cause, limits
 
@@ -32,8 +35,13 @@ if TYPE_CHECKING:
 RULES: tuple[Rule, ...] = (
     *INPUT_WORK_RULES, *INPUT_FLOW_RULES, *HOST_RULES, *LAUNCH_RULES, *COMPUTE_RULES,
     *MEMORY_BANDWIDTH_RULES, *COMMUNICATION_RULES, *MEMORY_PRESSURE_RULES, *LEAK_RULES,
-    *RETRACE_RULES, *CALLBACK_RULES, *PLACEMENT_RULES, *PRECISION_RULES,
+    *RETRACE_RULES, *CALLBACK_RULES, *PLACEMENT_RULES, *PRECISION_RULES, *CARD_RULES,
 )  # fmt: skip
+
+_LARGER_BATCH = ("launch.small_batch", "compute.batch")
+"""Causes whose fix needs more memory."""
+_GETS_WORSE = ("leak", "retrace")
+"""Classes of what gets worse with every step: of those that lead, they do before the others."""
 
 
 def diagnose(facts: StepFacts) -> StepDiagnosis:
@@ -66,6 +74,9 @@ def diagnose(facts: StepFacts) -> StepDiagnosis:
         compute_s=seen.split.compute_s,
         primary=found[0],
         findings=found,
+        held_s=seen.split.held_s,
+        batch_s=seen.split.batch_s,
+        stages=stage_speeds(seen),
         notes=notes,
     )
 
@@ -76,6 +87,8 @@ def _drafts(seen: Seen) -> list[Draft]:
     if not any(_class(one) == "input" and _gains(one) for one in drafts):
         drafts += slow_pipeline(seen)
     names = {one.cause for one in drafts}
+    if "memory_pressure.near_limit" in names:  # there is no room for a larger batch
+        drafts = [_by_hand(one) for one in drafts if one.cause not in _LARGER_BATCH]
     return [
         one
         for one in drafts
@@ -84,12 +97,19 @@ def _drafts(seen: Seen) -> list[Draft]:
     ]
 
 
+def _by_hand(draft: Draft) -> Draft:
+    """Without the setting of a larger batch: what else its fix says can be done all the same."""
+    is_larger = draft.cause == "communication.small_batch"
+    return replace(draft, settings={}) if is_larger else draft
+
+
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
     def key(one: Draft) -> tuple[object, ...]:
         words = cause(one.cause)
         # Gains within some per cent of each other are equal: the simpler change comes first.
         step = round(math.log(_best(one)) / math.log(limits()["equal_gain"]))
-        return (not _outranks(one), not words.leads, -step, words.rank, one.cause)
+        grows = _outranks(one) and words.bottleneck_class in _GETS_WORSE
+        return (not _outranks(one), not grows, not words.leads, -step, words.rank, one.cause)
 
     return sorted(drafts, key=key)
 
@@ -129,9 +149,11 @@ def _healthy(seen: Seen) -> Draft:
         if parts[name] >= 0.005 * seen.step_s and seen.step_s
     )
     text = f"a step of {duration(seen.step_s)}: {told}"
+    recorded, busy = seen.facts.source == "record", seen.facts.host.cpu_ratio
+    seen_too = [evidence(f"{percent(busy)} of the CPUs were busy", "telemetry")]
     return Draft(
-        cause="healthy.no_lever",
-        evidence=(evidence(text, "split of the step"),),
+        cause="healthy.not_seen" if recorded else "healthy.no_lever",
+        evidence=(evidence(text, "split of the step"), *(seen_too if recorded and busy else ())),
         values={"gain": percent(limits()["least_gain"] - 1.0)},
     )
 
@@ -140,7 +162,7 @@ def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterat
     yield from seen.facts.notes
     if in_bursts(seen.facts.step_s):
         yield "Steps come in bursts: their time is that of four neighbours on average."
-    if not seen.facts.held_s:
+    if not seen.facts.held_s and seen.facts.source != "record":
         yield "No step on a held batch was measured: waiting for data is what the profile leaves."
     if seen.split.spread_s > limits()["noisy_ratio"] * seen.step_s:
         share = percent(seen.split.spread_s / seen.step_s)

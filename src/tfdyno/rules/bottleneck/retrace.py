@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.split import traced_in_each_step_s
@@ -12,6 +13,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits, matching
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.finding import Evidence
     from tfdyno.core.step_facts import RetraceFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
@@ -19,35 +21,43 @@ _KINDS = ("new_function", "shape", "dtype")
 
 
 def traced_again(seen: Seen) -> Iterator[Draft]:
-    """Each function beyond the limits, the longest traced first.
+    """Functions beyond the limits, by what made TensorFlow trace them, the longest traced first.
 
     The last batch of an epoch, and validation, may each cost one trace more: that is no finding.
+    What is traced within a callback belongs to that callback where it costs anything.
     """
     steps = max(1, seen.facts.steps_seen)
-    found = sorted(seen.facts.retraces, key=lambda one: -one.seconds_s)
-    causes = set()
-    for one in found:
-        each_s = max(0.0, one.seconds_s) / steps
-        name = traced_anew(one)
-        if not _beyond(one, each_s, seen.step_s) or name in causes:
-            continue
-        causes.add(name)
-        known = limits()
-        told = [
-            evidence(
-                f"{one.function} was traced {one.traces} times after the first in {one.calls} "
-                f"calls (up to {known['retraces_least'] - 1:.0f} are left alone)",
-                "traces counted",
-            ),
-            evidence(f"{duration(one.seconds_s)} of tracing in {steps} steps", "traces timed"),
-        ]
-        if one.differs:
-            told.append(evidence(one.differs, "arguments compared"))
-        whole_s = seen.step_s + _beside_s(seen)
-        yield Draft(cause=name, evidence=tuple(told), place=one.place,
-                    gain=amdahl(whole_s, each_s, cause(name).removes),
+    by_cause: dict[str, list[RetraceFacts]] = {}
+    for one in sorted(seen.facts.retraces, key=lambda one: -one.seconds_s):
+        if _beyond(one, max(0.0, one.seconds_s) / steps, seen.step_s):
+            by_cause.setdefault(traced_anew(one), []).append(one)
+    whole_s = seen.step_s + _beside_s(seen)
+    for name, found in by_cause.items():
+        one, every_s = found[0], sum(max(0.0, each.seconds_s) for each in found)
+        gain = amdahl(whole_s, every_s / steps, cause(name).removes)
+        yield Draft(cause=name, evidence=_told(found, every_s, steps), place=one.place, gain=gain,
                     values={"function": one.function, "differs": one.differs},
-                    explained_by=_explained_by(seen, name))  # fmt: skip
+                    outranks=gain.best >= limits()["least_gain"],
+                    explained_by=_explained_by(seen, name, found))  # fmt: skip
+
+
+def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Evidence, ...]:
+    one, known = found[0], limits()
+    told = [
+        evidence(
+            f"{one.function} was traced {one.traces} times after the first in {one.calls} "
+            f"calls (up to {known['retraces_least'] - 1:.0f} are left alone)",
+            "traces counted",
+        ),
+    ]
+    if len(found) > 1:
+        others = sum(each.traces for each in found[1:])
+        told.append(evidence(f"{len(found) - 1} more functions like it, traced {others} times",
+                             "traces counted"))  # fmt: skip
+    told.append(evidence(f"{duration(every_s)} of tracing in {steps} steps", "traces timed"))
+    if one.differs:
+        told.append(evidence(one.differs, "arguments compared"))
+    return tuple(told)
 
 
 def traced_anew(one: RetraceFacts) -> str:
@@ -59,8 +69,13 @@ def traced_anew(one: RetraceFacts) -> str:
     return "retrace.python_value" if is_argument else "retrace.unknown"
 
 
-def _explained_by(seen: Seen, name: str) -> tuple[str, ...]:
-    """New functions that something keeps are a leak, and tracing them is its symptom."""
+def _explained_by(seen: Seen, name: str, found: list[RetraceFacts]) -> tuple[str, ...]:
+    """Causes of which it is the symptom.
+
+    New functions that something keeps are a leak. What a callback traces is the callback's.
+    """
+    if all(one.callback for one in found):
+        return CALLBACK_CAUSES
     least = limits()["leak_known_bytes"]
     kept = any(
         one.kind == "functions" and one.suspects and one.low_bytes_per_step >= least

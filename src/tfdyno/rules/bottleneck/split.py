@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.bottleneck import SPLIT_PARTS
+from tfdyno.core.errors import UsageError
 from tfdyno.rules.bottleneck.steady import half_width, typical
 from tfdyno.rules.bottleneck.tables import limits, matching
 
@@ -73,10 +74,14 @@ def split_of(facts: StepFacts) -> Split:
         facts: Of a run, a loop or a profile; everything but ``step_s`` may be missing.
 
     Raises:
-        UsageError: No steady step was seen.
+        UsageError: No steady step was seen, or it took no time.
     """
     step_s = typical(facts.step_s)
+    if step_s <= 0.0:
+        raise UsageError("no steady step was seen", why="the steps took no time at all",
+                         remedy="let the script run more steps")  # fmt: skip
     held_s = min(typical(facts.held_s), step_s) if facts.held_s else 0.0
+    facts = _at_the_pace_of_steps(facts, step_s)
     batch_s = typical(facts.input.batch_s) if facts.input and facts.input.batch_s else 0.0
     parts = dict.fromkeys(SPLIT_PARTS, 0.0)
     if facts.split_s:
@@ -110,6 +115,29 @@ def split_of(facts: StepFacts) -> Split:
     )
 
 
+def _at_the_pace_of_steps(facts: StepFacts, step_s: float) -> StepFacts:
+    """The profile as long as the step, where the same step on a held batch took longer than that.
+
+    Then the machine was slower when it was looked at, and the shares of the profile stand, not its
+    seconds: they would fill the step with computing.
+    """
+    held_s = typical(facts.held_s) if facts.held_s else 0.0
+    operations = facts.operations
+    if operations is None or held_s <= step_s:
+        return facts
+    pace = step_s / held_s
+    shorter = replace(
+        operations,
+        busy_s=operations.busy_s * pace,
+        copy_s=operations.copy_s * pace,
+        class_s={name: seconds_s * pace for name, seconds_s in operations.class_s.items()},
+        collective_exposed_s=operations.collective_exposed_s * pace,
+        collective_hidden_s=operations.collective_hidden_s * pace,
+        largest=tuple((name, seconds_s * pace) for name, seconds_s in operations.largest),
+    )
+    return replace(facts, operations=shorter)
+
+
 def _given(
     facts: StepFacts, step_s: float, held_s: float, batch_s: float, parts: dict[str, float]
 ) -> Split:
@@ -120,14 +148,14 @@ def _given(
     _close(parts, step_s)
     classes = dict(facts.operations.class_s) if facts.operations else {}
     classes.pop("collective", None)
-    whole = sum(classes.values()) or 1.0
+    whole = sum(classes.values())
     return Split(
         step_s=step_s,
         held_s=held_s,
         batch_s=batch_s,
         spread_s=half_width(facts.step_s),
         parts_s=parts,
-        compute_s={name: s / whole * parts["compute"] for name, s in classes.items()},
+        compute_s={name: s / whole * parts["compute"] for name, s in classes.items() if whole},
         between_s=min(facts.python_s, parts["host"]),
         inside_s=0.0,
         unseen_s=0.0,
@@ -184,11 +212,15 @@ def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
 def _waiting(facts: StepFacts, outside: _Purse, batch_s: float, leads: bool) -> float:
     """Seconds of waiting for data.
 
+    Reading a batch can wait for more than its data: for a step that was only started, such as one
+    with other workers. Nobody waits much longer for data than a batch takes by itself.
+
     A pipeline that is fast enough and runs ahead can still slow a step on the CPU: its own work
     takes CPUs from the step, at most its CPU seconds over the CPUs there are.
     """
     if facts.waits_s > 0.0 or facts.source == "loop":  # there reading can be timed by itself
-        waits_s = outside.take(facts.waits_s)
+        most_s = batch_s * limits()["beside_step_ratio"] if batch_s else facts.waits_s
+        waits_s = outside.take(min(facts.waits_s, most_s))
         return waits_s + outside.take(_contention_s(facts, batch_s) - waits_s)
     if not facts.held_s:  # nothing says what the step takes without its data
         return outside.take(_without_held_s(facts, outside.left_s, batch_s, leads))
@@ -292,7 +324,7 @@ def _python_operations_s(operations: OperationFacts, of_class: dict[str, float])
 def _unnamed(facts: StepFacts, outside: _Purse, parts: dict[str, float]) -> None:
     """What is left where no step on a held batch was measured: gaps between operations first."""
     if facts.operations is None:
-        parts["compute"] += outside.take(outside.left_s)
+        parts["unseen" if facts.source == "record" else "compute"] += outside.take(outside.left_s)
         return
     gap_s = facts.operations.count_per_step * limits()["start_of_operation_s"]
     parts["launch"] += outside.take(gap_s)

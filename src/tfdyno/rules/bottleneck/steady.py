@@ -7,6 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import UsageError
+from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +17,13 @@ _FEW = 6
 _NORMAL_95 = 0.98
 """Half of 1.96: ranks of the median's 95 % interval are ``n / 2 +- 0.98 sqrt n``."""
 _BLOCK = 4
-_BURSTS_RATIO = 0.2
 
 
 def typical(values: Sequence[float]) -> float:
     """The median of positive times; where they come in bursts, of means of four neighbours.
 
     A pipeline that hands over several batches at once makes steps of 0, 0, 0, 40 ms: their median
-    is 0, yet a step takes 10 ms.
+    is 0, yet a step takes 10 ms. Of too few for that it is the mean.
 
     Raises:
         UsageError: No value is finite and positive or 0.
@@ -31,7 +31,7 @@ def typical(values: Sequence[float]) -> float:
     usable = _usable(values)
     if not usable:
         raise UsageError("no steady step was seen", remedy="let the script run more steps")
-    return statistics.median(_smoothed(usable))
+    return statistics.median(_smoothed(usable)) or statistics.fmean(usable)
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -68,4 +68,4 @@ def _smoothed(values: list[float]) -> list[float]:
     starts = range(0, len(values) - _BLOCK + 1, _BLOCK)
     blocks = [statistics.fmean(values[start : start + _BLOCK]) for start in starts]
     middle, of_blocks = statistics.median(values), statistics.median(blocks)
-    return blocks if abs(of_blocks - middle) > _BURSTS_RATIO * of_blocks else values
+    return blocks if abs(of_blocks - middle) > limits()["bursts_ratio"] * of_blocks else values

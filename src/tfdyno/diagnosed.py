@@ -1,0 +1,203 @@
+"""``tfdyno.diagnose``: the command of that name for Python and notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core import settings
+from tfdyno.core.errors import UsageError
+from tfdyno.core.fix_proof import ProvenDiagnosis
+from tfdyno.core.measurement import Environment
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe_file import given_recipe
+from tfdyno.core.step_facts import StepFacts
+from tfdyno.core.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tfdyno.core.bottleneck import Bottleneck
+    from tfdyno.jobs.diagnose import Examined, Question
+    from tfdyno.view.diagnose_document import DiagnoseTold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseResult(ProvenDiagnosis):
+    """What holds a training back, with all that was seen; a notebook shows cause, fix and gains."""
+
+    facts: StepFacts
+    environment: Environment | None
+    reference: str
+    """Of what was diagnosed."""
+    base: Recipe
+    """Without the fixes that were kept."""
+    tried: bool = False
+    """Whether fixes were asked to be proven."""
+    look: str = ""
+    """What is typed to look at the steps themselves, where a record was all there was."""
+
+    @property
+    def primary(self) -> Bottleneck:
+        """The one cause that leads."""
+        return self.diagnosis.primary
+
+    @property
+    def findings(self) -> tuple[Bottleneck, ...]:
+        """All of them, the primary one first."""
+        return self.diagnosis.findings
+
+    def html(self) -> str:
+        """The report page, self-contained."""
+        from tfdyno.view.diagnose_page import diagnose_page
+
+        return diagnose_page(self._told())
+
+    def text(self, width: int = 80) -> str:
+        """What the command prints."""
+        from tfdyno.view.diagnose_text import diagnose_text
+
+        return diagnose_text(self._told(), width=width)
+
+    def _repr_html_(self) -> str:
+        from tfdyno.view.notebook import diagnosis_html
+
+        return diagnosis_html(self._told())
+
+    def _told(self) -> DiagnoseTold:
+        from tfdyno.view.diagnose_document import DiagnoseTold
+
+        return DiagnoseTold(
+            proven=self,
+            facts=self.facts,
+            reference=self.reference,
+            base=self.base,
+            environment=self.environment,
+            tried=self.tried,
+            look=self.look,
+        )
+
+
+def diagnose(
+    subject: Any,  # noqa: ANN401
+    *,
+    recipe: Recipe | Mapping[str, object] | str | Path | None = None,
+    fix: bool = False,
+    steps: int | None = None,
+    seconds: float | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> DiagnoseResult:
+    """Say what holds a training back, and with ``fix`` prove the change.
+
+    The training runs in a fresh process; this one, and its GPU, are left alone.
+
+    Args:
+        subject: A script, ``file.py:function``, ``model.keras`` or task as on the command line, a
+            ``Workload``; or a profile, or what ``train`` or ``bench`` has written.
+        recipe: A ``Recipe``, its settings by name, or the path of a TOML file.
+        fix: Make each change that a recipe can make, measure it in turns with the run as it is,
+            and keep it if it is faster and learns the same.
+        steps: Look at so many steps; None: as time allows.
+        seconds: Look for so long, and so long in each run of a proof.
+        output: Folder of the measurements that prove a fix; None: the user's own.
+        resume: Take what is measured of the fixes already.
+        progress: Tell every stage on stderr.
+        options: Fields of ``Workload``: ``script_arguments``, ``fit_number``, ``python``, …
+
+    Raises:
+        UsageError: What is asked has no answer, or the user's code fails.
+        ToolError: A child process failed.
+    """
+    from tfdyno.cli.progress import progress_line
+
+    given = {"recipe": recipe, "fix": fix, "steps": steps, "seconds": seconds, "output": output,
+             "resume": resume}  # fmt: skip
+    with progress_line(quiet=not progress, verbose=False) as shown:
+        if isinstance(subject, str) and (found := _recorded(subject, {**given, **options}, shown)):
+            return found
+        question = _question(subject, given, options)
+        return _answer(question, fix, shown)
+
+
+def _recorded(
+    place: str, given: Mapping[str, object], progress: Callable[[str], None]
+) -> DiagnoseResult | None:
+    """What a profile or a record tells; None: it is neither."""
+    from tfdyno.jobs.diagnose_profile import examined_profile, is_profile
+    from tfdyno.jobs.diagnose_run import examined_run, is_run
+    from tfdyno.view.diagnose_words import command
+
+    if not (is_run(place) or is_profile(place)):
+        return None
+    if asked := [name for name, value in given.items() if value]:
+        raise UsageError(f"{asked[0]} cannot go with {place}", why="there is nothing to run",
+                         remedy="give the script instead, or leave it out")  # fmt: skip
+    if not is_run(place):
+        return _result(examined_profile(Path(place), progress=progress), place, Recipe())
+    run = examined_run(place)
+    look = command("diagnose", run.reference, run.arguments, run.settings)
+    return replace(_result(run.examined, place, run.recipe), look=look)
+
+
+def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -> Question:  # noqa: ANN401
+    from tfdyno.jobs.diagnose import Question, check
+    from tfdyno.jobs.reference import parse_reference
+
+    for name in ("output", "resume"):
+        if given[name] and not given["fix"]:
+            raise UsageError(f"{name} needs fix", why="it is about measurements that prove a fix",
+                             remedy="give fix=True or leave it out")  # fmt: skip
+    if isinstance(subject, Workload):
+        workload = replace(subject, **options)
+    elif isinstance(subject, str | Path):
+        workload = parse_reference(str(subject), **options)
+    else:
+        raise UsageError(f"{type(subject).__name__} cannot be diagnosed",
+                         why="its steps run in a fresh process, with their data",
+                         remedy="give a script or 'file.py:function'")  # fmt: skip
+    question = Question(
+        workload=workload,
+        recipe=given_recipe(given["recipe"]) or Recipe(),
+        steps=settings.whole(given["steps"], "steps") if given["steps"] is not None else 0,
+        seconds_s=settings.positive(given["seconds"], "seconds")
+        if given["seconds"] is not None
+        else 0.0,
+        folder=Path(given["output"]) if given["output"] else None,
+        resume=given["resume"],
+    )
+    check(question)
+    return question
+
+
+def _answer(question: Question, fix: bool, progress: Callable[[str], None]) -> DiagnoseResult:
+    from tfdyno.jobs.diagnose import examined
+    from tfdyno.jobs.diagnose_fixes import proven
+
+    found = examined(question, progress=progress)
+    if found.failed:
+        raise found.failed
+    if found.stopped:
+        raise KeyboardInterrupt
+    result = _result(found, question.workload.reference, question.recipe)
+    if not fix:
+        return result
+    *_, last = proven(question, found, progress=progress)
+    return replace(
+        result, diagnosis=last.diagnosis, recipe=last.recipe, proofs=last.proofs, left=last.left,
+        after=last.after, after_note=last.after_note, tried=True,
+    )  # fmt: skip
+
+
+def _result(found: Examined, reference: str, recipe: Recipe) -> DiagnoseResult:
+    return DiagnoseResult(
+        diagnosis=found.diagnosis,
+        recipe=recipe,
+        facts=found.facts,
+        environment=found.environment,
+        reference=reference,
+        base=recipe,
+    )

@@ -1,0 +1,74 @@
+"""What the driver tells of the card while steps ran: idle, slowed down, shared with others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import format_bytes
+from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
+from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.tables import cause, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.step_facts import CardFacts
+    from tfdyno.rules.bottleneck.seen import Seen
+
+_SOURCE = "telemetry of the card"
+
+
+def idle(seen: Seen) -> Iterator[Draft]:
+    """A card that does nothing for part of the time, where nothing else says what it waits for."""
+    known = [one.busy_ratio for one in seen.facts.cards if one.busy_ratio > 0.0]
+    if seen.facts.source != "record" or not known:
+        return
+    busy, host = sum(known) / len(known), seen.facts.host
+    if busy > limits()["busy_card_ratio"]:
+        return
+    full = host.cpu_ratio + host.other_cpu_ratio >= limits()["host_full_ratio"]
+    told = [evidence(f"busy for {percent(busy)} of the steady time", _SOURCE)]
+    if host.cpu_ratio > 0.0:
+        told.append(evidence(f"{percent(host.cpu_ratio)} of the CPUs were busy", "telemetry"))
+    yield Draft(cause="host.idle_card", evidence=tuple(told),
+                values={"idle": percent(1.0 - busy), "full": "yes" if full else ""})  # fmt: skip
+
+
+def slowed_down(seen: Seen) -> Iterator[Draft]:
+    """A card that holds its clock below what is allowed."""
+    cards = [one for one in seen.facts.cards if one.lowered_ratio >= limits()["lowered_ratio"]]
+    if not cards:
+        return
+    one = max(cards, key=lambda each: each.lowered_ratio)
+    told = [evidence(f"held its clock down for {percent(one.lowered_ratio)} of the steady time: "
+                     f"{', '.join(one.reasons)}", _SOURCE)]  # fmt: skip
+    if one.clock_hz and one.clock_limit_hz:
+        told.append(evidence(f"{one.clock_hz / 1e6:,.0f} MHz of {one.clock_limit_hz / 1e6:,.0f} "
+                             "on average", _SOURCE))  # fmt: skip
+    if one.power_w and one.power_limit_w:
+        told.append(evidence(f"{one.power_w:,.0f} of {one.power_limit_w:,.0f} W", _SOURCE))
+    name, thermal = "compute.slowed_down", any("thermal" in why for why in one.reasons)
+    yield Draft(cause=name, evidence=tuple(told),
+                gain=amdahl(seen.step_s, _lost_s(seen, one), cause(name).removes),
+                values={"share": percent(one.lowered_ratio), "why": one.reasons[0],
+                        "kind": "heat" if thermal else "power"})  # fmt: skip
+
+
+def _lost_s(seen: Seen, one: CardFacts) -> float:
+    """Of a step, what the card would need less at the clock that is allowed."""
+    if not (one.clock_hz and one.clock_limit_hz):
+        return 0.0
+    missing = max(0.0, 1.0 - one.clock_hz / one.clock_limit_hz)
+    return missing * (one.busy_ratio or 1.0) * seen.step_s
+
+
+def shared(seen: Seen) -> Iterator[Draft]:
+    """A card on which others hold memory: they take its time as well."""
+    most = max((one.other_memory_bytes for one in seen.facts.cards), default=0)
+    if most > limits()["other_card_bytes"]:
+        told = evidence(f"processes of others hold up to {format_bytes(most)} of it", _SOURCE)
+        yield Draft(cause="placement.shared_card", evidence=(told,),
+                    values={"held": format_bytes(most)})  # fmt: skip
+
+
+CARD_RULES = (idle, slowed_down, shared)

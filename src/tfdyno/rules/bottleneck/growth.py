@@ -1,0 +1,79 @@
+"""Whether memory grows with the steps, and nothing else: the answer of a look at memory alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.bottleneck import StepDiagnosis
+from tfdyno.core.units import format_bytes
+from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
+from tfdyno.rules.bottleneck.leak import growing
+from tfdyno.rules.bottleneck.retrace import traced_again
+from tfdyno.rules.bottleneck.seen import look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.finding import Evidence
+    from tfdyno.core.step_facts import MemoryCourse, StepFacts
+
+_ACCOUNT = {"allocator": "what the allocators have in use", "kernel": "memory of the process"}
+
+
+def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
+    """What makes memory grow, the primary cause first; class ``healthy`` where nothing does.
+
+    A function that is traced again and again keeps a graph each time: where that is what grows, it
+    is the cause.
+
+    Args:
+        facts: Of a look at memory alone: times of steps, growth, retraces.
+
+    Raises:
+        UsageError: No steady step was seen.
+    """
+    seen = look(facts)
+    drafts = list(growing(seen))
+    explaining = {name for one in drafts for name in one.explained_by}
+    drafts += (one for one in traced_again(seen) if one.cause in explaining)
+    names = {one.cause for one in drafts}
+    drafts = [one for one in drafts if not names.intersection(one.explained_by)]
+    found = tuple(bottleneck(one) for one in drafts or [_none(facts)])
+    return StepDiagnosis(
+        title=facts.title,
+        step_s=seen.step_s,
+        split_s={},
+        compute_s={},
+        primary=found[0],
+        findings=found,
+        notes=facts.notes,
+    )
+
+
+def bound_of(facts: StepFacts) -> MemoryCourse | None:
+    """The host's memory by the closest account that there is; None: too few steps."""
+    hosts = [one for one in facts.memory if one.where == "host"]
+    return min(hosts, key=lambda one: one.counted_by != "allocator", default=None)
+
+
+def _none(facts: StepFacts) -> Draft:
+    """No growth, as far as the steps tell."""
+    host = bound_of(facts)
+    if host is None:
+        steps = f"{facts.steps_seen:,} step{'s' * (facts.steps_seen != 1)}"
+        told = evidence(f"{steps} were seen, half of them steady", "steps")
+        return Draft(cause="healthy.few_steps", evidence=(told,), values={"steps": steps})
+    most = format_bytes(max(0.0, host.high_bytes_per_step))
+    return Draft(
+        cause="healthy.no_growth",
+        evidence=tuple(_courses(facts)),
+        values={"most": most, "steps": f"{host.steps:,}"},
+    )
+
+
+def _courses(facts: StepFacts) -> Iterator[Evidence]:
+    for one in facts.memory:
+        source = _ACCOUNT[one.counted_by] if one.where == "host" else f"memory of {one.where}"
+        low, high = (format_bytes(each) for each in (one.low_bytes_per_step,
+                                                     one.high_bytes_per_step))  # fmt: skip
+        yield evidence(f"between {low} and {high} a step, in {one.steps:,} steps", source)

@@ -1,0 +1,105 @@
+"""The page of a diagnosis: the answer, its evidence and its proof, as one self-contained file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_json
+from tfdyno.core.recipe import diff
+from tfdyno.view import diagnose_findings, palette, svg
+from tfdyno.view.bench_tables import Pair, machine_rows
+from tfdyno.view.diagnose_document import diagnose_document
+from tfdyno.view.diagnose_words import next_steps, proof_words, run_words
+from tfdyno.view.figure_course import course_figure
+from tfdyno.view.figure_split import compute_figure, split_figure
+from tfdyno.view.figure_stages import stages_figure
+from tfdyno.view.recipe_text import value_words
+from tfdyno.view.sections import Panel, Section
+from tfdyno.view.template import environment, script_safe
+from tfdyno.view.wording import capital
+
+if TYPE_CHECKING:
+    from tfdyno.core.bottleneck import Bottleneck
+    from tfdyno.view.diagnose_document import DiagnoseTold
+
+
+def diagnose_page(told: DiagnoseTold) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript."""
+    diagnosis = told.proven.diagnosis
+    primary, *others = diagnosis.findings
+    context: dict[str, Any] = {
+        "reference": told.reference,
+        "setup": tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
+        "date": told.made_on,
+        "headline": primary.summary.rstrip("."),
+        "answer": diagnose_findings.answer(told),
+        "step": diagnose_findings.step(told),
+        "split": split_figure(told),
+        "box": diagnose_findings.box(told),
+        "primary": _told(primary, told),
+        "others": [_told(one, told) for one in others],
+        "is_healthy": primary.bottleneck_class == "healthy",
+        "sections": _sections(told),
+        "findings": diagnose_findings.findings(told),
+        "rows": [diagnose_findings.row(one, told) for one in diagnosis.findings],
+        "tables": _tables(told),
+        "measured": diagnose_findings.measured(told),
+        "notes": told.notes,
+        "left": told.proven.left if told.tried else (),
+        "written": told.written,
+        "commands": [(typed, capital(purpose)) for _, purpose, typed in next_steps(told)],
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": script_safe(to_json(diagnose_document(told)).decode()),
+        "version": told.environment.tfdyno if told.environment else "",
+    }
+    return environment().get_template("diagnose.html.j2").render(context)
+
+
+def _told(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+    proof = told.proof_of(one)
+    return {
+        "cause": one.cause,
+        "place": one.place,
+        "summary": one.summary,
+        "evidence": one.evidence,
+        "fix": one.fix,
+        "proof": proof_words(proof) if proof else None,
+    }
+
+
+def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
+    """Those that have something to show."""
+    diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
+    if drawing := compute_figure(diagnosis):
+        panel = Panel(topic="Computing", finding=diagnose_findings.computing(diagnosis),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="computing", short="Computing", panels=(panel,)))
+    if timeline and (drawing := course_figure(timeline, diagnosis)):
+        panel = Panel(topic="Over time", finding=diagnose_findings.course(timeline),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="course", short="Over time", panels=(panel,)))
+    samples = told.samples_of_step
+    if drawing := stages_figure(diagnosis, samples):
+        panel = Panel(topic="Input pipeline", finding=diagnose_findings.stages(diagnosis, samples),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="stages", short="Input pipeline", panels=(panel,)))
+    return tuple(found)
+
+
+def _tables(
+    told: DiagnoseTold,
+) -> tuple[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]], ...]:
+    """Id, name, heading, rows and sides of each."""
+    found: list[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]]] = []
+    changes = diff(told.base, told.proven.recipe)
+    if changes:
+        rows = tuple(Pair(name=name, values=(value_words(name, old), value_words(name, new)))
+                     for name, (old, new) in changes.items())  # fmt: skip
+        sides = ("As it is", "Kept")
+        found.append(("kept", "Settings", "What was kept, as settings of a recipe", rows, sides))
+    if told.environment:
+        machine = machine_rows([told.environment])
+        found.append(("place", "Environment", "Where it was looked at", machine, ("",)))
+    return tuple(found)

@@ -1,0 +1,100 @@
+"""The course of a look: every step in its order, what made some long, few enough points."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdyno.core.step_facts import StallFacts
+from tfdyno.runtime.diagnose_clock import Step, StepTimes
+from tfdyno.runtime.diagnose_timeline import (
+    MOST_POINTS,
+    MOST_STALLS,
+    longest,
+    timeline,
+    timeline_of,
+)
+
+
+def step(whole_s: float, *, group: int = 0, **changed: float) -> Step:
+    base = {"call_s": whole_s, "callback_s": 0.0, "wait_s": 0.0, "wait_outside_s": 0.0,
+            "count": 1, "is_first_of_epoch": False} | changed  # fmt: skip
+    return Step(whole_s=whole_s, group=group, **base)  # type: ignore[arg-type]
+
+
+def times_of(*steps: Step, own_from: int = 0) -> StepTimes:
+    """A clock that has seen these, each of them waited for."""
+    apart = [s if s.group else _in_group(s, at + 1) for at, s in enumerate(steps)]
+    return StepTimes(steps=apart, own_from=own_from)
+
+
+def _in_group(one: Step, group: int) -> Step:
+    from dataclasses import replace
+
+    return replace(one, group=group)
+
+
+def test_a_long_step_is_told_with_what_was_in_it() -> None:
+    usual = [step(0.1)] * 4
+    slow = step(1.0, callback_s=0.2, validation_s=0.5, is_first_of_epoch=True)
+    found = timeline_of(times_of(step(9.0), *usual, slow, own_from=1), {4: 0.25})
+    assert found.whole_s == pytest.approx((0.1, 0.1, 0.1, 0.1, 1.0))  # the first is warm-up
+    assert found.what == "after warm-up"
+    (stall,) = found.stalls
+    assert (stall.step, stall.whole_s, stall.is_first_of_epoch) == (5, 1.0, True)
+    assert (stall.callback_s, stall.validation_s, stall.retrace_s) == (0.2, 0.5, 0.25)
+
+
+def test_of_a_training_that_ends_in_warm_up_all_steps_but_the_first_are_told() -> None:
+    found = timeline_of(times_of(step(9.0), step(0.1), step(0.2), own_from=-1), {0: 5.0})
+    assert found.whole_s == pytest.approx((0.1, 0.2))
+    assert found.what == ""
+    assert all(one.retrace_s == 0.0 for one in found.stalls)  # nobody watched for it then
+
+
+def test_steps_that_a_card_works_on_behind_the_host_take_their_mean() -> None:
+    # 0, 0 and 0.3 s of the host are three steps of 0.1 s of the card
+    steps = [step(0.0, group=1), step(0.0, group=1), step(0.3, group=1)]
+    found = timeline_of(StepTimes(steps=steps, own_from=0), {})
+    assert found.whole_s == pytest.approx((0.1, 0.1, 0.1))
+    assert found.stalls == ()
+
+
+def test_a_known_reason_is_no_work_of_the_card() -> None:
+    steps = [*[step(0.1, group=at) for at in (1, 2, 3, 4)], step(0.0, group=5),
+             step(1.0, group=5, validation_s=0.9)]  # fmt: skip
+    (stall,) = [one for one in timeline_of(StepTimes(steps=steps, own_from=0), {}).stalls
+                if one.validation_s]  # fmt: skip
+    assert (stall.step, stall.whole_s) == (6, 1.0)
+
+
+def test_calls_of_several_steps_are_told_by_the_step() -> None:
+    slow = step(4.0, callback_s=2.0, count=4)
+    found = timeline_of(times_of(*[step(0.4, count=4)] * 3, slow), {})
+    assert found.steps_each == (4, 4, 4, 4)
+    assert found.whole_s == pytest.approx((0.1, 0.1, 0.1, 1.0))
+    assert (found.stalls[0].step, found.stalls[0].callback_s) == (13, 0.5)
+
+
+@given(st.lists(st.floats(1e-4, 10.0), min_size=1, max_size=3000))
+def test_joined_points_keep_the_time_and_the_steps(whole_s: list[float]) -> None:
+    found = timeline(whole_s, [1] * len(whole_s))
+    assert len(found.whole_s) <= MOST_POINTS
+    counts = found.steps_each or (1,) * len(found.whole_s)
+    assert sum(counts) == len(whole_s)
+    total_s = math.fsum(s * n for s, n in zip(found.whole_s, counts, strict=True))
+    assert total_s == pytest.approx(math.fsum(whole_s))
+
+
+@given(st.lists(st.floats(1e-4, 10.0), max_size=200))
+def test_stalls_are_long_few_and_in_order(whole_s: list[float]) -> None:
+    steps = [StallFacts(step=at + 1, whole_s=one) for at, one in enumerate(whole_s)]
+    found = longest(steps)
+    assert len(found) <= MOST_STALLS
+    assert [one.step for one in found] == sorted(one.step for one in found)
+    left = max((one.whole_s for one in steps if one not in found), default=0.0)
+    if len(found) == MOST_STALLS:
+        assert left <= min(one.whole_s for one in found)
