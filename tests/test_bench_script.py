@@ -128,6 +128,15 @@ def test_the_train_loop_is_measured_for_real(tmp_path: Path) -> None:
     assert all(0.02 < figure["value"] < 50 for figure in two), two
 
 
+@pytest.mark.tf
+@pytest.mark.slow
+def test_a_look_is_measured_for_real(tmp_path: Path) -> None:
+    done = bench("--quick", "--only", "look", "--output", str(tmp_path))
+    written: dict[str, Any] = json.loads((tmp_path / "performance.json").read_text())
+    (figure,) = written["groups"]["look"]["figures"]
+    assert -50 < figure["value"] < 100, done.stderr
+
+
 def test_an_unknown_group_is_wrong_use() -> None:
     done = bench("--only", "everything")
     assert done.returncode == 2

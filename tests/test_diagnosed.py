@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.jobs import bench_child, diagnose_child
 from tests.jobs.records import record, written
+from tests.runtime.forks import forked
 from tests.view.diagnoses import DIAGNOSIS, FACTS, LEAK, SERIAL, only
 
 import tfdyno
@@ -156,3 +157,21 @@ def test_a_workload_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     tfdyno.diagnose(tfdyno.Workload(reference="train.py", kind="script"), progress=False,
                     fit_number=2)  # fmt: skip
     assert asked()["workload"]["fit_number"] == 2
+
+
+@pytest.mark.tf
+def test_a_model_is_told_where_its_data_and_its_step_can_be_looked_at() -> None:
+    code = """
+import keras, tfdyno
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])
+try:
+    tfdyno.diagnose(model, progress=False)
+except tfdyno.UsageError as error:
+    print(error)
+"""
+    assert forked(code).splitlines()[-1] == (
+        "Sequential cannot be diagnosed: its steps run in a fresh process, which has no way to the "
+        "data and callbacks of this; give the script that trains it, or 'file.py:function' that "
+        "returns (model, data); model.save('model.keras') and 'model.keras' tell of its step "
+        "alone, on a random batch."
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.clock import Failed, run, tfdyno
 from benchmarks.figure import Figure
 from benchmarks.logs import explained
+from benchmarks.looking import looking
 from benchmarks.training import overhead, replicas
 from tfdyno.catalog.families import all_families
 
@@ -109,6 +110,7 @@ GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "explain": explained,
     "fit": overhead,
     "replicas": replicas,
+    "look": looking,
 }
 
 

@@ -63,7 +63,7 @@ def _answer(rows: Sequence[Row]) -> str:
 
 
 def _reading(about: Row, rows: Sequence[Row]) -> str:
-    took = [row["seconds_s"] for row in rows if "seconds_s" in row]
+    took = [row["seconds_s"] for row in rows if "seconds_s" in row and not row.get("fix")]
     spent = ""
     if took:
         spent = f" A diagnosis took {median(took):.0f} s (median), {max(took):.0f} s at most."
@@ -73,7 +73,7 @@ leaks take memory, not time. Healthy means that no known lever is expected to ga
 
 {about["date"]}, {about["cpu_count"]} CPUs ({about["cpu"]}), {about["system"]}, TensorFlow
 {about["tensorflow"]}, Keras {about["keras"]}, tfdyno {about["tfdyno"]}. A GPU was not used.
-`scripts/bottlenecks` runs all again."""
+`scripts/bottlenecks{" --fix" * any(row.get("fix") for row in rows)}` runs all again."""
 
 
 def confusion(rows: Sequence[Row]) -> str:

@@ -17,7 +17,7 @@ from published import about, json_text, kept_rows
 from tfdyno.core.codec import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "bottlenecks.jsonl"
@@ -40,10 +40,11 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     if given.fresh:
         given.rows.unlink(missing_ok=True)
-    rows = kept(given.rows, fix=given.fix)
+    proves = {case.script for case in cases if given.fix and case.has_fix}
+    rows = kept(given.rows, proves)
     given.rows.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _run(cases, rows, given)
+        _run(cases, rows, proves, given)
     except KeyboardInterrupt:
         print(f"stopped; the rows are in {given.rows}: the same command goes on", file=sys.stderr)
         return 130
@@ -61,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the chance")
     parser.add_argument("--class", dest="true_class", metavar="X", help="scripts of this class")
-    parser.add_argument("--fix", action="store_true", help="prove the fixes as well")
+    parser.add_argument(
+        "--fix", action="store_true", help="prove the fixes of those that have one as well"
+    )
     parser.add_argument("--rows", type=Path, default=KEPT, metavar="FILE",
                         help="JSON lines to which each row is added, to go on later")  # fmt: skip
     parser.add_argument("--fresh", action="store_true", help="forget the rows of an earlier run")
@@ -89,28 +92,34 @@ def chosen(given: argparse.Namespace) -> tuple[Case, ...]:
     return cases
 
 
-def kept(path: Path, *, fix: bool) -> dict[str, Row]:
+def kept(path: Path, proves: Collection[str]) -> dict[str, Row]:
     """Rows by script, the last of each; a line that a kill cut short is none.
 
-    With ``fix`` only rows of runs that proved fixes count.
+    Args:
+        path: JSON lines.
+        proves: Scripts whose fix is to be proven: only a row of a run that did so counts.
     """
-    return {row["script"]: row for row in kept_rows(path) if row.get("fix", False) == fix}
+    rows = kept_rows(path)
+    return {row["script"]: row for row in rows if row["fix"] or row["script"] not in proves}
 
 
-def _run(cases: Sequence[Case], rows: dict[str, Row], given: argparse.Namespace) -> None:
+def _run(
+    cases: Sequence[Case], rows: dict[str, Row], proves: Collection[str], given: argparse.Namespace
+) -> None:
     _end_line(given.rows)
     with given.rows.open("a") as file:
         for case in cases:
             row = rows.get(case.script)
             if row and (is_right(row) or not given.again):
                 continue
-            row = diagnosed(case, fix=given.fix)
+            row = diagnosed(case, fix=case.script in proves)
             rows[case.script] = row
             file.write(json.dumps(row) + "\n")
             file.flush()
             said = row.get("cause") or row.get("reason", "")
             mark = "right" if is_right(row) else f"WRONG, it is {case.cause or HEALTHY}"
-            line = f"{time.strftime('%H:%M:%S')} {case.script}: {said} {mark}"
+            proof = f", proven {row['proven_gain']:.2f}x" if row.get("proven_gain") else ""
+            line = f"{time.strftime('%H:%M:%S')} {case.script}: {said} {mark}{proof}"
             print(line, file=sys.stderr, flush=True)
 
 

@@ -156,9 +156,7 @@ def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -
     elif isinstance(subject, str | Path):
         workload = parse_reference(str(subject), **options)
     else:
-        raise UsageError(f"{type(subject).__name__} cannot be diagnosed",
-                         why="its steps run in a fresh process, with their data",
-                         remedy="give a script or 'file.py:function'")  # fmt: skip
+        raise _not_taken(subject)
     question = Question(
         workload=workload,
         recipe=given_recipe(given["recipe"]) or Recipe(),
@@ -171,6 +169,19 @@ def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -
     )
     check(question)
     return question
+
+
+def _not_taken(subject: Any) -> UsageError:  # noqa: ANN401
+    what = f"{type(subject).__name__} cannot be diagnosed"
+    if not hasattr(subject, "save") or not hasattr(subject, "layers"):
+        return UsageError(what, why="its steps run in a fresh process, with their data",
+                          remedy="give a script or 'file.py:function'")  # fmt: skip
+    return UsageError(
+        what,
+        why="its steps run in a fresh process, which has no way to the data and callbacks of this",
+        remedy="give the script that trains it, or 'file.py:function' that returns (model, data); "
+        "model.save('model.keras') and 'model.keras' tell of its step alone, on a random batch",
+    )
 
 
 def _answer(question: Question, fix: bool, progress: Callable[[str], None]) -> DiagnoseResult:

@@ -124,6 +124,22 @@ def test_the_folder_of_a_converted_data_set_is_read_by_its_own_function(tmp_path
     (tmp_path / "set/dataset.json").write_bytes(to_json(made))
     assert reference_of(str(tmp_path / "set")) == f"{tmp_path}/set/read_dataset.py:read"
     assert reference_of("train.py") == "train.py"
+    odd = (tmp_path / "set").rename(tmp_path / "9:30")
+    with pytest.raises(UsageError, match=r"9:30 has a colon: .* go into it, and give \. as"):
+        reference_of(str(odd))
+
+
+def test_a_converted_data_set_is_called_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "birds").mkdir()
+    monkeypatch.chdir(tmp_path / "birds")
+    for reference in ("read_dataset.py:read", f"{tmp_path}/birds/read_dataset.py:read"):
+        made = to_builtins(feed(reference=reference, title="read"))
+        outcome = {"feed": made, "software": feed_child.SOFTWARE}
+        assert data_bench.read(outcome, "measuring").title == "birds"
+    made = to_builtins(feed(reference="mine.py:read", title="read"))
+    assert data_bench.read({**outcome, "feed": made}, "measuring").title == "read"
 
 
 def test_a_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:

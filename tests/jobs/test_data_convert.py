@@ -392,3 +392,12 @@ def test_images_are_no_size_of_a_table(tmp_path: Path) -> None:
     question = Question(source=tmp_path / "t.csv", destination=tmp_path / "out")
     with pytest.raises(UsageError, match="--image-size is for images"):
         convert(replace(question, image_size=(3, 3)))
+
+
+def test_more_files_than_their_names_keep_in_order_are_refused(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("x\n" + "1\n" * 100_000)
+    question = Question(source=table, destination=tmp_path / "out", shard_bytes=1)
+    with pytest.raises(UsageError, match=r"100,000 shards are too many; give a larger"):
+        convert(question)
+    assert not (tmp_path / "out").exists()

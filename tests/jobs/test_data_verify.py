@@ -91,6 +91,20 @@ def test_the_source_is_compared_when_it_is_given(tmp_path: Path) -> None:
     assert dataset.source.path == str(table)
 
 
+def test_a_source_that_could_not_be_converted_any_more_has_changed(tmp_path: Path) -> None:
+    folder, _ = made(tmp_path)
+    (tmp_path / "table.csv").write_text("x,y\n1\n")
+    (folder / "b").unlink()
+    found = verify(folder, source=tmp_path / "table.csv")
+    assert found.source_changed is True
+    assert [one.file for one in found.damaged] == ["b"]
+    (tmp_path / "pictures" / "ant").mkdir(parents=True)
+    (tmp_path / "pictures" / "ant" / "1.png").touch()
+    assert verify(folder, source=tmp_path / "pictures").source_changed is True
+    with pytest.raises(UsageError, match="no file or folder"):
+        verify(folder, source=tmp_path / "tables.csv")
+
+
 def test_what_is_not_finished_is_refused(tmp_path: Path) -> None:
     folder = DatasetFolder(tmp_path)
     with pytest.raises(UsageError, match="no converted data set"):

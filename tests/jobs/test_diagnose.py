@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.jobs import diagnose_child
+from tests.probe.fake_nvml import FakeNvml
 from tests.view.diagnoses import DIAGNOSIS, FACTS
 
 from tfdyno.core.codec import to_builtins
@@ -19,6 +22,7 @@ from tfdyno.core.recipe import InputOptions, Recipe
 from tfdyno.core.step_facts import GrowthFacts, MemoryCourse
 from tfdyno.jobs.diagnose import Question, check, diagnose, examined, judged, limits_of
 from tfdyno.jobs.reference import parse_reference
+from tfdyno.probe.telemetry import Sampler
 from tfdyno.rules.bottleneck import diagnose as by_rules
 
 if TYPE_CHECKING:
@@ -73,6 +77,26 @@ def question(**fields: object) -> Question:
 def test_the_rules_judge_what_the_child_saw(judgements: list[StepFacts]) -> None:
     assert diagnose(question()) == DIAGNOSIS
     assert judgements == [FACTS]
+
+
+def test_what_its_card_does_meanwhile_is_judged_too(
+    judgements: list[StepFacts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.probe.cards.bindings", lambda: FakeNvml(4))
+    quick = partial(Sampler, interval_s=0.02)
+    monkeypatch.setattr("tfdyno.jobs._watched_cards.Sampler", quick)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    began_s = time.monotonic()
+    steady = {"began_s": began_s, "ended_s": began_s + 60, "cards": [0]}
+    told = {"facts": to_builtins(FACTS), "steady": steady, "software": SOFTWARE | {"device": "gpu"}}
+    seen(**told, sleep_s=1.5)
+    found = examined(question())
+    assert judgements == [found.facts]
+    (card,) = found.facts.cards
+    assert (card.name, card.reasons) == ("NVIDIA H100 80GB HBM3", ("software power cap",))
+    told["facts"] = to_builtins(replace(FACTS, growth=(GROWTH,)))
+    seen(**told)
+    assert examined(question(memory_alone=True, steps=60)).facts.cards == ()
 
 
 def test_the_child_runs_the_recipe_in_its_own_environment() -> None:

@@ -17,7 +17,7 @@ from tfdyno.core.bottleneck import Bottleneck, Gain, StepDiagnosis
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.recipe import Recipe, from_settings
 from tfdyno.jobs.diagnose import Examined, Question
-from tfdyno.jobs.diagnose_fixes import LEAST_RUNS, fixes, proven
+from tfdyno.jobs.diagnose_fixes import LEAST_RUNS, NOT_EXPECTED, fixes, proven
 from tfdyno.jobs.reference import parse_reference
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr("tfdyno.jobs._same_losses.train", train)
     return losses
+
+
+def no_second_look() -> None:
+    """Whoever looks again finds nothing out: all fixes are tried."""
+    Path("seen.json").write_text(json.dumps({"fail": "KeyError: no label"}))
 
 
 def planned(*fix_s: float, base_s: float = 0.1) -> None:
@@ -105,6 +110,7 @@ def test_a_fix_that_is_faster_and_learns_the_same_is_kept_with_its_gain() -> Non
 
 def test_the_next_fix_is_measured_on_top_of_what_was_kept() -> None:
     planned(0.05, 0.04)
+    no_second_look()
     end = last()
     assert [proof.kept for proof in end.proofs] == [True, True]
     assert end.recipe == from_settings({**SERIAL.settings, **CACHE.settings})
@@ -163,12 +169,13 @@ def test_a_fix_that_cannot_be_measured_does_not_end_the_others() -> None:
 
 def test_who_is_stopped_between_has_what_was_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     planned(0.05)
+    no_second_look()
     steps = proven(question(), examined())
-    seen = [next(steps), next(steps)]
+    seen = [next(steps), next(steps), next(steps)]
     monkeypatch.setattr("tfdyno.jobs.bench.bench", _stopped)
     with pytest.raises(KeyboardInterrupt):
         next(steps)
-    assert [len(one.proofs) for one in seen] == [0, 1]
+    assert [len(one.proofs) for one in seen] == [0, 1, 1]
     assert seen[0].left == (SERIAL.cause, CACHE.cause)
     assert seen[1].left == (CACHE.cause,)
     assert seen[1].recipe == from_settings(SERIAL.settings)
@@ -180,6 +187,7 @@ def _stopped(*_question: object, **_ways: object) -> None:
 
 def test_what_is_measured_already_is_taken_when_asked_to() -> None:
     planned(0.05, 0.04)
+    no_second_look()
     first = last()
     count = ran()
     assert last(question(resume=True)).proofs == first.proofs
@@ -248,6 +256,17 @@ def test_what_was_kept_is_looked_at_again() -> None:
     assert end.after_note == ""
 
 
+def test_what_is_not_found_any_more_is_not_measured() -> None:
+    planned(0.05)
+    end = last()
+    assert ran() == len(SIDES)
+    assert [proof.kept for proof in end.proofs] == [True, False]
+    assert (end.proofs[1].cause, end.proofs[1].verdict) == (CACHE.cause, None)
+    assert end.proofs[1].reason == NOT_EXPECTED
+    assert end.left == ()
+    assert end.diagnosis.findings[1].proven_gain is None
+
+
 def test_where_nothing_is_kept_nobody_looks_again() -> None:
     planned(0.1)
     assert last(found=examined(only(SERIAL))).after is None
@@ -256,7 +275,7 @@ def test_where_nothing_is_kept_nobody_looks_again() -> None:
 
 def test_a_second_look_that_fails_takes_nothing_of_the_proof() -> None:
     planned(0.05)
-    Path("seen.json").write_text(json.dumps({"fail": "KeyError: no label"}))
+    no_second_look()
     end = last(found=examined(only(SERIAL)))
     assert end.proofs[0].kept
     assert end.after is None

@@ -9,7 +9,7 @@ import pytest
 from tests.feeds import DISK, feed, round_, stage
 
 from tfdyno.model.feed_law import law_of
-from tfdyno.model.feed_pace import disk_per_s, pace, read_per_sample_bytes
+from tfdyno.model.feed_pace import disk_per_s, pace, read_bytes_per_s, read_per_sample_bytes
 
 if TYPE_CHECKING:
     from tfdyno.core.feed import Feed
@@ -23,6 +23,18 @@ def test_the_disk_gives_its_rate_over_the_bytes_of_a_sample() -> None:
     # by hand: 100 kB in 0.1 s = 1 MB/s, a sample reads 1 kB: 1,000 samples/s
     assert read_per_sample_bytes(feed()) == pytest.approx(1000.0)
     assert disk_per_s(feed()) == pytest.approx(1000.0)
+
+
+def test_a_full_cache_reads_nothing_and_is_not_held_by_the_disk() -> None:
+    # by hand: the first pass reads 100 kB for 100 samples, the rounds after it nothing
+    first = round_(100.0, 2.0, kind="first", cpu_s=0.2, disk_bytes=100_000)
+    cached = feed(rounds=(first, round_(8000.0, 2.0, cpu_s=0.5, read_bytes=0)), looks=())
+    assert read_per_sample_bytes(cached) == pytest.approx(1000.0)
+    assert disk_per_s(cached) == pytest.approx(1000.0)
+    assert read_bytes_per_s(cached) == 0.0
+    assert told(cached) == "waiting"
+    # by hand: with all CPUs 200 samples of 1 kB a second
+    assert read_bytes_per_s(feed()) == pytest.approx(200_000.0)
 
 
 def test_files_that_stayed_in_memory_say_nothing_of_the_disk() -> None:

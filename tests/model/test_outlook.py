@@ -86,3 +86,20 @@ def test_tensorflows_own_account_of_the_host_says_itself_whether_it_grows() -> N
     for course, grows in ((tensors, True), (crumbs, False)):
         found = outlooks(replace(FACTS, memory=(HOST, course)), 0.5)[1]
         assert (found.where, found.grows, found.full_in_s) == ("CPU:0", grows, None)
+
+
+def test_every_card_that_grows_has_its_own_rate_and_its_own_hour() -> None:
+    slow = replace(HOST, where="GPU:0", low_bytes_per_step=100.0, bytes_per_step=200.0,
+                   high_bytes_per_step=400.0)  # fmt: skip
+    fast = replace(HOST, where="GPU:1", free_bytes=4_000_000)
+    rows = (replace(GROWS, where="device"), replace(GROWS, where="device", kind="unknown",
+            bytes_per_step=200.0, low_bytes_per_step=100.0, high_bytes_per_step=400.0))  # fmt: skip
+    for growth in (rows, rows[::-1]):
+        first, second = outlooks(replace(FACTS, memory=(slow, fast), growth=growth), 0.5)
+        assert (first.bytes_per_step.best, second.bytes_per_step.best) == (200.0, 1000.0)
+        assert (first.grows, second.grows) == (True, True)
+        # By hand: 8 MB at 200 B a step, 4 MB at 1000 B.
+        assert first.full_in_steps
+        assert second.full_in_steps
+        assert (first.full_in_steps.best, second.full_in_steps.best) == (40_000.0, 4000.0)
+        assert (first.until_end_bytes, second.until_end_bytes) == (600_000.0, 3_000_000.0)

@@ -87,7 +87,7 @@ def test_the_facts_of_a_card_come_with_its_row_of_the_catalogue() -> None:
     [
         (None, [0, 1, 2]),
         ("1", [1]),
-        ("2, 0", [0, 2]),
+        ("2, 0", [2, 0]),
         ("GPU-1a", [1]),
         ("-1", []),
         ("", []),
@@ -95,7 +95,9 @@ def test_the_facts_of_a_card_come_with_its_row_of_the_catalogue() -> None:
         ("MIG-8f00", [0, 1, 2]),  # whose slice it is cannot be told
     ],
 )
-def test_only_the_visible_cards_count(visible: str | None, expected: list[int]) -> None:
+def test_only_the_visible_cards_count_in_the_order_that_cuda_gives_them(
+    visible: str | None, expected: list[int]
+) -> None:
     assert [index for index, _ in cards.handles(FakeNvml(3), visible)] == expected
 
 

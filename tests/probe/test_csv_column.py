@@ -27,6 +27,8 @@ def column(*cells: str) -> ColumnFacts:
         (("1", "-20", "+3", " 4 "), "int64"),
         (("9223372036854775807", "-9223372036854775808"), "int64"),
         (("9223372036854775808",), "string"),  # no int64: a code
+        (("1" * 5000,), "string"),  # more digits than Python reads
+        (("2.5", "1" * 30), "float32"),
         (("1", "2.5"), "float32"),
         (("1.", ".5", "1e-3", "-2E5", "nan", "inf", "-Infinity"), "float32"),
         (("1", ""), "float32"),  # an empty cell is NaN
@@ -74,6 +76,8 @@ def test_a_number_that_float32_does_not_hold_is_refused() -> None:
     with pytest.raises(UsageError, match=r"line 3: 1e39 is more than a float32 holds: .*'age'"):
         column("1.5", "1e39").dtype(FILE)
     assert column("3.4028234663852886e38", "inf").dtype(FILE) == "float32"
+    with pytest.raises(UsageError, match=r"line 3: 1{40}… is more than a float32 holds"):
+        column("1.5", "1" * 5000).dtype(FILE)
 
 
 def test_whole_numbers_that_empty_cells_would_change_are_refused() -> None:

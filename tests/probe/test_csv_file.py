@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tfdyno.core.dataset import Feature, Skipped
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs._worker import silent
-from tfdyno.probe.csv_file import CsvFile, csv_file
+from tfdyno.probe.csv_file import CsvFile, csv_file, csv_sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,9 @@ def test_every_row_is_found_whatever_is_in_its_cells(
         ("a,b\n1,2\n3,4,5\n", "line 3 has 3 fields instead of 2"),
         ('a,b\n"x\ny",2\n"x"y,3\n', "line 4 is no CSV: ',' expected after"),
         ('a,b\n1,"2\n3,4\n', "line 2 is no CSV: unexpected end of data"),
-        (b"a,b\n1,\xff\n", r"line 2 is no UTF-8 text; convert it: iconv .* table\.csv"),
+        (b"a,b\n1,\xff\n", r"line 2 is no UTF-8 text; convert it: iconv -f LATIN1 .* table\.csv"),
+        ("a,b\n1,2\n".encode("utf-16"), r"line 1 is no UTF-8 text; .* iconv -f UTF-16 -t UTF-8 "),
+        (",a\n0,1\n", r"column 1 of .* has no name; .*without its index: to_csv\(index=False\)"),
     ],
 )
 def test_what_is_no_table_is_refused_by_line(tmp_path: Path, text: str | bytes, said: str) -> None:
@@ -121,6 +123,17 @@ def test_rows_that_do_not_fit_are_left_out_when_asked(tmp_path: Path) -> None:
     )
 
 
+def test_classes_that_are_most_likely_one_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "x,kind\n1,Cat\n2,dog\n3,cat \n4,Dog\n")
+    found = read(path, label="kind")
+    assert found.classes == ("Cat", "Dog", "cat ", "dog")
+    assert found.notes == (
+        "'Cat' and 'cat ' are two classes: they differ by case or blanks alone. Write them alike "
+        "if they are the same.",
+    )
+    assert read(path).notes == ()
+
+
 def test_a_label_of_too_many_texts_is_refused(tmp_path: Path) -> None:
     names = "\n".join(f"1,name{number}" for number in range(65_537))
     with pytest.raises(UsageError, match="more than 65,536 different texts"):
@@ -130,6 +143,7 @@ def test_a_label_of_too_many_texts_is_refused(tmp_path: Path) -> None:
 def test_the_fingerprint_is_of_name_size_and_time(tmp_path: Path) -> None:
     path = write(tmp_path, "a\n1\n")
     first = read(path).sha256
+    assert csv_sha256(path) == first
     os.utime(path, ns=(5, 5))
     second = read(path).sha256
     path.write_text("a\n12\n")

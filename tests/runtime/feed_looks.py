@@ -144,6 +144,9 @@ passes.close()
 result["passes"] = opened
 nothing = Flow(Source(dataset=rows.take(0).batch(4), kind="pydataset"))
 result["nothing"] = [nothing.open(), nothing.has_ended]
+brief = Flow(Source(dataset=rows.batch(4)))
+brief.open()
+result["brief"] = brief.round(1e-9, 1.0).batches
 result["scalar"] = [batch_size(tf.constant(1.0)), batch_size(tf.ones((7, 2)))]
 
 # rounds of each set, in turns
@@ -190,6 +193,7 @@ result["disk"] = dataclasses.asdict(data_files.disk_facts([str(large)]))
 result["little"] = dataclasses.asdict(data_files.disk_facts(files * 2, most_bytes=300_000))
 result["warm_only"] = dataclasses.asdict(data_files.disk_facts([str(large)], cold=False))
 result["no_files"] = data_files.disk_facts([str(folder / "missing")])
+result["unread"] = data_files.disk_facts([str(folder)])
 result["forgot"] = [data_files.forget([str(large), str(folder / "missing")]),
                     data_files.forget([str(large)] * 3, most_s=-1.0)]
 result["mounted"] = data_files.file_system("/proc/self/stat")

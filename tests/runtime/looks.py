@@ -60,9 +60,18 @@ def looked(folder: Path, training: Training) -> dict[str, Any]:
     return handled("tfdyno.runtime.diagnose", {**request, "limits": limits})
 
 
-def all_looked(folder: Path, trainings: dict[str, Training]) -> dict[str, dict[str, Any]]:
-    """The answers by name."""
-    return {name: looked(folder / name, training) for name, training in trainings.items()}
+class Looks(dict[str, dict[str, Any]]):
+    """The answers by name; each training is looked at when a test first asks for it."""
+
+    def __init__(self, folder: Path, trainings: dict[str, Training]) -> None:
+        """Nothing is looked at yet."""
+        super().__init__()
+        self._folder, self._trainings = folder, trainings
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        """Look at one."""
+        self[name] = looked(self._folder / name, self._trainings[name])
+        return self[name]
 
 
 def facts_of(answer: dict[str, Any]) -> StepFacts:

@@ -100,6 +100,7 @@ MADE = {
     "interleave_inner": lambda: D.range(3).shuffle(3).interleave(inner_shuffle),
     "parallel_interleave": lambda:
         D.range(3).interleave(inner, num_parallel_calls=2, cycle_length=3).shuffle(4),
+    "chosen_interleave": lambda: D.range(5).interleave(inner, num_parallel_calls=2),
     "flat_draws": lambda: D.range(3).flat_map(lambda v: D.from_tensors(tf.random.uniform([3]))),
     "keras_arrays": lambda: of_keras(True),
     "keras_in_order": lambda: of_keras(False),
@@ -118,6 +119,8 @@ MADE = {
         parity, lambda key, window: window.batch(3), 3),
     "window": lambda: numbers().shuffle(12).window(3).flat_map(lambda w: w.batch(3)),
     "unbatch": lambda: numbers().map(double).batch(4).shuffle(3).unbatch(),
+    "counted": lambda: numbers().filter(parity_is_even).apply(
+        tf.data.experimental.assert_cardinality(6)).shuffle(6).map(double).batch(4),
     "padded": lambda: RAGGED().padded_batch(3),
     "ordered_batch": lambda:
         RAGGED().padded_batch(3).unbatch().batch(3, num_parallel_calls=2, deterministic=True),

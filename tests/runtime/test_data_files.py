@@ -41,6 +41,7 @@ def test_files_that_may_not_be_forgotten_stay_in_memory() -> None:
 
 def test_files_that_are_not_there_say_nothing() -> None:
     assert found()["no_files"] is None
+    assert found()["unread"] is None  # a folder has a size, and no bytes to read
 
 
 def test_forgetting_has_a_limit_of_time() -> None:

@@ -22,6 +22,10 @@ def test_passes_of_python_are_opened_and_closed() -> None:
     assert found()["passes"] == ["in", "out"] * 3
 
 
+def test_a_round_has_a_batch_however_short_it_is() -> None:
+    assert found()["brief"] == 1
+
+
 def test_nothing_is_told_as_the_end() -> None:
     assert found()["nothing"] == [False, True]
 

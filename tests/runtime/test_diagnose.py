@@ -44,6 +44,10 @@ def test_a_script_is_looked_at_in_a_child_of_its_own(tmp_path: Path) -> None:
     assert facts.host.cpus >= 1
     assert facts.variable_count >= 2
     assert answer["software"]["device"] == facts.device == "cpu"
+    steady = answer["steady"]
+    assert began < steady["began_s"] < steady["ended_s"] < time.monotonic()
+    assert steady["ended_s"] - steady["began_s"] >= 0.9 * sum(facts.step_s)
+    assert steady["cards"] == []
     assert said[0] == "importing TensorFlow"
     assert time.monotonic() - began < 100
 

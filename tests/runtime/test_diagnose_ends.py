@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.runtime.looks import START, STEP, WAITS, Training, all_looked, facts_of
+from tests.runtime.looks import START, STEP, WAITS, Looks, Training, facts_of
 
 from tfdyno.core.errors import UsageError
 
@@ -84,7 +84,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return all_looked(tmp_path_factory.mktemp("ends"), RUNS)
+    return Looks(tmp_path_factory.mktemp("ends"), RUNS)
 
 
 def test_a_script_that_fails_at_step_3_says_where_and_what_the_steps_before_took(
@@ -130,7 +130,8 @@ def test_a_stop_in_the_middle_hands_over_what_was_seen(name: str, found: dict[st
 def test_a_stop_before_there_are_steady_steps_says_how_far_it_came(found: dict[str, Any]) -> None:
     one = found["stop_early"]
     assert "facts" not in one
-    assert one["seen"].startswith("2 steps ran: the first took ")
+    # Asked for after the second: the step that is under way comes to its end.
+    assert one["seen"].startswith("3 steps ran: the first took ")
 
 
 def test_data_without_a_batch_is_refused(found: dict[str, Any]) -> None:

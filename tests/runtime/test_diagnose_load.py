@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.runtime.looks import START, STEP, Training, all_looked, facts_of
+from tests.runtime.looks import START, STEP, Looks, Training, facts_of
 
 pytestmark = pytest.mark.tf
 RUNS = {
@@ -33,7 +33,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return all_looked(tmp_path_factory.mktemp("load"), RUNS)
+    return Looks(tmp_path_factory.mktemp("load"), RUNS)
 
 
 def test_nothing_after_the_fit_that_is_looked_at_runs(found: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.looks import START, STEP, WAITS, Training, all_looked, facts_of, middle
+from tests.runtime.looks import START, STEP, WAITS, Looks, Training, facts_of, middle
 
 if TYPE_CHECKING:
     from tfdyno.core.step_facts import StepFacts
@@ -88,7 +88,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return all_looked(tmp_path_factory.mktemp("loop"), RUNS)
+    return Looks(tmp_path_factory.mktemp("loop"), RUNS)
 
 
 def _facts(found: dict[str, Any], name: str) -> StepFacts:

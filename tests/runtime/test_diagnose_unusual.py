@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.looks import START, STEP, Training, all_looked, facts_of, middle
+from tests.runtime.looks import START, STEP, Looks, Training, facts_of, middle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,7 +204,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(folder: Path) -> dict[str, Any]:
-    return all_looked(folder, RUNS)
+    return Looks(folder, RUNS)
 
 
 def _facts(found: dict[str, Any], name: str) -> StepFacts:
@@ -230,6 +230,7 @@ def test_a_training_that_begins_at_a_later_epoch_is_looked_at_for_as_long(
     assert facts.notes == ()
 
 
+@pytest.mark.slow
 def test_a_callback_that_stops_early_does_not_end_the_look(found: dict[str, Any]) -> None:
     facts = _facts(found, "early")
     assert facts.steps_seen > 50
@@ -261,6 +262,7 @@ def test_a_step_that_cannot_be_repeated_is_told_without(found: dict[str, Any]) -
     assert "no more" in note
 
 
+@pytest.mark.slow
 def test_a_validation_of_unknown_length_that_was_cut_is_told_as_at_least_so_long(
     found: dict[str, Any],
 ) -> None:
@@ -270,10 +272,12 @@ def test_a_validation_of_unknown_length_that_was_cut_is_told_as_at_least_so_long
     assert facts.notes == ("Validation was cut short after 3 s: it takes at least so long.",)
 
 
+@pytest.mark.slow
 def test_wide_tensors_that_keras_makes_narrow_are_not_told(found: dict[str, Any]) -> None:
     assert _facts(found, "wide").float64 == ()
 
 
+@pytest.mark.slow
 def test_what_a_script_saves_on_its_way_out_does_not_reach_the_disk(
     found: dict[str, Any], folder: Path
 ) -> None:
@@ -282,11 +286,13 @@ def test_what_a_script_saves_on_its_way_out_does_not_reach_the_disk(
     assert _files(folder / "leaves") == {"model.keras", "own.keras", "ck.index"}
 
 
+@pytest.mark.slow
 def test_a_cache_of_files_is_not_left_half_made(found: dict[str, Any], folder: Path) -> None:
     assert _facts(found, "cached").held_s
     assert _files(folder / "cached") == set()
 
 
+@pytest.mark.slow
 def test_a_batch_of_names_is_held_with_its_names(found: dict[str, Any]) -> None:
     facts = _facts(found, "named")
     assert facts.held_s
@@ -340,6 +346,7 @@ def test_evaluate_in_a_loop_of_batches_is_run_and_told(found: dict[str, Any]) ->
     assert validation.per_epoch_s > 0.005
 
 
+@pytest.mark.slow
 def test_two_models_trained_in_turns_make_one_step(found: dict[str, Any]) -> None:
     facts = _facts(found, "two_models")
     assert facts.callbacks == ()
@@ -347,6 +354,7 @@ def test_two_models_trained_in_turns_make_one_step(found: dict[str, Any]) -> Non
     assert middle(facts.held_s) > 0.6 * middle(facts.step_s)  # both models, one after the other
 
 
+@pytest.mark.slow
 def test_predicting_at_each_step_is_the_loops_own_python(found: dict[str, Any]) -> None:
     facts = _facts(found, "acts")
     assert facts.callbacks == ()

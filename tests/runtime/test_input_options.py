@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.core.test_dataset import DATASET
 from tests.runtime.pipelines import asked, epochs
+
+from tfdyno.core.codec import to_json
+from tfdyno.core.dataset import Feature
+from tfdyno.view.dataset_reader import dataset_reader
 
 OPTIONED = """
 OPTIONS = {
@@ -75,6 +81,48 @@ result = {
             parallel_calls=2, shuffle_buffer=5))[1]],
 }
 """
+CONVERTED = """
+import sys, tempfile
+from pathlib import Path
+from tfdyno.runtime import replay
+
+folder = Path(tempfile.mkdtemp())
+for file, numbers_of in (("a", range(7)), ("b", range(7, 12))):
+    with tf.io.TFRecordWriter(str(folder / file)) as shard:
+        for number in numbers_of:
+            value = tf.train.Feature(int64_list=tf.train.Int64List(value=[number]))
+            features = tf.train.Features(feature={"n": value})
+            shard.write(tf.train.Example(features=features).SerializeToString())
+(folder / "dataset.json").write_text(MANIFEST)
+(folder / "read_dataset.py").write_text(READER)
+sys.path.insert(0, str(folder))
+from read_dataset import read
+
+def tried(shuffle, **how):
+    keras.utils.set_random_seed(3)
+    dataset = read(5, shuffle, 3)
+    try:
+        dataset, _ = input_options.with_input_options(dataset, InputOptions(**how))
+    except TfdynoError as error:
+        return {"refused": str(error)}
+    titles = [input_stages.title(stage) for stage in input_stages.walk(dataset)]
+    return {"rows": [flat(dataset) for _ in range(2)], "titles": titles,
+            "count": int(dataset.cardinality()), "why": replay.why_full_replay(dataset)}
+
+OPTIONS = {
+    "plain": {}, "prefetch": {"prefetch": 3}, "calls": {"parallel_calls": 2},
+    "order": {"deterministic": True}, "cache": {"cache": True}, "buffer": {"shuffle_buffer": 3},
+    "several": {"prefetch": -1, "parallel_calls": -1, "private_threads": 2},
+}
+result = {f"{said}/{shuffle}": tried(shuffle, **how)
+          for said, how in OPTIONS.items() for shuffle in (0, 100)}
+"""
+NUMBERS = replace(
+    DATASET,
+    records=12,
+    features=(Feature(name="n", dtype="int64", role="column"),),
+    settings=replace(DATASET.settings, kind="csv"),
+)
 DRAWN = {"parallel_draws", "numpy_draws"}
 """Random on several threads, from the start or as it is told in a note: no two runs are equal."""
 pytestmark = pytest.mark.tf
@@ -88,6 +136,12 @@ def optioned() -> dict[str, dict[str, Any]]:
 @functools.cache
 def timed() -> dict[str, Any]:
     return dict(asked(TIMED))
+
+
+@functools.cache
+def converted() -> dict[str, Any]:
+    texts = {"READER": dataset_reader(NUMBERS), "MANIFEST": to_json(NUMBERS).decode()}
+    return dict(asked("".join(f"{name} = {text!r}\n" for name, text in texts.items()) + CONVERTED))
 
 
 @pytest.mark.parametrize("option", ["prefetch", "calls", "cache", "order", "all"])
@@ -167,3 +221,34 @@ def test_what_cannot_be_applied_is_refused_with_the_stage() -> None:
         "parallel_calls changes nothing: the pipeline has no map and no interleave.",
         "prefetch: 2 batches are made ready ahead.",
     ]
+
+
+@pytest.mark.parametrize("shuffle", [0, 100])
+@pytest.mark.parametrize("option", ["prefetch", "calls", "order", "several"])
+def test_data_that_tfdyno_converted_takes_the_options(option: str, shuffle: int) -> None:
+    plain, found = (converted()[f"{said}/{shuffle}"] for said in ("plain", option))
+    assert found["rows"] == plain["rows"]
+    assert found["count"] == plain["count"] == 3  # twelve records in batches of five
+    assert found["titles"].index("assert_cardinality") == plain["titles"].index(
+        "assert_cardinality"
+    )
+
+
+def test_converted_data_is_cached_unless_it_is_shuffled_first() -> None:
+    found = converted()["cache/0"]
+    assert found["titles"][-3:] == ["map(decode)", "cache", "prefetch"]
+    assert (found["rows"], found["count"]) == (converted()["plain/0"]["rows"], 3)
+    assert "shuffle gives another order in each epoch" in converted()["cache/100"]["refused"]
+
+
+def test_another_buffer_reaches_the_shuffles_on_both_sides_of_the_count() -> None:
+    plain, found = converted()["plain/100"], converted()["buffer/100"]
+    numbers = [sorted(number for batch in epoch for number in batch) for epoch in found["rows"]]
+    assert numbers == [list(range(12))] * 2
+    assert found["rows"] != plain["rows"]
+    assert found["count"] == 3
+
+
+def test_a_resumed_training_can_look_into_converted_data() -> None:
+    assert converted()["plain/0"]["why"] == ""
+    assert "cannot be looked into" not in converted()["plain/100"]["why"]

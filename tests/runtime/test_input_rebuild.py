@@ -28,6 +28,13 @@ for name in [*MADE, *CHAINS]:
     except TfdynoError as error:
         result[name] = {"refused": str(error)}
 shuffled = input_rebuild.changed(numbers().shuffle(4), lambda s, i: None)
+counted = again(made("counted"))
+result["counts"] = [int(made("counted").cardinality()), int(counted.cardinality())]
+miscounted = again(numbers().apply(tf.data.experimental.assert_cardinality(13)).batch(4))
+try:
+    result["miscounted"] = len(flat(miscounted))
+except tf.errors.FailedPreconditionError as error:
+    result["miscounted"] = str(error)
 base = numbers()
 dag = D.zip((base.map(double), base.map(parity)))
 again_dag = again(dag)
@@ -63,3 +70,8 @@ def test_a_stage_that_cannot_be_made_again_is_named() -> None:
 
 def test_a_dataset_that_is_used_twice_is_made_once() -> None:
     assert rebuilt()["dag"] == rebuilt()["dag_was"] + 1  # the take after the one source
+
+
+def test_the_number_of_elements_that_a_script_asserts_stays_and_is_checked() -> None:
+    assert rebuilt()["counts"] == [2, 2]  # six numbers in batches of four
+    assert "contain 13 elements but contained only 12" in rebuilt()["miscounted"]

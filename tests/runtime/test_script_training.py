@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.runtime.benches import MODEL
-from tests.runtime.looks import Training, all_looked, facts_of
+from tests.runtime.looks import Looks, Training, facts_of
 
 pytestmark = pytest.mark.tf
 RUNS = {
@@ -19,7 +19,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return all_looked(tmp_path_factory.mktemp("script"), RUNS)
+    return Looks(tmp_path_factory.mktemp("script"), RUNS)
 
 
 def test_what_a_script_misses_after_its_training_does_not_matter(found: dict[str, Any]) -> None:

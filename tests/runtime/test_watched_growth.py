@@ -162,3 +162,15 @@ def test_what_no_name_holds_is_told_by_the_line_that_makes_it(alone: dict[str, A
 def test_the_steps_so_far_are_told_while_it_looks(alone: dict[str, Any]) -> None:
     assert alone["healthy"]["said"][0].endswith("iB")
     assert " steps, the process holds " in alone["healthy"]["said"][0]
+
+
+def test_the_course_of_each_memory_is_kept_thinned_to_its_last_step(alone: dict[str, Any]) -> None:
+    for one in alone["tensors"]["memory"]:
+        points = one["course_bytes"]
+        assert 14 <= len(points) <= 160
+        assert points[-1][1] == one["end_bytes"]
+        assert [step for step, _ in points] == sorted({step for step, _ in points})
+    steady = _course(alone["tensors"], "host")["course_bytes"][-70:]
+    # By hand: 512 KiB a step.
+    steps, grown_bytes = (last - first for first, last in zip(steady[0], steady[-1], strict=True))
+    assert grown_bytes == pytest.approx(steps * 2**19, rel=0.2)

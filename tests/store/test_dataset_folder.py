@@ -102,6 +102,24 @@ def test_the_manifest_takes_the_place_of_the_journal(folder: DatasetFolder) -> N
     assert folder.begun() == (BEGUN, written)
 
 
+def test_the_manifest_is_on_the_disk_before_the_journal_goes(
+    folder: DatasetFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, bool]] = []
+    sync = os.fsync
+
+    def noted(handle: int) -> None:
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115, PTH119
+        synced.append((name, (folder.path / JOURNAL).exists()))
+        sync(handle)
+
+    folder.start(BEGUN, [])
+    monkeypatch.setattr(os, "fsync", noted)
+    folder.finish(dataset(), "import tensorflow\n")
+    assert synced == [(name, True) for name in (READER, "data", MANIFEST, "data")]
+    assert not (folder.path / JOURNAL).exists()
+
+
 def test_what_a_kill_left_is_removed_and_nothing_else(folder: DatasetFolder) -> None:
     for name in ("data-1.tfrecord.part", f".{MANIFEST}.k2x", f".{JOURNAL}.q7", "a", ".mine"):
         (folder.path / name).touch()
@@ -161,6 +179,12 @@ def test_a_folder_of_other_things_is_refused(folder: DatasetFolder, tmp_path: Pa
     with pytest.raises(UsageError, match="it is a file"):
         DatasetFolder(folder.path / "thesis.txt").check(source)
     DatasetFolder(tmp_path / "new").check(source)
+
+
+def test_a_name_that_tensorflow_cannot_open_is_refused(tmp_path: Path) -> None:
+    odd = DatasetFolder(tmp_path / os.fsdecode(b"r\xe9cords"))
+    with pytest.raises(UsageError, match=r"r\\xe9cords is no UTF-8 text: .*name another folder"):
+        odd.check(tmp_path / "pics")
 
 
 def test_a_folder_inside_the_source_is_refused(tmp_path: Path) -> None:

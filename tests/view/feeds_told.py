@@ -38,7 +38,7 @@ def told(**changes: Any) -> FeedTold:
         stages=RATES,
         pace="cpu",
         busy_cpus=1.96,
-        read_per_sample_bytes=1000.0,
+        read_bytes_per_s=200_000.0,
         disk_per_s=1000.0,
         cold_per_s=Interval(low=30.0, best=40.0, high=50.0),
         cold_disk_ratio=0.5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.feeds import feed
 from tests.view.feeds_told import told
 
@@ -49,6 +50,7 @@ def test_stages_cards_and_rounds_are_listed() -> None:
     assert stages[2]["place"] == "train.py:9"
     assert stages[2]["operations"] == ["DecodeJpeg"]
     assert needs[0]["cpus"] == {"low": 2.8, "best": 4.0, "high": 5.4}
+    assert needs[0]["fed_interval"] == [0.4, pytest.approx(2 / 3)]
     assert rounds[0]["samples_per_s"] == 200.0
     assert len(rounds) == len(feed().rounds)
 

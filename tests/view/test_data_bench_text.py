@@ -34,7 +34,7 @@ Limits
 To feed a GPU at batch 10, by the quick estimate of its step
 GPU      step  needs/s  9 in 10  CPUs  9 in 10  fed here
 A100  25.0 ms      400  300–500     4  2.8–5.4      0.50
-These 2 CPUs feed 0.50 of an A100; it needs 4 of them.
+These 2 CPUs feed 0.50 of an A100 (0.40–0.67); it needs 4 of them.
 
 Wrote feed.json.
 Next: tfdyno advise train.py --feed feed.json"""
@@ -62,9 +62,14 @@ def test_of_many_cards_only_those_that_nothing_feeds_have_a_sentence() -> None:
     beyond = replace(A100, gpu_name="H100", cpus=(None, None, None))
     text = data_bench_text(told(needs=(A100, A100, A100, beyond)))
     assert text.count("These 2 CPUs feed") == 1
-    assert "of an H100; no number of CPUs feeds it" in text
+    assert "of an H100 (0.40–0.67); no number of CPUs feeds it" in text
 
 
 def test_data_alone_names_no_workload_to_advise_on() -> None:
     alone = told(feed=feed(reference="set/read_dataset.py:read"), needs=())
     assert data_bench_text(alone, written="f.json").endswith("tfdyno advise WORKLOAD --feed f.json")
+
+
+def test_the_next_command_can_be_typed_as_it_stands() -> None:
+    spaced = data_bench_text(told(feed=feed(reference="my run.py")), written="a b.json")
+    assert spaced.endswith("Next: tfdyno advise 'my run.py' --feed 'a b.json'")

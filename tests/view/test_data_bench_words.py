@@ -77,7 +77,7 @@ def test_what_was_measured_in_a_line() -> None:
     assert "10.0 ms of a CPU for each sample (9.00 ms to 12.0 ms);" in words.about(told(law=wide))
     from_disk = feed(rounds=(round_(disk_bytes=50_000),))
     assert "25% from the disk" in words.about(told(feed=from_disk))
-    assert "of files" not in words.about(told(read_per_sample_bytes=0.0))
+    assert "of files" not in words.about(told(read_bytes_per_s=0.0))
 
 
 def test_limits_are_told_one_by_one() -> None:
@@ -115,8 +115,9 @@ def test_a_card_has_its_need_and_the_cpus_for_it() -> None:
     assert words.need_cells(A100, told()) == [
         "A100", "25.0 ms", "400", "300–500", "4", "2.8–5.4", "0.50",
     ]  # fmt: skip
+    # by hand: 200 of 500 and of 300 samples/s
     assert words.need_sentence(A100, told()) == (
-        "These 2 CPUs feed 0.50 of an A100; it needs 4 of them."
+        "These 2 CPUs feed 0.50 of an A100 (0.40–0.67); it needs 4 of them."
     )
 
 
@@ -124,7 +125,8 @@ def test_a_card_that_nothing_feeds_is_told_why() -> None:
     beyond = replace(A100, cpus=(12.0, None, None))
     assert words.need_cells(beyond, told())[4:6] == ["none", "12–none"]
     assert words.need_sentence(beyond, told()) == (
-        "These 2 CPUs feed 0.50 of an A100; no number of CPUs feeds it, for batch gives no more."
+        "These 2 CPUs feed 0.50 of an A100 (0.40–0.67); no number of CPUs feeds it, for batch "
+        "gives no more."
     )
     assert words.need_cells(replace(A100, cpus=(2.8, 4.0, None)), told())[5] == "2.8–none"
     assert words.need_cells(replace(A100, cpus=(None, None, None)), told())[5] == "–"
@@ -135,6 +137,9 @@ def test_what_a_reader_must_know_is_told() -> None:
     assert "Other processes took 38%" in words.warnings_of(told(other_ratio=0.38))[0]
     one = told(feed=feed(rounds=(round_(),), notes=("A note.",)))
     assert words.warnings_of(one) == ["A note.", "One round with all CPUs: there is no range."]
+    cached = feed(rounds=(round_(50.0, kind="first"), round_()))
+    alone = ["One round with all CPUs: there is no range."]
+    assert words.warnings_of(told(feed=cached, first_per_s=exactly(50.0))) == alone
     assert "hardly gives more" in words.warnings_of(told(grows=0.1))[0]
     assert words.warnings_of(told(grows=0.1, needs=())) == []
 

@@ -30,6 +30,20 @@ browser = [
     ),
 ]
 WHOLE = ("change", "split", "computing", "course", "stages", "findings", "place", "how", "next")
+COVERED = """const bad = [];
+for (const svg of document.querySelectorAll(".plot svg")) {
+  const box = svg.getBoundingClientRect();
+  if (!box.width) continue;
+  const texts = [...svg.querySelectorAll("text")].filter((one) => one.textContent)
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  texts.forEach(([one, a], i) => {
+    if (a.left < box.left - 1 || a.right > box.right + 8) bad.push("cut: " + one);
+    texts.slice(i + 1).forEach(([two, b]) => {
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (across > 2 && down > 4) bad.push(one + " / " + two); }); }); }
+return bad;"""
+"""Texts that are cut off, or that stand over each other."""
 
 
 @pytest.fixture(scope="module")
@@ -186,20 +200,7 @@ class TestInABrowser:
     def test_texts_of_figures_are_whole_and_do_not_cover_each_other(
         self, pages: dict[str, str], tmp_path: Path, width_px: int
     ) -> None:
-        code = """const bad = [];
-        for (const svg of document.querySelectorAll(".plot svg")) {
-          const box = svg.getBoundingClientRect();
-          if (!box.width) continue;
-          const texts = [...svg.querySelectorAll("text")].filter((one) => one.textContent)
-            .map((one) => [one.textContent, one.getBoundingClientRect()]);
-          texts.forEach(([one, a], i) => {
-            if (a.left < box.left - 1 || a.right > box.right + 8) bad.push("cut: " + one);
-            texts.slice(i + 1).forEach(([two, b]) => {
-              const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-              const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-              if (across > 2 && down > 4) bad.push(one + " / " + two); }); }); }
-        return bad;"""
-        assert probe(pages["fixed"], tmp_path, code=code, width_px=width_px)["found"] == []
+        assert probe(pages["fixed"], tmp_path, code=COVERED, width_px=width_px)["found"] == []
 
     def test_it_reads_without_its_script(self, pages: dict[str, str], tmp_path: Path) -> None:
         bare = re.sub(r'<script>"use strict".*?</script>', "", pages["fixed"], flags=re.S)

@@ -74,10 +74,14 @@ def test_the_hour_at_which_it_is_full_names_what_is_free() -> None:
     assert full_words(unknown) == "when it is full cannot be said: what is free is not known"
 
 
-@pytest.mark.parametrize(("free", "ending"), [(16 * GIB, ""), (4 * GIB, ", more than is free")])
+@pytest.mark.parametrize(
+    ("free", "ending"), [(16 * GIB, ""), (4 * GIB, ", more than is free"), (0, "")]
+)
 def test_a_training_of_known_length_is_told_what_it_will_take(free: int, ending: str) -> None:
     words = end_words(replace(HOST, free_bytes=free))
-    assert words == f"the 3,000 steps of this training take 5.86 GiB{ending}"
+    # By hand: 3,000 steps at 2 MiB, and at 1 and 4 MiB; how much is free may not be known.
+    said = "the 3,000 steps of this training take 5.86 GiB (2.93 GiB to 11.7 GiB)"
+    assert words == f"{said}{ending}"
     assert end_words(FLAT) == ""
 
 
@@ -95,6 +99,16 @@ def test_without_any_account_of_tensors_that_is_said() -> None:
     assert "device" not in growth_text(told(HOST, FLAT))
     text = growth_text(told(HOST), width=200)
     assert "no card, and TensorFlow keeps no account of a CPU's tensors here" in text
+    card = replace(told(HOST), facts=replace(FACTS, device="gpu"))
+    assert "no card" not in growth_text(card, width=200)
+    assert "how the card's memory moves is not known" in growth_text(card, width=200)
+
+
+def test_tensors_that_are_a_part_of_the_host_have_no_end_of_their_own() -> None:
+    tensors = replace(HOST, where="CPU:0", free_bytes=0, full_in_s=None, full_in_steps=None)
+    text = growth_text(told(HOST, tensors), width=200)
+    assert text.count("of this training take") == 1
+    assert text.count("  full ") == 1
 
 
 def test_the_document_has_the_host_and_each_device_by_name() -> None:

@@ -26,7 +26,9 @@ def test_the_page_leads_with_the_plan_and_has_its_options_as_a_table() -> None:
 def test_without_a_plan_it_leads_with_the_peak_and_offers_one() -> None:
     page = memory_page(answer(), "1.0")
     assert "holds 4" in page
-    assert "tfdyno memory keras:ResNet50 --gpu card --plan" in page
+    assert "tfdyno memory keras:ResNet50 --gpu card --batch-size 100 --plan" in page
+    own = memory_page(answer(batch_source="the script"), "1.0")
+    assert "tfdyno memory keras:ResNet50 --gpu card --plan" in own
 
 
 def test_findings_have_their_fix() -> None:
@@ -34,6 +36,8 @@ def test_findings_have_their_fix() -> None:
     assert "Nothing fits." in page
     assert "tfdyno advise model.py" in page
     assert "and none fits" in page
+    assert "--recipe fit.toml" not in page  # there is none
+    assert "tfdyno advise keras:ResNet50" in page
 
 
 def test_it_loads_nothing_and_holds_the_whole_answer() -> None:

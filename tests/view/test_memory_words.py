@@ -6,7 +6,8 @@ import pytest
 from tests.advice import estimate
 
 from tfdyno.core.program import Rematerialisation
-from tfdyno.view.memory_words import UNVERIFIED, proof, recomputed, slower, standing
+from tfdyno.core.workload import Workload
+from tfdyno.view.memory_words import UNVERIFIED, proof, recomputed, slower, standing, typed
 
 GIB = 2.0**30
 MET = Rematerialisation(
@@ -50,3 +51,12 @@ def test_the_label_stays_until_a_card_was_measured() -> None:
     one = estimate(batch_size=64)
     assert standing(one) == UNVERIFIED == "unverified on a device"
     assert standing(replace(one, memory_measured_on="A100")) == "compared with A100"
+
+
+def test_a_command_can_be_typed_as_it_stands() -> None:
+    script = Workload(reference="my run.py", kind="script", script_arguments=("--deep", "a b"))
+    assert typed("train", script, "--recipe", "fit it.toml") == (
+        "tfdyno train 'my run.py' --recipe 'fit it.toml' -- --deep 'a b'"
+    )
+    model = Workload(reference="model.py:make", kind="function")
+    assert typed("advise", model) == "tfdyno advise model.py:make"

@@ -18,6 +18,7 @@ from tfdyno.view.plan_words import (
     safe_sentence,
     shown_options,
     standing,
+    weighed_words,
 )
 
 if TYPE_CHECKING:
@@ -62,10 +63,21 @@ def test_the_safe_one_stands_beside_one_that_may_not_fit() -> None:
     assert base_sentence(plan()).startswith("As it is (float32, batch 32) it does not fit: 3.0")
 
 
+def test_the_script_as_it_is_may_be_the_safe_or_the_closest_one() -> None:
+    own = planned(10.0, 1.0)
+    said = safe_sentence(plan(base=own, safe=own))
+    assert said.startswith("Certain to fit, with all of its range: the script as it is, 1.0 of 2")
+    large = planned(10.0, 3.0)
+    alone = replace(unfit(), base=large, closest=large, weighed=1)
+    assert "The closest is the script as it is: 3.0 of 2 GiB" in plan_headline(alone, "T4")
+    assert weighed_words(alone) == "1 option was weighed"
+    assert weighed_words(plan()) == "12 options were weighed"
+
+
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (option(), ["no change"]),
+        (option(), ["the script as it is"]),
         (option(precision="mixed_float16", accumulation=2, batch_size=16, remat="blocks",
                 optimizer="lion"),
          ["mixed_float16", "batch 16 × 2", "recomputed blocks", "optimizer lion"]),

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     help="Let the system forget the files, to read them from the disk.",
 )  # fmt: skip
 @click.option(
-    "--output", type=NewFile(), metavar="FILE", help="Write FILE.json, for advise --feed."
+    "--output", type=NewFile(), metavar="FILE", help="Write the answer as JSON, for advise --feed."
 )
 @FIT
 @PYTHON

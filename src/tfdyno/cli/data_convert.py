@@ -12,6 +12,7 @@ from tfdyno.cli.options import PYTHON, Filled, OneOf, Whole
 from tfdyno.core.dataset import COMPRESSIONS
 from tfdyno.core.errors import UsageError
 from tfdyno.core.settings import number
+from tfdyno.model.shards import MOST
 
 if TYPE_CHECKING:
     from tfdyno.jobs.data_convert import Converted, Question
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 NO_SEED = "none"
 _SIZE = re.compile(r"(\d+)(?:[x×,](\d+))?")
 _MOST_PIXELS = 16_384
-_MOST_SHARDS = 99_999
-"""That names of five digits tell apart."""
 _CONVERTS = ("shards", "shard_bytes", "label", "image_size", "shuffle_seed", "skip_bad")
 """Options that ``--verify`` does not take."""
 
@@ -97,7 +96,7 @@ class _Delimiter(click.ParamType[str]):
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("destination", type=click.Path(path_type=Path), required=False)
-@click.option("--shards", type=Whole("shards", most=_MOST_SHARDS), help="So many files.")
+@click.option("--shards", type=Whole("shards", most=MOST), help="So many files.")
 @click.option(
     "--shard-bytes", type=_Bytes(),
     help="About so much in a file.  [default: 128MiB, and at least 8 files]",

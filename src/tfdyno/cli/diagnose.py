@@ -148,10 +148,9 @@ def _refuse_to_run(given: dict[str, Any], what: str) -> None:
 def _question(given: dict[str, Any]) -> Question:
     from tfdyno.jobs.diagnose import Question
 
-    for name in ("fix", "html"):
-        if given["leak"] and given[name]:
-            raise UsageError(f"--{name} cannot go with --leak", why="only memory is looked at then",
-                             remedy="leave one of them out")  # fmt: skip
+    if given["leak"] and given["fix"]:
+        raise UsageError("--fix cannot go with --leak", why="only memory is looked at then",
+                         remedy="leave one of them out")  # fmt: skip
     for name, why in _NEED_FIX.items():
         if given[name] and not given["fix"]:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
@@ -249,22 +248,22 @@ def _answer(told: DiagnoseTold, given: dict[str, Any]) -> int:
     if given["html"]:
         from tfdyno.core.codec import write_atomic
         from tfdyno.view.diagnose_page import diagnose_page
+        from tfdyno.view.growth_page import growth_page
 
-        write_atomic(given["html"], diagnose_page(told).encode())
+        page = growth_page if given["leak"] else diagnose_page
+        write_atomic(given["html"], page(told).encode())
     _print(told, given)
     return int(any(one.severity == "error" for one in told.proven.diagnosis.findings))
 
 
 def _print(told: DiagnoseTold, given: dict[str, Any]) -> None:
-    from tfdyno.view.growth_text import growth_document, growth_text
+    from tfdyno.view.growth_text import growth_text, leak_document
 
     if given["as_json"]:
         from tfdyno.core.codec import to_json
         from tfdyno.view.diagnose_document import diagnose_document
 
-        document = diagnose_document(told)
-        if given["leak"]:
-            document["growth"] = growth_document(told)
+        document = leak_document(told) if given["leak"] else diagnose_document(told)
         click.echo(to_json(document, indent=2).decode())
         return
     from tfdyno.view.diagnose_text import diagnose_text

@@ -69,8 +69,8 @@ def memory(**given: Any) -> int:
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
     task:bert-base. Arguments of a script follow after --. With --log the report of a run that ran
-    out of memory is read, alone or beside a workload. Exit code 1 means that nothing fits, or that
-    the log shows an error.
+    out of memory is read, alone or beside a workload. Exit code 1 means that nothing that was
+    weighed for a plan fits, or that the log shows an error.
     """
     from tfdyno.jobs.memory import check
     from tfdyno.jobs.memory import memory as answer_of

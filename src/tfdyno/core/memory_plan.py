@@ -45,7 +45,7 @@ class MemoryPlan:
     closest: PlannedOption | None = None
     """The one that needs least, where nothing fits."""
     recipe: Recipe | None = None
-    """The settings of the chosen one; an optimizer is no setting and stands in ``reasons``."""
+    """The settings of the chosen one; an optimizer is no setting and stands in ``notes``."""
     reasons: dict[str, str]
     """A sentence for every setting of the recipe, by its flat name."""
     notes: tuple[str, ...] = ()

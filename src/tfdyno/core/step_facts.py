@@ -122,6 +122,8 @@ class MemoryCourse:
     """In use at the end."""
     free_bytes: int = 0
     """What was left then; 0: not known."""
+    course_bytes: tuple[tuple[int, int], ...] = ()
+    """Step and what was in use after it, over all that were read; thinned. Empty: not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,8 @@ class OperationFacts:
     """Per step, in exchange between replicas while nothing was computed."""
     collective_hidden_s: float = 0.0
     """The same behind computing."""
+    collectives_per_step: float = 0.0
+    """Exchanges started per step: of one card, or of all logical devices of a CPU."""
     largest: tuple[tuple[str, float], ...] = ()
     """Names of the longest operations with seconds per step."""
     device_own_s: tuple[float, ...] = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.dataset import Feature, Kind, Skipped, Source
 from tfdyno.core.errors import UsageError
 from tfdyno.model.shards import shuffle
-from tfdyno.probe.csv_file import csv_file
+from tfdyno.probe.csv_file import csv_file, csv_sha256
 from tfdyno.probe.image_folder import ImageFile, ImageFolder, image_folder
 from tfdyno.probe.near import no_such
 from tfdyno.view.amounts import listed, plural
@@ -75,6 +75,15 @@ def kind_of(path: Path) -> Kind:
         f"{path} is neither a folder of images nor a CSV file ({', '.join(TABLES)})",
         remedy="unpack or export it first",
     )
+
+
+def fingerprint(path: Path) -> str:
+    """What ``Source.sha256`` of it is now; nothing of it is read but names, sizes and times.
+
+    Raises:
+        UsageError: It is not there, or there is nothing to convert.
+    """
+    return csv_sha256(path) if kind_of(path) == "csv" else image_folder(path).sha256
 
 
 def look(

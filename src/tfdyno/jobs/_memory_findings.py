@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
@@ -11,6 +12,7 @@ from tfdyno.rules.causes import cause
 from tfdyno.rules.match import Match
 from tfdyno.rules.wording import finding
 from tfdyno.view.amounts import of_gib
+from tfdyno.view.plan_words import weighed_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +56,7 @@ def _nothing_fits(plan: MemoryPlan, trace: Trace) -> Finding:
         cause=NOTHING_FITS,
         verdict="proven" if least.verified else "likely",
         evidence=(
-            Evidence(text=f"{plan.weighed} options were weighed; the closest needs {words}",
+            Evidence(text=f"{weighed_words(plan)}; the closest needs {words}",
                      source="estimate"),
         ),
         basis="facts",
@@ -62,7 +64,7 @@ def _nothing_fits(plan: MemoryPlan, trace: Trace) -> Finding:
             "workload": trace.title,
             "card": find(plan.gpu).name,
             "least": words,
-            "reference": trace.workload.reference,
+            "reference": shlex.quote(trace.workload.reference),
         },
     )  # fmt: skip
     return finding(cause(NOTHING_FITS), match, {})

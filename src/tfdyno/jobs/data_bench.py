@@ -68,12 +68,16 @@ def reference_of(text: str) -> str:
     """A workload as typed; of the folder of a converted data set, the function that reads it.
 
     Raises:
-        UsageError: It is a folder without a data set.
+        UsageError: It is a folder without a data set, or one whose path has a colon.
     """
     folder = Path(text)
     if not folder.is_dir():
         return text
     DatasetFolder(folder).read()
+    if ":" in str(folder):
+        raise UsageError(f"the path {folder} has a colon",
+                         why="that parts a file from its function",
+                         remedy="go into it, and give . as the folder")  # fmt: skip
     return f"{folder / READER}:{READER_FUNCTION}"
 
 
@@ -135,8 +139,18 @@ def read(outcome: dict[str, Any], doing: str) -> Feed:
     feed = from_builtins(outcome["feed"], Feed, where=f"the result of {doing}")
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return replace(
-        feed, environment=environment_of(outcome["software"], _BACKEND), measured_on=today
+        feed,
+        title=_title(feed),
+        environment=environment_of(outcome["software"], _BACKEND),
+        measured_on=today,
     )
+
+
+def _title(feed: Feed) -> str:
+    """A converted data set is called by its folder, not by the function that reads it."""
+    place, _, name = feed.reference.rpartition(":")
+    is_ours = Path(place).name == READER and name == READER_FUNCTION
+    return Path(place).resolve().parent.name if is_ours else feed.title
 
 
 def needs(
@@ -192,7 +206,7 @@ def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
         rate_per_s=rate,
         other_ratio=feed_law.other_ratio(feed),
         busy_cpus=feed_law.busy_cpus(feed),
-        read_per_sample_bytes=feed_pace.read_per_sample_bytes(feed),
+        read_bytes_per_s=feed_pace.read_bytes_per_s(feed),
         disk_per_s=feed_pace.disk_per_s(feed),
         cold_per_s=feed_law.over(cold, lambda one: one.samples / one.seconds_s),
         cold_disk_ratio=sum(one.disk_bytes for one in cold) / read if read else 0.0,

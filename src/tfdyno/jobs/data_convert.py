@@ -19,7 +19,7 @@ from tfdyno.jobs._convert_source import Listed, kind_of, look
 from tfdyno.jobs._convert_speed import read_speed
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.trace import interpreter_named
-from tfdyno.model.shards import shard_count, shard_name, shard_ranges
+from tfdyno.model.shards import MOST, shard_count, shard_name, shard_ranges
 from tfdyno.store.dataset_folder import DatasetFolder
 from tfdyno.view.amounts import plural
 from tfdyno.view.dataset_reader import dataset_reader
@@ -137,13 +137,18 @@ def _settings(question: Question, found: Listed) -> ConvertSettings:
     if question.shards > found.records:
         raise UsageError(f"{question.shards:,} shards are not possible",
                          why=f"there are {plural(found.records, 'record')}")  # fmt: skip
+    shards = question.shards or shard_count(
+        found.records, found.converted_bytes, shard_bytes=question.shard_bytes
+    )
+    if shards > MOST:
+        raise UsageError(f"{shards:,} shards are too many",
+                         remedy=f"give a larger --shard-bytes, for {MOST:,} at most")  # fmt: skip
     seed = question.shuffle_seed
     if seed is None and found.kind == "images" and not question.keep_order:
         seed = IMAGE_SEED
     return ConvertSettings(
         kind=found.kind,
-        shards=question.shards
-        or shard_count(found.records, found.converted_bytes, shard_bytes=question.shard_bytes),
+        shards=shards,
         compression=question.compression,
         shuffle_seed=seed,
         image_size=question.image_size,

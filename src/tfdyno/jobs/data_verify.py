@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.dataset import DamagedShard, Verified
-from tfdyno.jobs._convert_source import look
+from tfdyno.jobs._convert_source import fingerprint
 from tfdyno.jobs._worker import silent
 from tfdyno.store.dataset_folder import DatasetFolder, fault
 from tfdyno.store.record_count import record_count
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tfdyno.core.dataset import Dataset, Shard
+    from tfdyno.core.dataset import Shard
 
 
 def verify(
@@ -28,9 +28,13 @@ def verify(
         progress: Called with a line at every stage.
 
     Raises:
-        UsageError: There is no finished data set, or no such source.
+        UsageError: There is no finished data set, no such source, or nothing in it to convert.
     """
     dataset = DatasetFolder(path).read()
+    now = ""
+    if source:
+        progress(f"looking at {source}")
+        now = fingerprint(source)
     damaged = []
     for place, shard in enumerate(dataset.shards, start=1):
         progress(f"checking shard {place} of {len(dataset.shards)}")
@@ -41,7 +45,7 @@ def verify(
         records=dataset.records,
         size_bytes=dataset.size_bytes,
         damaged=tuple(damaged),
-        source_changed=_changed(source, dataset, progress) if source else None,
+        source_changed=now != dataset.source.sha256 if source else None,
     )
 
 
@@ -51,16 +55,3 @@ def _miscount(path: Path, shard: Shard, compression: str) -> str:
     except (OSError, ValueError) as error:
         return f"cannot be read: {error}"
     return "" if found == shard.records else f"has {found:,} records instead of {shard.records:,}"
-
-
-def _changed(source: Path, dataset: Dataset, progress: Callable[[str], None]) -> bool:
-    settings = dataset.settings
-    found = look(
-        source,
-        image_size=settings.image_size,
-        label=settings.label,
-        delimiter=settings.delimiter,
-        skip_bad=True,
-        progress=progress,
-    )
-    return found.source.sha256 != dataset.source.sha256

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,16 @@ from tfdyno.core.workload import Workload
 from tfdyno.jobs._card_rates import card_rates
 from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
-from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs._watched_cards import card_sampler, with_cards
+from tfdyno.jobs._worker import nobody, run_child, silent
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.outlook import outlooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tfdyno.probe.telemetry import Sampler
 
 CHILD = "tfdyno.runtime.diagnose"
 START_LIMIT_S = 3600.0
@@ -122,24 +126,28 @@ def examined(
     check_room(visible)
     doing = f"diagnosing {question.workload.reference}"
     request = request_of(question.workload, recipe=question.recipe)
-    outcome = run_child(
-        CHILD,
-        request | {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)},
-        progress=progress,
-        timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
-        python=python,
-        env=variables,
-        doing=doing,
-        hide_gpu=False,
-        output=output,
-        stop_grace_s=STOP_GRACE_S,
-    )
+    request |= {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)}
+    sampler = None if question.memory_alone else card_sampler(visible)
+    with sampler or nullcontext():
+        outcome = run_child(
+            CHILD,
+            request,
+            progress=progress,
+            timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
+            python=python,
+            env=variables,
+            doing=doing,
+            hide_gpu=False,
+            output=output,
+            started=sampler.watch if sampler else nobody,
+            stop_grace_s=STOP_GRACE_S,
+        )
     if seen := outcome.get("seen"):
         stop = KeyboardInterrupt()
         stop.add_note(f"{seen}: too few to say anything of a steady one.")
         raise stop
     progress("judging what was seen")
-    found = judged(outcome, variables, doing, memory_alone=question.memory_alone)
+    found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
     if question.memory_alone and not (found.stopped or found.failed):
         _refuse_few_steps(question, found.facts)
     return found
@@ -171,9 +179,22 @@ def limits_of(question: Question) -> dict[str, float]:
 
 
 def judged(
-    outcome: dict[str, Any], variables: dict[str, str], doing: str, *, memory_alone: bool = False
+    outcome: dict[str, Any],
+    variables: dict[str, str],
+    doing: str,
+    *,
+    memory_alone: bool = False,
+    sampler: Sampler | None = None,
 ) -> Examined:
-    """Read what the child hands over (``facts``, ``software``, ``stopped``, ``failed``), judge it.
+    """Read what the child hands over, add what its cards did meanwhile, judge it.
+
+    Args:
+        outcome: ``facts``, ``software``, ``steady``, ``stopped``, ``failed``; all but the first may
+            be missing.
+        variables: Those that were set for it.
+        doing: What it did, for messages.
+        memory_alone: Whether memory grows, and nothing else.
+        sampler: That watched its cards; None: there were none, or NVML did not tell of them.
 
     Raises:
         UsageError: A fact has a wrong type or an unknown name.
@@ -182,13 +203,16 @@ def judged(
 
     facts = from_builtins(outcome["facts"], StepFacts, where=f"the result of {doing}")
     software, failed = outcome.get("software"), outcome.get("failed")
+    environment = environment_of(software, variables) if software else None
+    if environment and not memory_alone:
+        facts = with_cards(facts, outcome.get("steady") or {}, sampler, environment)
     judge = bottleneck.diagnose_growth if memory_alone else bottleneck.diagnose
     diagnosis = judge(facts)
     return Examined(
         facts=facts,
         diagnosis=diagnosis,
         growth=outlooks(facts, diagnosis.step_s) if memory_alone else (),
-        environment=environment_of(software, variables) if software else None,
+        environment=environment,
         stopped=bool(outcome.get("stopped")),
         failed=_error(**failed) if failed else None,
     )

@@ -36,6 +36,7 @@ LEAST_S = 3.0
 """Of steady steps in a run: fixes worth having gain 10 %, not 1 %."""
 MOST_S = 20.0
 """Of a run, from its first step on, where nothing else was asked for."""
+NOT_EXPECTED = "With what was kept it is not expected to gain anything: it was not measured."
 
 
 def proven(
@@ -44,8 +45,9 @@ def proven(
     """Try the fixes that a recipe can express, the largest expected gain first.
 
     A fix is kept, and the next ones are measured on top of it, when its steps are faster by the
-    verdict of ``model.comparison`` and the losses of a few steps with the same seed agree. What
-    cannot be measured is told and left out.
+    verdict of ``model.comparison`` and the losses of a few steps with the same seed agree. Then
+    the steps are looked at again: what is not found any more is not tried. What cannot be measured
+    is told and left out.
 
     Args:
         question: What was diagnosed.
@@ -54,13 +56,12 @@ def proven(
 
     Yields:
         The diagnosis with what is proven so far: first as it is, then after each fix, and where
-        something was kept once more with a second look at the steps. Whoever is stopped between
-        has the last one.
+        it was kept once more with another look at the steps. Whoever is stopped between has the
+        last one.
     """
     tried = fixes(found.diagnosis, question.recipe)
-    so_far = ProvenDiagnosis(
-        diagnosis=found.diagnosis, recipe=question.recipe, left=tuple(one.cause for one in tried)
-    )
+    left = list(tried)
+    so_far = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe, left=_causes(left))
     yield so_far
     facts = found.facts
     losses = SameLosses(
@@ -69,33 +70,59 @@ def proven(
         steps_per_epoch=facts.steps_per_epoch,
         is_loop=facts.source == "loop",
     )
-    for number, one in enumerate(tried, start=1):
-        head = f"fix {number} of {len(tried)} ({one.cause})"
+    while left:
+        one = left.pop(0)
+        head = f"fix {len(tried) - len(left)} of {len(tried)} ({one.cause})"
         proof, recipe = _tried(one, so_far.recipe, question, losses, _prefixed(head, progress))
-        so_far = ProvenDiagnosis(
+        so_far = replace(
+            so_far,
             diagnosis=_with_gain(so_far.diagnosis, one, proof),
-            recipe=recipe if proof.kept else so_far.recipe,
+            recipe=recipe,
             proofs=(*so_far.proofs, proof),
-            left=so_far.left[1:],
+            left=_causes(left),
         )
         yield so_far
-    if so_far.recipe != question.recipe:
-        yield _looked_again(so_far, question, progress)
+        if proof.kept:
+            so_far, left = _looked_again(so_far, left, question, progress)
+            yield so_far
 
 
 def _looked_again(
-    so_far: ProvenDiagnosis, question: Question, progress: Callable[[str], None]
-) -> ProvenDiagnosis:
-    """Add a look at the steps with all that was kept: where their time goes now."""
+    so_far: ProvenDiagnosis,
+    left: Sequence[Bottleneck],
+    question: Question,
+    progress: Callable[[str], None],
+) -> tuple[ProvenDiagnosis, list[Bottleneck]]:
+    """Add a look at the steps with all that was kept: where their time goes now.
+
+    Fixes of what it does not find any more are left out: each would take minutes to measure.
+    """
+    say = _prefixed("a look with what is kept", progress)
     try:
-        found = examined(
-            replace(question, recipe=so_far.recipe), progress=_prefixed("a last look", progress)
-        )
+        found = examined(replace(question, recipe=so_far.recipe), progress=say)
+        if found.failed:
+            raise found.failed
     except TfdynoError as error:
-        return replace(so_far, after_note=f"The steps were not looked at again: {error}")
+        note = f"The steps were not looked at again: {error}"
+        return replace(so_far, after=None, after_note=note), [*left]
     if found.stopped:
         raise KeyboardInterrupt
-    return replace(so_far, after=found.diagnosis)
+    wanted = _causes(fixes(found.diagnosis, so_far.recipe))
+    is_made = [from_settings(one.settings, so_far.recipe) == so_far.recipe for one in left]
+    still = [one for one, made in zip(left, is_made, strict=True) if made or one.cause in wanted]
+    gone = tuple(
+        FixProof(cause=one.cause, settings=one.settings, reason=NOT_EXPECTED)
+        for one in left if one not in still
+    )  # fmt: skip
+    so_far = replace(
+        so_far, after=found.diagnosis, after_note="", proofs=(*so_far.proofs, *gone),
+        left=_causes(still),
+    )  # fmt: skip
+    return so_far, still
+
+
+def _causes(found: Sequence[Bottleneck]) -> tuple[str, ...]:
+    return tuple(one.cause for one in found)
 
 
 def fixes(diagnosis: StepDiagnosis, base: Recipe) -> tuple[Bottleneck, ...]:

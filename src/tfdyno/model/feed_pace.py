@@ -29,10 +29,23 @@ def are_full(feed: Feed) -> bool:
 
 
 def read_per_sample_bytes(feed: Feed) -> float:
-    """Bytes of files behind one sample; 0.0: not known."""
-    rounds = [one for kind in ORDER for one in rounds_of(feed, kind)]
-    samples = sum(one.samples for one in rounds)
-    return sum(one.read_bytes for one in rounds) / samples if samples else 0.0
+    """Bytes of files behind one sample; 0.0: not known.
+
+    By the rounds that stand for the pipeline; by others where those read nothing, for a cache was
+    full.
+    """
+    for kind in ORDER:
+        rounds = rounds_of(feed, kind)
+        if read := sum(one.read_bytes for one in rounds):
+            return read / sum(one.samples for one in rounds)
+    return 0.0
+
+
+def read_bytes_per_s(feed: Feed) -> float:
+    """From files, wherever they lay, with all CPUs; 0.0: nothing, or not known."""
+    rounds = full(feed)
+    spent_s = math.fsum(one.seconds_s for one in rounds)
+    return sum(one.read_bytes for one in rounds) / spent_s if spent_s else 0.0
 
 
 def is_cold(disk: DiskFacts) -> bool:
@@ -61,7 +74,8 @@ def pace(feed: Feed, law: FeedLaw) -> Pace:
     read, from_disk = (
         sum(getattr(one, name) for one in full(feed)) for name in ("read_bytes", "disk_bytes")
     )
-    if disk and from_disk >= FORGOTTEN_RATIO * read and here.rate_per_s.best >= NEAR_RATIO * disk:
+    is_cold_read = 0 < FORGOTTEN_RATIO * read <= from_disk
+    if disk and is_cold_read and here.rate_per_s.best >= NEAR_RATIO * disk:
         return "disk"
     return "waiting"
 

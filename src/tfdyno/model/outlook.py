@@ -29,7 +29,8 @@ def outlooks(facts: StepFacts, step_s: float) -> tuple[MemoryOutlook, ...]:
 
 
 def _outlooks(facts: StepFacts, step_s: float) -> Iterator[MemoryOutlook]:
-    growing = {one.where: one for one in facts.growth}
+    fastest_last = sorted(facts.growth, key=lambda one: one.low_bytes_per_step)
+    growing = {one.where: one for one in fastest_last}
     courses: dict[str, MemoryCourse] = {}
     for one in facts.memory:
         if one.where not in courses or one.counted_by == "allocator":
@@ -59,11 +60,12 @@ def _outlook(
     """One place; ``course`` is missing where there were too few looks for a slope."""
     rate = _rate(course, growing)
     free_bytes = course.free_bytes if course else 0
-    steps = _until_full(free_bytes, rate) if growing and free_bytes else None
+    grows = growing is not None or _is_counted_up(course)
+    steps = _until_full(free_bytes, rate) if grows and free_bytes else None
     known = facts.steps_per_epoch * facts.epochs
     return MemoryOutlook(
         where=where,
-        grows=growing is not None or _is_counted_up(course),
+        grows=grows,
         bytes_per_step=rate,
         counted_by=_counted_by(course, growing),
         steps=course.steps if course else facts.steps_seen,
@@ -71,7 +73,7 @@ def _outlook(
         free_bytes=free_bytes,
         full_in_steps=steps,
         full_in_s=steps.times(step_s) if steps else None,
-        until_end_bytes=known * rate.best if growing and known else None,
+        until_end_bytes=known * rate.best if grows and known else None,
         training_steps=known,
         kind=growing.kind if growing else "",
         suspects=growing.suspects if growing else (),

@@ -14,6 +14,8 @@ SHARD_BYTES = 128 * 2**20
 """Large enough to be read in one go from any disk or network, small enough to be dealt out."""
 FEWEST = 8
 """So that several can be read at once and their order shuffled, also where all are small."""
+MOST = 99_999
+"""That names of five digits tell apart and keep in order."""
 
 
 def shard_count(records: int, size_bytes: int, *, shard_bytes: int = 0) -> int:

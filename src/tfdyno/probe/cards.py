@@ -75,7 +75,7 @@ def ask(library: Any, call: str, *arguments: Any) -> Any:  # noqa: ANN401
 
 
 def handles(library: Any, visible: str | None = None) -> tuple[tuple[int, Any], ...]:  # noqa: ANN401
-    """Index and handle of every card that a process may use.
+    """Index and handle of every card that a process may use, in the order in which it counts them.
 
     Args:
         library: An opened NVML; None: no cards.
@@ -86,9 +86,10 @@ def handles(library: Any, visible: str | None = None) -> tuple[tuple[int, Any], 
     for index in range(ask(library, "nvmlDeviceGetCount") or 0):
         handle = ask(library, "nvmlDeviceGetHandleByIndex", index)
         identity = text(ask(library, "nvmlDeviceGetUUID", handle))
-        if handle is not None and _is_visible(index, identity, visible):
-            found.append((index, handle))
-    return tuple(found)
+        place = _place(index, identity, visible)
+        if handle is not None and place is not None:
+            found.append((place, index, handle))
+    return tuple((index, handle) for _, index, handle in sorted(found))
 
 
 def card(library: Any, handle: Any, slug_of: Callable[[str], str]) -> Card:  # noqa: ANN401
@@ -152,15 +153,18 @@ def _is_on(modes: Any) -> bool | None:  # noqa: ANN401
     return None if modes is None else bool(modes[0])
 
 
-def _is_visible(index: int, identity: str, visible: str | None) -> bool:
-    """CUDA reads the list up to the first entry that it does not know."""
+def _place(index: int, identity: str, visible: str | None) -> int | None:
+    """The number that a card has for the process; None: it is hidden from it.
+
+    CUDA reads the list up to the first entry that it does not know.
+    """
     if visible is None:
-        return True
-    for entry in (one.strip() for one in visible.split(",")):
+        return index
+    for place, entry in enumerate(one.strip() for one in visible.split(",")):
         if not entry.isdecimal() and not entry.startswith(("GPU-", "MIG-")):
-            return False
+            return None
         if entry.startswith("MIG-") or entry == str(index):
-            return True
+            return place
         if entry.startswith("GPU-") and identity.startswith(entry):
-            return True
-    return False
+            return place
+    return None

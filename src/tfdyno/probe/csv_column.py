@@ -21,6 +21,8 @@ FLOAT32_MAX = 3.4028234663852886e38
 FLOAT32_WHOLE = 2**24
 """Up to here float32 has every whole number."""
 _INT64 = range(-(2**63), 2**63)
+_MOST_DIGITS = 20
+"""Of an int64, its sign among them."""
 _WHOLE, _NUMBER, _TEXT = range(3)
 _SHOWN_CHARACTERS = 40
 
@@ -80,7 +82,7 @@ class ColumnFacts:
             return "int64"
         if self.too_large:
             line, cell = self.too_large
-            raise UsageError(f"{path}, line {line}: {cell} is more than a float32 holds",
+            raise UsageError(f"{path}, line {line}: {_shown(cell)} is more than a float32 holds",
                              why=f"the column '{self.name}'")  # fmt: skip
         if self.kind == _WHOLE and self.largest > FLOAT32_WHOLE:
             raise UsageError(
@@ -95,8 +97,7 @@ class ColumnFacts:
         """What is told of it: why numbers became text, or whole numbers others."""
         if self.text:
             line, cell = self.text
-            shown = cell if len(cell) <= _SHOWN_CHARACTERS else f"{cell[:_SHOWN_CHARACTERS]}…"
-            return [f"The column '{self.name}' is text because of '{shown}' in line {line}."]
+            return [f"The column '{self.name}' is text because of '{_shown(cell)}' in line {line}."]
         if self.empty and self.seen and self.kind != _TEXT:
             cells = (
                 "1 empty cell becomes" if self.empty == 1 else f"{self.empty:,} empty cells become"
@@ -109,9 +110,15 @@ class ColumnFacts:
         """Of a cell below whole numbers; one that no int64 holds is a code, and stays as it is."""
         if not WHOLE.fullmatch(cell):
             return _NUMBER
+        if len(cell) > _MOST_DIGITS:  # Python reads no number of thousands of digits
+            return _TEXT
         value = int(cell)
         self.largest = max(self.largest, abs(value))
         return _WHOLE if value in _INT64 else _TEXT
 
     def _beyond(self, cell: str, line: int) -> tuple[int, str] | None:
         return (line, cell) if abs(float(cell)) > FLOAT32_MAX else None
+
+
+def _shown(cell: str) -> str:
+    return cell if len(cell) <= _SHOWN_CHARACTERS else f"{cell[:_SHOWN_CHARACTERS]}…"

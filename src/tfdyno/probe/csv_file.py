@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_FIELD = 2**27
 MOST_CLASSES = 65_536
 TELL_ROWS = 200_000
@@ -57,8 +58,7 @@ class CsvFile:
     @property
     def sha256(self) -> str:
         """Of name, size and time of change."""
-        text = f"{self.name}\0{self.size_bytes}\0{self.modified_ns}"
-        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+        return _fingerprint(self.name, self.size_bytes, self.modified_ns)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,9 +77,11 @@ class _Lines:
             try:
                 yield raw.removeprefix(BOM if self.number == 1 else b"").decode()
             except UnicodeDecodeError:
+                is_utf16 = self.number == 1 and raw.startswith(UTF16_BOMS)
+                encoding = "UTF-16" if is_utf16 else "LATIN1"
                 raise UsageError(
                     f"{self.path}, line {self.number} is no UTF-8 text",
-                    remedy=f"convert it: iconv -f LATIN1 -t UTF-8 {self.path.name}",
+                    remedy=f"convert it: iconv -f {encoding} -t UTF-8 {self.path.name}",
                 ) from None
 
 
@@ -167,11 +169,29 @@ def csv_file(
         classes=classes,
         offsets=rows.offsets,
         skipped=tuple(rows.skipped),
-        notes=tuple(note for one in rows.columns for note in one.notes()),
+        notes=(*(note for one in rows.columns for note in one.notes()), *_alike(classes)),
         size_bytes=before.st_size,
         modified_ns=before.st_mtime_ns,
         name=path.name,
     )
+
+
+def csv_sha256(path: Path) -> str:
+    """``CsvFile.sha256`` of a file that is not read for it.
+
+    Raises:
+        UsageError: It cannot be looked at.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    return _fingerprint(path.name, found.st_size, found.st_mtime_ns)
+
+
+def _fingerprint(name: str, size_bytes: int, modified_ns: int) -> str:
+    text = f"{name}\0{size_bytes}\0{modified_ns}"
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _read(
@@ -207,7 +227,10 @@ def _header(path: Path, reader: Any, delimiter: str) -> list[str]:  # noqa: ANN4
                          remedy="put a line with names in front")  # fmt: skip
     for place, name in enumerate(names, start=1):
         if not name.strip():
-            raise UsageError(f"column {place} of {path} has no name")
+            remedy = "name it in the first line"
+            if place == 1:
+                remedy += ", or write the table without its index: to_csv(index=False) of pandas"
+            raise UsageError(f"column {place} of {path} has no name", remedy=remedy)
         if name in names[: place - 1]:
             raise UsageError(f"{path} has two columns named '{name}'", remedy="rename one of them")
     if len(names) == 1:
@@ -257,3 +280,14 @@ def _check_classes(rows: _Rows, name: str) -> None:
             why="each would be a class",
             remedy="name another column",
         )
+
+
+def _alike(classes: tuple[str, ...]) -> Iterator[str]:
+    """That some texts are most likely meant to be the same class."""
+    seen: dict[str, str] = {}
+    for name in classes:
+        other = seen.setdefault(name.strip().casefold(), name)
+        if other != name:
+            yield (f"'{other}' and '{name}' are two classes: they differ by case or blanks alone. "
+                   "Write them alike if they are the same.")  # fmt: skip
+            return

@@ -7,6 +7,7 @@ than take more than ``COST_RATIO`` of one CPU.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -60,6 +61,7 @@ class Sampler:
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible
         self._points: list[Point] = []
         self._cost = (0.0, 0.0)
+        self._began_s = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -81,21 +83,23 @@ class Sampler:
     def watch(self, pid: int) -> None:
         """Start the thread, now that the child has started; a second call does nothing."""
         if self._thread is None:
+            self._began_s = time.monotonic()
             self._thread = threading.Thread(
-                target=self._run, args=(pid, time.monotonic()), name="tfdyno telemetry", daemon=True
+                target=self._run, args=(pid,), name="tfdyno telemetry", daemon=True
             )
             self._thread.start()
 
-    def telemetry(self) -> Telemetry:
-        """All points so far."""
+    def telemetry(self, began_s: float = -math.inf, ended_s: float = math.inf) -> Telemetry:
+        """All points so far, or those between two moments of ``time.monotonic``."""
         cpu_s, wall_s = self._cost
+        low_s, high_s = began_s - self._began_s, ended_s - self._began_s
         return assemble(
-            tuple(self._points),
+            tuple(one for one in tuple(self._points) if low_s <= one.at_s <= high_s),
             interval_s=self._interval_s,
             cost_ratio=cpu_s / wall_s if wall_s else 0.0,
         )
 
-    def _run(self, pid: int, started_s: float) -> None:
+    def _run(self, pid: int) -> None:
         """Take points until the child ends; what goes wrong ends the sampling, nothing else."""
         with contextlib.suppress(Exception), cards.opened(self._library) as library:
             source = _Source(pid, library, self._visible)
@@ -105,13 +109,13 @@ class Sampler:
                 if self._stop.wait(due_s - time.monotonic()):
                     return
                 before_s = time.thread_time()
-                point = source.point(time.monotonic() - started_s)
+                point = source.point(time.monotonic() - self._began_s)
                 if point is None:
                     return
                 self._points.append(point)
                 total_s = time.thread_time()
                 used_s = total_s - before_s
-                self._cost = (total_s, time.monotonic() - started_s)
+                self._cost = (total_s, time.monotonic() - self._began_s)
 
 
 class _Source:

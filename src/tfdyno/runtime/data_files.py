@@ -158,6 +158,8 @@ def disk_facts(
     before, began = read_bytes("read_bytes"), now()
     read, count = _read(chosen, most_bytes, lambda: now() - began >= most_s)
     cold_s, from_disk = now() - began, read_bytes("read_bytes") - before
+    if not read:
+        return None
     began = now()
     _read(chosen, read, lambda: False)
     return DiskFacts(

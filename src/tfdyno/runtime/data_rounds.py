@@ -131,7 +131,7 @@ class Flow:
         """
         before, batches, samples = _counters(), 0, 0
         read, from_disk, began = read_bytes(), read_bytes("read_bytes"), time.perf_counter()
-        while time.perf_counter() - began < least_s:
+        while batches == 0 or time.perf_counter() - began < least_s:
             batch = self.next()
             if batch is None:
                 break

@@ -2,8 +2,9 @@
 
 Request: ``workload``, ``recipe`` (fields of the nouns), optionally ``limits`` (of ``Limits``: how
 long the training's own steps are looked at), ``task``, the name of a standard task, and ``cards``:
-FLOP/s of each card by dtype, and its ``bytes_per_s``. Result: ``facts`` (``StepFacts``) and
-``software`` (versions, and the devices that TensorFlow has).
+FLOP/s of each card by dtype, and its ``bytes_per_s``. Result: ``facts`` (``StepFacts``),
+``software`` (versions, and the devices that TensorFlow has) and ``steady``: when the steps that
+count ran, and on which cards.
 
 After a stop (SIGTERM) the result has ``stopped`` too, and where the training failed in its steady
 steps ``failed``, the fields of the error. Where there are no steady steps yet, a stop has ``seen``
@@ -49,6 +50,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         raise UsageError("diagnose looks at a training", remedy="leave --mode infer out")
     progress("importing TensorFlow")
     import_tensorflow(workload, "diagnose", "look at")
+    from tfdyno.runtime.diagnose_cards import steady
     from tfdyno.runtime.diagnose_load import look_at
     from tfdyno.runtime.diagnose_look import Look
     from tfdyno.runtime.recipe_apply import apply_recipe, check_recipe, settings_held, verify
@@ -83,6 +85,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
             raise look.so_far.with_steps(error) from None
     else:
         verify(recipe)
+    if facts := outcome.get("facts"):
+        outcome["steady"] = steady(look.so_far.span_s, facts)
     return _with_notes(outcome, notes) | {"software": software()}
 
 

@@ -128,6 +128,11 @@ class StepTimes:
         """Steps that have ended."""
         return sum(step.count for step in self.steps)
 
+    @property
+    def own_span_s(self) -> tuple[float, float]:
+        """When the steps that count began and the last of them ended, by ``now``; zeros: none."""
+        return (self._own_began, self._last_end) if self.own_from >= 0 else (0.0, 0.0)
+
     def begin(self) -> None:
         """A call of the step begins."""
         self._open.began = self.now()

@@ -38,6 +38,11 @@ class SoFar:
         self._times, self._facts = times, facts
         times.heed = self.heed
 
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """When the steps that count began and the last of them ended, by its clock; zeros: none."""
+        return self._times.own_span_s if self._times else (0.0, 0.0)
+
     def heed(self) -> None:
         """Raise the stop that was asked for."""
         if self.stop:

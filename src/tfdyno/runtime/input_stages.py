@@ -26,7 +26,7 @@ PLAIN = {
     "map", "interleave", "flat_map", "filter", "batch", "padded_batch", "rebatch", "take", "skip",
     "shard", "prefetch", "options", "restructured", "unbatch", "window", "zip", "concatenate",
     "take_while", "scan", "unique", "group_by_window", "directed_interleave", "cache",
-    "dense_to_ragged",
+    "dense_to_ragged", "assert_cardinality",
 }  # fmt: skip
 """Kinds of stages that add no randomness but that of their functions."""
 _CALLED = {"tensor": "from_tensors", "tensor_slice": "from_tensor_slices"}

@@ -90,7 +90,7 @@ def cpu_events(profile: Profile) -> Events:
         for line in plane.lines
         if line.begin_s.size and not line.name.startswith("tf_data")
     ]
-    return _together("CPU", made, (np.zeros(0, np.int64), np.zeros(0)))
+    return _with_exchange(_together("CPU", made, (np.zeros(0, np.int64), np.zeros(0))))
 
 
 def host_spans(profile: Profile) -> dict[str, Spans]:
@@ -231,6 +231,26 @@ def _with_unnoted(events: Events, works: Chosen) -> Events:
     weight = np.where(takes, events.end_s - events.begin_s, 0.0)
     own_s = events.own_s + (every - noted) * weight / max(weight.sum(), 1e-12)
     return dataclasses.replace(events, own_s=own_s)
+
+
+def _with_exchange(events: Events) -> Events:
+    """Let an exchange go on until the next operation where nothing else runs meanwhile.
+
+    On a CPU an exchange only notes that it starts, and goes on in other threads.
+    """
+    works = np.flatnonzero(~events.of(*NO_WORK, "program"))
+    if works.size < 2:
+        return events
+    ends = np.maximum.accumulate(events.end_s[works])
+    is_last = events.end_s[works] == ends
+    last = works[np.maximum.accumulate(np.where(is_last, np.arange(works.size), 0))]
+    waits_s = events.begin_s[works[1:]] - ends[:-1]
+    chosen = (waits_s > 0.0) & events.of("collective")[last[:-1]]
+    which, more_s = last[:-1][chosen], waits_s[chosen]
+    end_s, own_s = events.end_s.copy(), events.own_s.copy()
+    end_s[which] += more_s
+    own_s[which] += more_s
+    return dataclasses.replace(events, end_s=end_s, own_s=own_s)
 
 
 def _own(made: list[_Part], works: list[Chosen]) -> list[Times]:

@@ -110,6 +110,7 @@ def operations_of(events: Events, counted: Chosen, steps: float) -> OperationFac
         copy_s=busy(events, copies) / steps,
         collective_exposed_s=(busy_s - alone_s) / steps,
         collective_hidden_s=(busy(events, exchange) - (busy_s - alone_s)) / steps,
+        collectives_per_step=float(exchange.sum()) / steps,
         largest=tuple((_short(name), each_s) for name, each_s in longest if each_s > 0.0),
     )
 

@@ -8,6 +8,7 @@ in use is read as well, and what nobody is seen to hold is followed to the line 
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from array import array
 from collections.abc import Callable, Sequence
@@ -43,6 +44,8 @@ _CHECKS = 3
 """In a row that say the same: what is asked again and again is right once by chance."""
 _MADE_S = 12.0
 """So long, at most, lines are looked for that make what stays."""
+_MOST_POINTS = 160
+"""Of a course that is handed over: enough for a drawing."""
 
 CountedBy = Literal["kernel", "allocator"]
 
@@ -58,6 +61,13 @@ class _Series:
         if value >= 0:
             self.steps.append(step)
             self.values.append(value)
+
+    def thinned(self) -> tuple[tuple[int, int], ...]:
+        """Steps and sizes at even distances, the last one among them."""
+        last = len(self.steps) - 1
+        every = math.ceil(len(self.steps) / _MOST_POINTS)
+        places = reversed(range(last, -1, -every))
+        return tuple((self.steps[at], self.values[at]) for at in places)
 
     def slope(self, confidence_ratio: float = 0.95) -> Slope | None:
         return slope(self.steps, self.values, confidence_ratio=confidence_ratio)
@@ -240,4 +250,5 @@ def _course(
         high_bytes_per_step=told.high,
         end_bytes=series.values[-1],
         free_bytes=free_bytes,
+        course_bytes=series.thinned(),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,11 @@ class DatasetFolder:
 
     def check(self, source: Path) -> None:
         """Refuse a folder that a data set must not be written into; raises ``UsageError``."""
+        if not _is_text(self.path):
+            shown = os.fsencode(self.path).decode(errors="backslashreplace")
+            why = "TensorFlow opens no such files"
+            raise UsageError(f"the path {shown} is no UTF-8 text", why=why,
+                             remedy="name another folder")  # fmt: skip
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"cannot write to {self.path}", why="it is a file")
         inside, outside = self.path.resolve(), source.resolve()
@@ -229,14 +235,29 @@ def fault(folder: Path, shard: Shard) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
+    """Write a file and see to it that it is on the disk, by its own name."""
     try:
         write_atomic(path, data)
+        for one in (path, path.parent):
+            handle = os.open(one, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
     except OSError as error:
         raise ToolError(
             f"cannot write {path}",
             why=error.strerror or str(error),
             remedy="free some space, then give the same command again",
         ) from None
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_leftover(name: str) -> bool:

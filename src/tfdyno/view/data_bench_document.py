@@ -25,7 +25,8 @@ class FeedTold:
     """Sources first."""
     pace: Pace
     busy_cpus: float
-    read_per_sample_bytes: float
+    read_bytes_per_s: float
+    """From files with all CPUs; 0.0: nothing, or not known."""
     disk_per_s: float | None
     """Samples per second that the disk gives in order; None: not measured."""
     cold_per_s: Interval | None = None
@@ -50,6 +51,12 @@ class FeedTold:
         """All that it could use."""
         return self.law.points[-1].cpus
 
+    def fed_ratio(self, need: FeedNeed) -> Interval:
+        """Share of a card's need that is given, from the lowest to the highest that it may be."""
+        given, needed = self.alone_per_s, need.needed_per_s
+        low, high = given.low / needed.high, given.high / needed.low
+        return Interval(low=low, best=need.fed_ratio, high=high)
+
 
 def data_bench_document(told: FeedTold) -> dict[str, Any]:
     """The documented keys; ``feed`` holds all rounds, and is what ``advise --feed`` reads."""
@@ -65,7 +72,7 @@ def data_bench_document(told: FeedTold) -> dict[str, Any]:
         "other_cpu_ratio": told.other_ratio,
         "batches_per_s": batches_per_s,
         "output_bytes_per_s": batches_per_s * feed.batch_bytes,
-        "read_bytes_per_s": told.read_per_sample_bytes * rate.best,
+        "read_bytes_per_s": told.read_bytes_per_s,
         "cpu_s_per_sample": to_builtins(law.sample_cpu_s),
         "cpus": told.cpus,
         "busy_cpus": told.busy_cpus,
@@ -84,7 +91,7 @@ def data_bench_document(told: FeedTold) -> dict[str, Any]:
         "disk": _disk(told),
         "cold_samples_per_s": to_builtins(told.cold_per_s),
         "first_pass_samples_per_s": to_builtins(told.first_per_s),
-        "needs": [_need(one) for one in told.needs],
+        "needs": [_need(told, one) for one in told.needs],
         "environment": to_builtins(feed.environment),
         "measured_on": feed.measured_on,
         "stopped": feed.stopped,
@@ -134,8 +141,9 @@ def _disk(told: FeedTold) -> dict[str, Any] | None:
     }
 
 
-def _need(one: FeedNeed) -> dict[str, Any]:
+def _need(told: FeedTold, one: FeedNeed) -> dict[str, Any]:
     fewest, best, most = one.cpus
+    fed = told.fed_ratio(one)
     return {
         "gpu": one.gpu,
         "batch_size": one.batch_size,
@@ -143,6 +151,7 @@ def _need(one: FeedNeed) -> dict[str, Any]:
         "samples_per_s": to_builtins(one.needed_per_s),
         "cpus": {"low": fewest, "best": best, "high": most},
         "fed_ratio": one.fed_ratio,
+        "fed_interval": [fed.low, fed.high],
     }
 
 

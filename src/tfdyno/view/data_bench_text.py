@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_si, significant
@@ -100,4 +101,5 @@ def _closing(told: FeedTold, written: str) -> str:
         return ""
     has_model = told.needs or told.feed.reference.endswith(".py")
     workload = told.feed.reference if has_model else "WORKLOAD"
-    return f"Wrote {written}.\nNext: tfdyno advise {workload} --feed {written}"
+    command = shlex.join(["tfdyno", "advise", workload, "--feed", written])
+    return f"Wrote {written}.\nNext: {command}"

@@ -98,11 +98,8 @@ def about(told: FeedTold) -> str:
         low, high = seconds_words(cost.low), seconds_words(cost.high)
         between = f" ({low} to {high})" if low != high else ""
         parts.append(f"{seconds_words(cost.best)} of a CPU for each sample{between}")
-    if told.read_per_sample_bytes >= 1.0:
-        parts.append(
-            f"{format_si(told.read_per_sample_bytes * told.rate_per_s.best, 'B/s')} of files, "
-            f"{state_words(feed)}"
-        )
+    if told.read_bytes_per_s:
+        parts.append(f"{format_si(told.read_bytes_per_s, 'B/s')} of files, {state_words(feed)}")
     return f"{'; '.join(parts)}."
 
 
@@ -185,8 +182,9 @@ def need_cells(need: FeedNeed, told: FeedTold) -> list[str]:
 
 def need_sentence(need: FeedNeed, told: FeedTold) -> str:
     """What the measured machine does for a card: how much of it is fed, and what it needs."""
-    share = significant(need.fed_ratio, 2)
-    here = f"These {cpus_words(told.cpus)} feed {share} of {a_card(brief(need.gpu_name))}"
+    share, fed = significant(need.fed_ratio, 2), told.fed_ratio(need)
+    card = f"{a_card(brief(need.gpu_name))} ({dashed(fed.low, fed.high)})"
+    here = f"These {cpus_words(told.cpus)} feed {share} of {card}"
     if need.cpus[1] is None:
         stages = listed(list(told.law.serial_stages)) or "the pipeline as it is"
         return f"{here}; no number of CPUs feeds it, for {stages} gives no more."
@@ -219,8 +217,9 @@ def warnings_of(told: FeedTold) -> list[str]:
             "of other numbers of CPUs is by the CPU time of a sample, as if they had not; a quiet "
             "machine tells more."
         )
-    warm = [one for one in feed.rounds if one.kind != "cold"]
-    if len([one for one in warm if one.cpus == told.cpus]) < 2:
+    apart = ("cold", "first") if told.first_per_s else ("cold",)
+    whole = [one for one in feed.rounds if one.kind not in apart and one.cpus == told.cpus]
+    if len(whole) < 2:
         found.append("One round with all CPUs: there is no range.")
     if told.needs and feed.kind == "dataset" and told.grows is not None and told.grows < NO_GAIN:
         found.append("It hardly gives more with more CPUs: the number that a card needs is unsure.")

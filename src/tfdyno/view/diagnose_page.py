@@ -19,45 +19,66 @@ from tfdyno.view.template import environment, script_safe
 from tfdyno.view.wording import capital
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tfdyno.core.bottleneck import Bottleneck
     from tfdyno.view.diagnose_document import DiagnoseTold
 
 
 def diagnose_page(told: DiagnoseTold) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
+    findings = told.proven.diagnosis.findings
+    is_healthy = told.proven.diagnosis.primary.bottleneck_class == "healthy"
+    own = {
+        "answer": diagnose_findings.answer(told),
+        "box": diagnose_findings.box(told),
+        "step": diagnose_findings.step(told),
+        "split": split_figure(told),
+        "others": [told_finding(one, told) for one in findings[1:]],
+        "sections": _sections(told),
+        "findings": diagnose_findings.findings(told),
+        "rows": [] if is_healthy else [diagnose_findings.row(one, told) for one in findings],
+        "left": told.proven.left if told.tried else (),
+        "measured": diagnose_findings.measured(told),
+    }
+    return page_of(told, own, diagnose_document(told))
+
+
+def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """What the page of every diagnosis has, filled.
+
+    Args:
+        told: What came out.
+        own: What the template takes besides, of what was asked for.
+        document: The whole answer, kept in the page as JSON.
+    """
     diagnosis = told.proven.diagnosis
-    primary, *others = diagnosis.findings
+    primary = diagnosis.primary
     context: dict[str, Any] = {
         "reference": told.reference,
         "setup": tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
         "date": told.made_on,
         "headline": primary.summary.rstrip("."),
-        "answer": diagnose_findings.answer(told),
-        "step": diagnose_findings.step(told),
-        "split": split_figure(told),
-        "box": diagnose_findings.box(told),
-        "primary": _told(primary, told),
-        "others": [_told(one, told) for one in others],
+        "primary": told_finding(primary, told),
         "is_healthy": primary.bottleneck_class == "healthy",
-        "sections": _sections(told),
-        "findings": diagnose_findings.findings(told),
-        "rows": [diagnose_findings.row(one, told) for one in diagnosis.findings],
+        "split": None,
+        "rows": (),
+        "left": (),
         "tables": _tables(told),
-        "measured": diagnose_findings.measured(told),
         "notes": told.notes,
-        "left": told.proven.left if told.tried else (),
         "written": told.written,
         "commands": [(typed, capital(purpose)) for _, purpose, typed in next_steps(told)],
         "figures_missing": not svg.available(),
         "variables": palette.variables,
         "paint_rules": palette.paint_rules,
-        "json": script_safe(to_json(diagnose_document(told)).decode()),
+        "json": script_safe(to_json(document).decode()),
         "version": told.environment.tfdyno if told.environment else "",
     }
-    return environment().get_template("diagnose.html.j2").render(context)
+    return environment().get_template("diagnose.html.j2").render(context | dict(own))
 
 
-def _told(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+    """One finding with what came out of its fix."""
     proof = told.proof_of(one)
     return {
         "cause": one.cause,

@@ -131,18 +131,23 @@ def _peak(at: tuple[float, float], share: float, peak_bytes: float) -> list[Spec
 
 def _axes(length: float, end_bytes: float) -> list[Spec]:
     muted, bottom = paint("muted"), HEIGHT_PX
-    ticks = ticks_of(end_bytes)
-    up = [(bottom * (1.0 - value / end_bytes), value) for value in ticks]
     across = [(length * quarter / 4, f"{quarter * 25}%") for quarter in range(5)]
-    unit = format_bytes(ticks[-1]).rpartition(" ")[2]
-    grid = [(0.0, y, length, y) for y, _ in up]
-    numbers = [(-8.0, y, _tick(value, ticks[-1])) for y, value in up]
     return [
-        *rules(grid, color=paint("grid"), strokeWidth=1),
+        *bytes_axis(length, end_bytes),
         *texts([(x, bottom + 14, text) for x, text in across], align="center", color=muted),
-        *texts(numbers, align="right", color=muted),
-        *texts([(-LEFT_PX, -16.0, unit)], color=muted),
         *texts([(length, bottom + 31, "share of the step’s kernels")], align="right", color=muted),
+    ]
+
+
+def bytes_axis(length_px: float, end_bytes: float) -> list[Spec]:
+    """Lines and numbers of an axis of bytes that begins at 0, with its unit above."""
+    muted, ticks = paint("muted"), ticks_of(end_bytes)
+    up = [(HEIGHT_PX * (1.0 - value / end_bytes), value) for value in ticks]
+    unit = format_bytes(ticks[-1]).rpartition(" ")[2]
+    return [
+        *rules([(0.0, y, length_px, y) for y, _ in up], color=paint("grid"), strokeWidth=1),
+        *texts([(-8.0, y, _tick(value, ticks[-1])) for y, value in up], align="right", color=muted),
+        *texts([(-LEFT_PX, -16.0, unit)], color=muted),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.amounts import plural, short_hours
+from tfdyno.view.diagnose_document import diagnose_document
 from tfdyno.view.diagnose_text import Layout
 from tfdyno.view.text import WIDTH
 
@@ -15,14 +16,20 @@ if TYPE_CHECKING:
     from tfdyno.core.memory_outlook import MemoryOutlook
     from tfdyno.view.diagnose_document import DiagnoseTold
 
-_HOUR_S = 3600.0
-_TENSORS = "CPU:0"
+HOUR_S = 3600.0
+TENSORS = "CPU:0"
 """TensorFlow's account of the tensors that its own allocator holds in the host's memory: those of
 256 KiB and more (measured with TensorFlow 2.21)."""
 _ACCOUNTS = {
     "kernel": "by the pages of the process",
     "allocator": "by what the allocators have in use",
     "objects": "by the objects that become more",
+}
+_NO_ACCOUNT = {
+    "cpu": "no card, and TensorFlow keeps no account of a CPU's tensors here: they are a part of "
+    "the host's",
+    "gpu": "how the card's memory moves is not known: too few steps ran, or TensorFlow keeps no "
+    "account of it",
 }
 
 
@@ -39,14 +46,10 @@ def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False)
     lines = []
     for one in told.growth:
         lines.append(lay.block(one.where, growth_words(one)))
-        lines.append(lay.block("full", full_words(one)) if one.where != _TENSORS else "")
-        lines.append(lay.block("", end_words(one)))
-    if told.growth and all(one.where == "host" for one in told.growth):
-        why = (
-            "no card, and TensorFlow keeps no account of a CPU's tensors here: they are a part of "
-            "the host's"
-        )
-        lines.append(lay.block("device", why))
+        if one.where != TENSORS:  # a part of the host's, which is told
+            lines.append(lay.block("full", full_words(one)))
+            lines.append(lay.block("", end_words(one)))
+    lines.append(lay.block("device", no_account_words(told)))
     blocks = [
         lay.headline(diagnosis.primary),
         "\n".join(filter(None, lines)),
@@ -54,6 +57,18 @@ def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False)
         lay.notes(),
     ]
     return "\n\n".join(block for block in blocks if block)
+
+
+def no_account_words(told: DiagnoseTold) -> str:
+    """Why no device is told; empty where one is."""
+    if not told.growth or any(one.where != "host" for one in told.growth):
+        return ""
+    return _NO_ACCOUNT[told.facts.device]
+
+
+def leak_document(told: DiagnoseTold) -> dict[str, Any]:
+    """That of any diagnosis, with ``growth``."""
+    return {**diagnose_document(told), "growth": growth_document(told)}
 
 
 def growth_document(told: DiagnoseTold) -> dict[str, Any]:
@@ -68,11 +83,11 @@ def growth_document(told: DiagnoseTold) -> dict[str, Any]:
 
 
 def growth_words(one: MemoryOutlook) -> str:
-    """``grows by 1.13 MiB a step (1.12–1.14), told from 180 steps by …; 2.1 GiB in use``."""
+    """``grows by 1.1 MiB a step (1 MiB to 1.2 MiB), seen in 180 steps, by …; 2 GiB in use``."""
     rate = one.bytes_per_step
     seen = f"seen in {plural(one.steps, 'step')}, {_ACCOUNTS[one.counted_by]}"
     used = f"; {format_bytes(one.used_bytes)} in use" if one.used_bytes else ""
-    if one.where == _TENSORS:
+    if one.where == TENSORS:
         seen = "tensors of 256 KiB and more, a part of the host's"
     if one.grows:
         return f"grows by {format_bytes(rate.best)} a step ({bytes_range(rate)}), {seen}{used}"
@@ -83,27 +98,29 @@ def full_words(one: MemoryOutlook) -> str:
     """``in about 3 h at this rate (2.8 h to 3.3 h; 9,200 steps), on the 15 GiB that are free``."""
     if one.full_in_s is None or one.full_in_steps is None:
         return "when it is full cannot be said: what is free is not known" if one.grows else ""
-    hours = one.full_in_s.times(1 / _HOUR_S)
+    hours = one.full_in_s.times(1 / HOUR_S)
     steps = significant(one.full_in_steps.best, 2)
     return (
-        f"in about {short_hours(hours.best)} at this rate ({_hours(hours)}; {steps} steps), "
+        f"in about {short_hours(hours.best)} at this rate ({hours_words(hours)}; {steps} steps), "
         f"on the {format_bytes(one.free_bytes, 2)} that are free"
     )
 
 
-def _hours(hours: Interval) -> str:
+def hours_words(hours: Interval) -> str:
     """A wide range, each bound in its own unit; one time where both read the same."""
     low, high = short_hours(hours.low), short_hours(hours.high)
     return low if low == high else f"{low} to {high}"
 
 
 def end_words(one: MemoryOutlook) -> str:
-    """``the 3,000 steps of this training take 3.4 GiB``, and whether there is so much."""
+    """``the 300 steps of this training take 3 GiB (2 GiB to 4 GiB)``, and if it is too much."""
     if one.until_end_bytes is None:
         return ""
-    fits = "" if one.until_end_bytes < one.free_bytes else ", more than is free"
-    steps = plural(one.training_steps, "step")
-    return f"the {steps} of this training take {format_bytes(one.until_end_bytes)}{fits}"
+    bounds = bytes_range(one.bytes_per_step.times(one.training_steps))
+    is_short = 0 < one.free_bytes <= one.until_end_bytes
+    fits = ", more than is free" if is_short else ""
+    steps, taken = plural(one.training_steps, "step"), format_bytes(one.until_end_bytes)
+    return f"the {steps} of this training take {taken} ({bounds}){fits}"
 
 
 def bytes_range(bounds: Interval) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.codec import to_json
 from tfdyno.core.units import format_bytes
 from tfdyno.view import palette, svg
-from tfdyno.view.amounts import gib, of_gib, percent, plural
+from tfdyno.view.amounts import gib, of_gib, percent
 from tfdyno.view.figure_held import held_figure
 from tfdyno.view.memory_document import memory_document
 from tfdyno.view.memory_text import device_words, peak_sentence, pieces_words
+from tfdyno.view.memory_words import typed
 from tfdyno.view.plan_words import (
     base_sentence,
     batch_words,
@@ -18,6 +19,7 @@ from tfdyno.view.plan_words import (
     plan_headline,
     ratio_words,
     safe_sentence,
+    weighed_words,
 )
 from tfdyno.view.sections import Panel, Section
 from tfdyno.view.sentences import Finding
@@ -89,15 +91,14 @@ def _sections(answer: MemoryAnswer) -> Iterator[Section]:
 
 
 def _plan_panel(plan: MemoryPlan, card: str) -> Panel:
-    rows = tuple(_row(one, plan) for one in plan.options)
+    rows, weighed = tuple(_row(one, plan) for one in plan.options), weighed_words(plan)
     headings = ("Precision", "Batch", "Computed again", "Optimizer", "GiB", "Nine in ten",
                 "Time per sample", "Fits", "Learns differently")  # fmt: skip
     heading = plan_headline(plan, card).rstrip(".")
     lead = (
-        f"{plural(plan.weighed, 'option')} were weighed; these fit, and no other beats them in "
-        "both memory and time."
+        f"{weighed}. Listed is what fits and no other beats in both memory and time."
         if rows
-        else f"{plural(plan.weighed, 'option')} were weighed, and none fits."
+        else f"{weighed}, and none fits."
     )
     return Panel(
         topic=f"Plan for {card}",
@@ -159,10 +160,14 @@ def _notes(answer: MemoryAnswer) -> Iterator[str]:
 
 def _commands(answer: MemoryAnswer) -> list[tuple[str, str]]:
     assert answer.trace is not None
-    reference, gpu = answer.trace.workload.reference, answer.cards[0].estimate.gpu
+    workload, first = answer.trace.workload, answer.cards[0].estimate
+    words = ["--gpu", first.gpu]
+    if answer.batch_source == "as asked":
+        words += ["--batch-size", str(first.batch_size)]
     if not answer.plans:
-        return [(f"tfdyno memory {reference} --gpu {gpu} --plan", "Settings that make it fit")]
-    return [
-        (f"tfdyno memory {reference} --gpu {gpu} --plan --output fit.toml", "The plan as a recipe"),
-        (f"tfdyno train {reference} --recipe fit.toml", "Train by it"),
-    ]
+        return [(typed("memory", workload, *words, "--plan"), "Settings that make it fit")]
+    if answer.plans[0].recipe is None:
+        return [(typed("advise", workload), "Cards that hold it")]
+    plan = typed("memory", workload, *words, "--plan", "--output", "fit.toml")
+    train = typed("train", workload, "--recipe", "fit.toml")
+    return [(plan, "The plan as a recipe"), (train, "Train by it")]

@@ -13,7 +13,7 @@ from tfdyno.view.doctor_text import doctor_text
 from tfdyno.view.estimate_text import FITS
 from tfdyno.view.figure_held import alive_words, held_name, shape_words
 from tfdyno.view.figure_memory import bars_of
-from tfdyno.view.memory_words import proof, standing
+from tfdyno.view.memory_words import proof, standing, typed
 from tfdyno.view.plan_words import (
     base_sentence,
     batch_words,
@@ -101,9 +101,8 @@ class _Layout:
         trace = self.answer.trace
         if not written or trace is None or not any(one.recipe for one in self.answer.plans):
             return ""
-        return (
-            f"Written: {written}. Next: tfdyno train {trace.workload.reference} --recipe {written}"
-        )
+        command = typed("train", trace.workload, "--recipe", written)
+        return f"Written: {written}. Next: {command}"
 
     def plan(self, plan: MemoryPlan) -> list[str]:
         """The answer, the options, and what to know of them."""

@@ -1,7 +1,8 @@
-"""What a predicted memory figure rests on, in words: no device, and what XLA computes again."""
+"""What a predicted memory figure rests on, in words, and what may be typed next."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes
@@ -9,6 +10,7 @@ from tfdyno.core.units import format_bytes
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.program import Rematerialisation
+    from tfdyno.core.workload import Workload
 
 UNVERIFIED = "unverified on a device"
 """No figure was compared with the memory that a GPU really held."""
@@ -47,3 +49,9 @@ def proof(estimate: Estimate) -> str:
         return ""
     words = recomputed(estimate.rematerialisation)
     return f", compiled at this very batch{': ' if words else ''}{words}"
+
+
+def typed(verb: str, workload: Workload, *words: str) -> str:
+    """``tfdyno train 'my run.py' --recipe fit.toml -- --deep``, ready to be typed."""
+    of_script = ["--", *workload.script_arguments] if workload.script_arguments else []
+    return shlex.join(["tfdyno", verb, workload.reference, *words, *of_script])

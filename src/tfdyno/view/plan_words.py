@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.amounts import GIB, dashed, gib, listed, of_gib
+from tfdyno.view.amounts import GIB, dashed, gib, listed, of_gib, plural
 from tfdyno.view.memory_words import UNVERIFIED
 
 if TYPE_CHECKING:
@@ -60,7 +60,12 @@ def changes_of(option: Option, base: Option) -> list[str]:
         found.append("recomputed blocks")
     if option.optimizer:
         found.append(f"optimizer {option.optimizer}")
-    return found or ["no change"]
+    return found or ["the script as it is"]
+
+
+def weighed_words(plan: MemoryPlan) -> str:
+    """``12 options were weighed``."""
+    return f"{plural(plan.weighed, 'option')} {'was' if plan.weighed == 1 else 'were'} weighed"
 
 
 def batch_words(option: Option) -> str:

@@ -72,6 +72,7 @@ operations = st.builds(
     host_only=st.sampled_from(((), ("Unique (m/u): 30% of the step", "Where (m/w): 90%"))),
     copied_bytes=st.floats(0, 1e9), copy_s=seconds, collective_exposed_s=seconds,
     collective_hidden_s=seconds,
+    collectives_per_step=st.sampled_from([0.0, 1.0, 96.0]),
     largest=st.lists(st.tuples(st.sampled_from(TITLES), seconds), max_size=3).map(tuple),
 )  # fmt: skip
 hosts = st.builds(

@@ -117,8 +117,8 @@ def part_of(facts: StepFacts, told: StepDiagnosis, one: Bottleneck) -> tuple[flo
         )
     parts = WORKS_ON.get(one.cause) or WORKS_ON[name]
     taken_s, beside_s = sum(told.split_s[part] for part in parts), 0.0
-    if name == "communication" and not taken_s:  # told by the sizes, of what seems to be computing
-        taken_s = 0.5 * told.step_s
+    if name == "communication" and not taken_s:  # of what seems to be computing
+        taken_s = max(0.5 * told.step_s, told.split_s["compute"])
     if name == "callback":
         beside_s = sum(each.per_step_s for each in facts.callbacks) + facts.callback_s
         beside_s += sum(each.per_epoch_s for each in facts.callbacks) / steps if steps else 0.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.rules.bottleneck.steps import OPERATIONS, drafts, facts, only, primary
+from tests.rules.bottleneck.steps import HOST, OPERATIONS, drafts, facts, only, primary
 
 from tfdyno.rules.bottleneck.communication import (
     sent_bytes,
@@ -65,6 +65,36 @@ def test_many_small_variables_want_one_package() -> None:
     assert only(small_buckets, seen).cause == "communication.small_buckets"
     assert not drafts(small_buckets, two(variable_count=160, parameter_bytes=160 * 2**20))
     assert not drafts(small_buckets, two(variable_count=8))
+
+
+def test_exchanges_that_the_profile_counts_are_told_instead_of_variables() -> None:
+    # 400,000 bytes in 100 exchanges
+    often = replace(EXCHANGE, collectives_per_step=100.0)
+    found = only(small_buckets, two(operations=often))
+    assert found.evidence[1].text == "100 exchanges a step of 3.91 KiB on average"
+    assert found.values == {"count": "100"}
+
+
+def workers(**changed: Any) -> StepFacts:
+    """A step of 20 ms with another worker, of which nothing is known but its CPU time."""
+    host = replace(HOST, cpu_ratio=0.1, other_cpu_ratio=0.1)
+    nothing = {"held_s": (), "operations": None, "input": None, "waits_s": 0.0}
+    return two(**({"worker_count": 2, "source": "loop", "host": host} | nothing | changed))
+
+
+def test_a_worker_that_does_nothing_waits_for_the_others() -> None:
+    # 0.1 of 4 CPUs for 20 ms are 8 ms of work: 12 ms of 20 are waiting
+    found = only(small_batch, workers())
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 0.6 * 12))
+    told = "the worker does nothing for 12 ms of a step of 20 ms (60 %): it waits for the others"
+    assert found.evidence[0].text == told
+
+
+def test_a_worker_that_lacks_a_cpu_waits_for_nobody() -> None:
+    busy = replace(HOST, cpu_ratio=0.1, other_cpu_ratio=0.88)
+    found = only(small_batch, workers(host=busy, parameter_bytes=2_000_000))
+    assert found.evidence[0].source == "sizes of the variables"
 
 
 def test_a_link_is_called_slow_by_its_rate() -> None:

@@ -52,10 +52,17 @@ def test_moved_work_still_needs_the_cpus() -> None:
 
 
 def test_less_work_in_turns_saves_what_it_takes_less() -> None:
-    # half of 40 ms: 60 -> 40
+    # half of 40 ms: 60 -> 40; the low end is the sure 40 % of a quarter, 4 ms
     seen = look(waiting(pipeline(batch_s=0.040)))
     found = with_less_work(seen, 0.040, (0.25, 0.5, 1.0), ahead=False)
-    assert (found.low, found.best, found.high) == pytest.approx((60 / 50, 60 / 40, 60 / 20))
+    assert (found.low, found.best, found.high) == pytest.approx((60 / 56, 60 / 40, 60 / 20))
+
+
+def test_less_work_than_the_step_waits_for_is_still_no_sure_gain() -> None:
+    # whether a half or all of 40 ms goes, 20 ms of the step are left; sure are 40 % of the wait
+    seen = look(waiting(pipeline(batch_s=0.040)))
+    found = with_less_work(seen, 0.040, (0.5, 0.9, 1.0), ahead=True)
+    assert (found.low, found.best, found.high) == pytest.approx((60 / 44, 60 / 20, 60 / 20))
 
 
 def test_no_wait_is_no_gain() -> None:

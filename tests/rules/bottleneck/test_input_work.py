@@ -16,6 +16,7 @@ from tests.rules.bottleneck.steps import (
     waiting,
 )
 
+from tfdyno.rules.bottleneck.draft import bottleneck
 from tfdyno.rules.bottleneck.input_work import (
     map_before_batch,
     python_generator,
@@ -38,6 +39,14 @@ def test_a_sequential_map_shares_its_work_between_the_cpus() -> None:
     assert found.gain.best == pytest.approx(60 / 20)
     assert found.place == "train.py:7"
     assert found.settings == {"input.parallel_calls": "-1", "input.prefetch": "-1"}
+
+
+def test_a_map_that_draws_random_numbers_is_parallel_only_where_the_order_is_free() -> None:
+    slow = stage("map(flip)", "map", 0.038, operations=("RandomUniform",))
+    found = only(sequential_map, waiting(pipeline(SOURCE, slow, BATCH)))
+    assert found.settings is not None
+    assert found.settings["input.deterministic"] == "false"
+    assert "another order each time" in bottleneck(found).fix[1].text
 
 
 def test_a_sequential_map_on_one_cpu_has_nobody_to_share_with() -> None:

@@ -48,6 +48,18 @@ def test_a_small_batch_in_a_loop_is_launch() -> None:
     assert not drafts(small_batch, replace(seen, batch_size=512))
 
 
+def test_starts_between_many_small_exchanges_are_a_symptom_of_these() -> None:
+    # of 1.5 ms 0.8 are starting, 0.5 the exchange; 100 exchanges of 4 KB
+    exchange = replace(TINY, class_s={"gemm": 0.0002, "collective": 0.0005}, busy_s=0.0007)
+    seen = small(source="loop", replica_count=2, batch_size=16, python_s=0.0,
+                 step_s=(0.0015,) * 40, operations=exchange)  # fmt: skip
+    assert primary(seen).bottleneck_class == "launch"
+    often = replace(exchange, collectives_per_step=100.0)
+    assert primary(replace(seen, operations=often)).bottleneck_class == "communication"
+    little = replace(often, class_s={"gemm": 0.0005, "collective": 0.0002})
+    assert primary(replace(seen, operations=little)).bottleneck_class == "launch"
+
+
 def test_a_short_step_without_a_profile_is_judged_by_its_arithmetic() -> None:
     # 1.5 ms for what a tenth of the peak does in 0.1 ms
     seen = small(operations=None, step_flops=1e6, peak_flops_per_s=1e11)

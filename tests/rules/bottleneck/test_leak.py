@@ -53,16 +53,31 @@ def test_a_process_may_grow_a_little_where_nothing_is_found() -> None:
     assert not drafts(growing, facts(growth=(growth(-5.0),)))
 
 
+def test_a_process_that_grows_less_and_less_leaks_nothing_that_is_known() -> None:
+    uneven = GrowthFacts(where="host", kind="unknown", bytes_per_step=400_000.0,
+                         low_bytes_per_step=72_000.0)  # fmt: skip
+    assert not drafts(growing, facts(growth=(uneven,)))
+    assert drafts(growing, facts(growth=(replace(uneven, low_bytes_per_step=200_000.0),)))
+    assert drafts(growing, facts(growth=(replace(uneven, kind="tensors", suspects=LIST),)))
+
+
 def test_the_evidence_says_when_memory_is_full() -> None:
     seen = facts(growth=(growth(2**20),), host=replace(HOST, memory_free_bytes=8 * 2**30))
     found = only(growing, seen)
-    # By hand: 8 GiB at 2 MiB a step are 4096 steps of 20 ms: 81.9 s.
-    assert found.evidence[1].text == "the 8 GiB that are free are full after 81.9 s"
+    # By hand: 8 GiB at 2 MiB a step are 4096 steps of 20 ms: 81.9 s; at 1 MiB 164 s, 2.73 min.
+    told = "the 8 GiB that are free are full after 81.9 s (81.9 s to 2.73 min)"
+    assert found.evidence[1].text == told
+    fast = replace(growth(2**20), high_bytes_per_step=4.0 * 2**20)
+    found = only(growing, replace(seen, growth=(fast,)))
+    assert found.evidence[1].text.endswith("after 81.9 s (41 s to 2.73 min)")
+    known = replace(growth(2**20), bytes_per_step=2.0**20, high_bytes_per_step=2.0**20)
+    found = only(growing, replace(seen, growth=(known,)))
+    assert found.evidence[1].text.endswith("are full after 2.73 min")
     device = growth(2**20, where="device")
     card = facts(growth=(device,), device="gpu", memory_used_bytes=2**30,
                  memory_limit_bytes=2**30 + 720_000 * 2**21)  # fmt: skip
     # 720,000 steps at 2 MiB a step: 14,400 s.
-    assert only(growing, card).evidence[1].text.endswith("are full after 4 h")
+    assert only(growing, card).evidence[1].text.endswith("are full after 4 h (4 h to 8 h)")
 
 
 def test_what_an_allocator_counts_may_grow_less_unseen() -> None:

@@ -54,19 +54,23 @@ def skew(seen: Seen) -> Iterator[Draft]:
 
 
 def small_buckets(seen: Seen) -> Iterator[Draft]:
-    """Many small gradients, each with its own exchange."""
+    """Many small exchanges, each with its own start: one for each variable, or more."""
     facts, part_s = seen.facts, _part_s(seen)
-    if not seen.counts(part_s) or facts.variable_count < limits()["many_variables"]:
+    seen_count = facts.operations.collectives_per_step if facts.operations else 0.0
+    count = max(facts.variable_count, round(seen_count))
+    if not seen.counts(part_s) or count < limits()["many_exchanges"]:
         return
-    mean_bytes = facts.parameter_bytes / facts.variable_count
-    if mean_bytes > limits()["small_variable_bytes"]:
+    mean_bytes = facts.parameter_bytes / count
+    if mean_bytes > limits()["small_exchange_bytes"]:
         return
     name = "communication.small_buckets"
-    told = evidence(f"{facts.variable_count} variables of {format_bytes(mean_bytes)} on average",
-                    "variables")  # fmt: skip
+    each = f"{format_bytes(mean_bytes)} on average"
+    told = evidence(f"{facts.variable_count} variables of {each}", "variables")
+    if count > facts.variable_count:
+        told = evidence(f"{count:,} exchanges a step of {each}", "profile and variables")
     yield Draft(cause=name, evidence=(_told(seen, part_s), told),
                 gain=amdahl(seen.step_s, part_s, cause(name).removes),
-                values={"count": str(facts.variable_count)})  # fmt: skip
+                values={"count": f"{count:,}"})  # fmt: skip
 
 
 def small_batch(seen: Seen) -> Iterator[Draft]:
@@ -114,19 +118,40 @@ def _part_s(seen: Seen) -> float:
 
 
 def _expected_s(seen: Seen) -> float:
-    """What the exchange takes at least by its bytes and messages, at most half of the step."""
+    """What the exchange takes where no profile shows it.
+
+    By its bytes and messages, at most half of the step; of several workers at least for as long as
+    nothing else is done.
+    """
     facts, known = seen.facts, limits()
     if facts.device != "cpu":
         return 0.0
     between = "workers" if facts.worker_count > 1 else "devices"
     bytes_s = sent_bytes(seen) / known[f"expected_{between}_bytes_per_s"]
     messages_s = facts.variable_count * known["expected_message_s"]
-    return min(bytes_s + messages_s, 0.5 * seen.step_s)
+    return max(min(bytes_s + messages_s, 0.5 * seen.step_s), _idle_s(seen))
+
+
+def _idle_s(seen: Seen) -> float:
+    """Seconds of a step for which a worker among several neither computes nor lacks a CPU.
+
+    A step that computes keeps one CPU busy at least. Where others take the CPUs it may wait for
+    one, so that no more counts than all of the CPUs are idle.
+    """
+    facts, host = seen.facts, seen.facts.host
+    if facts.worker_count < 2 or not host.cpu_ratio:
+        return 0.0
+    own_s = host.cpu_ratio * host.usable_cpus * seen.step_s
+    machine_s = max(0.0, 1.0 - host.cpu_ratio - host.other_cpu_ratio) * seen.step_s
+    return max(0.0, min(seen.split.parts_s["compute"] - own_s, machine_s))
 
 
 def _told(seen: Seen, part_s: float) -> Evidence:
     if seen.split.parts_s["communication"]:
         return evidence(f"exchanging gradients: {of_step(seen, part_s)}", "profile")
+    if part_s == _idle_s(seen):
+        text = f"the worker does nothing for {of_step(seen, part_s)}: it waits for the others"
+        return evidence(text, "CPU time of the process")
     text = f"exchanging {format_bytes(sent_bytes(seen))} should take {of_step(seen, part_s)}"
     return evidence(text, "sizes of the variables")
 

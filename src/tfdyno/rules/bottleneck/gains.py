@@ -74,9 +74,8 @@ def with_less_work(seen: Seen, part_s: float, removes: Shares, *, ahead: bool) -
         ahead: Whether the pipeline runs ahead of the step after the fix.
     """
     batch_s = seen.split.batch_s
-    each = [
-        without_wait(seen, batch_s - part_s * share, ahead=ahead, less_work=True).best
-        for share in removes
-    ]
-    low, best, high = sorted(each)
-    return Gain(low=low, best=best, high=high)
+    least, expected, most = (
+        without_wait(seen, batch_s - part_s * share, ahead=ahead, less_work=True)
+        for share in sorted(removes)
+    )
+    return Gain(low=least.low, best=expected.best, high=most.high)

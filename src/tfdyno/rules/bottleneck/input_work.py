@@ -33,9 +33,12 @@ def sequential_map(seen: Seen) -> Iterator[Draft]:
         settings = dict(cause("input.sequential_map").settings)
         if not given.prefetches:
             settings["input.prefetch"] = "-1"
+        if draws(stage):  # one element at a time is what lets a seed repeat its random numbers
+            settings["input.deterministic"] = "false"
         gain = without_wait(seen, batch_s, ahead=True)
         told = evidence(f"{stage.title} works on 1 element at a time", "stages of the pipeline")
-        yield found(seen, "input.sequential_map", gain, told, one=one, settings=settings)
+        yield found(seen, "input.sequential_map", gain, told, one=one, settings=settings,
+                    values={"draws": "yes" if draws(stage) else "no"})  # fmt: skip
         return
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _WAITS_FOR_PYTHON = ("host.python_thread",)
 """Starts are short again once no other thread holds the interpreter."""
+_MANY_EXCHANGES = ("communication.small_buckets",)
+"""All replicas wait for each other at each of them, and start again."""
 
 
 def steps_per_execution(seen: Seen) -> Iterator[Draft]:
@@ -49,13 +51,16 @@ def small_batch(seen: Seen) -> Iterator[Draft]:
         return
     factor = int(limits()["batch_factor"])
     name = "launch.small_batch"
+    exchange_s = seen.split.parts_s["communication"]
+    is_exchange = exchange_s >= limits()["exchange_of_start_ratio"] * part_s
+    explained_by = (*_WAITS_FOR_PYTHON, *(_MANY_EXCHANGES if is_exchange else ()))
     told = evidence(f"{facts.batch_size} samples a step", "the script")
     yield Draft(cause=name, evidence=(*_starting(seen, part_s), told),
                 gain=amdahl(seen.step_s, part_s, cause(name).removes),
                 settings={"batch_size": str(factor * facts.batch_size)},
                 values={"batch": str(facts.batch_size), "larger": str(factor * facts.batch_size),
                         "share": percent(part_s / seen.step_s)},
-                explained_by=_WAITS_FOR_PYTHON)  # fmt: skip
+                explained_by=explained_by)  # fmt: skip
 
 
 def no_xla(seen: Seen) -> Iterator[Draft]:

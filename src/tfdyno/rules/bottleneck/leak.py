@@ -27,7 +27,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
     told_kinds = set()
     for one in sorted(seen.facts.growth, key=lambda each: -each.low_bytes_per_step):
         least = limit_bytes(seen, one)
-        if one.low_bytes_per_step < least or one.kind in told_kinds:
+        if one.low_bytes_per_step < least or one.kind in told_kinds or not _is_even(one):
             continue
         told_kinds.add(one.kind)
         where = {"host": "memory of the process", "device": "memory of the device"}[one.where]
@@ -54,15 +54,27 @@ def growing(seen: Seen) -> Iterator[Draft]:
         )
 
 
+def _is_even(one: GrowthFacts) -> bool:
+    """Whether it grows by as much in each step, where no object is known that does.
+
+    A process whose allocator has not found its size yet grows as well, but less and less.
+    """
+    least = limits()["leak_even_ratio"] * one.bytes_per_step
+    return one.kind != "unknown" or one.low_bytes_per_step >= least
+
+
 def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
-    """When the host's memory, or the card's, is used up at this rate."""
+    """When the host's memory, or the card's, is used up: at this rate, and at its two ends."""
     facts = seen.facts
     free_bytes = facts.host.memory_free_bytes
     if one.where == "device":
         free_bytes = facts.memory_limit_bytes - facts.memory_used_bytes
-    if free_bytes > 0 and one.bytes_per_step > 0:
-        full_s = free_bytes / one.bytes_per_step * seen.step_s
-        text = f"the {format_bytes(free_bytes, 2)} that are free are full after {duration(full_s)}"
+    if free_bytes > 0 and min(one.low_bytes_per_step, one.bytes_per_step) > 0:
+        rates = (max(one.high_bytes_per_step, one.bytes_per_step), one.bytes_per_step,
+                 one.low_bytes_per_step)  # fmt: skip
+        soon, best, late = (duration(free_bytes / rate * seen.step_s) for rate in rates)
+        between = "" if soon == late else f" ({soon} to {late})"
+        text = f"the {format_bytes(free_bytes, 2)} that are free are full after {best}{between}"
         yield evidence(text, "at this rate")
 
 

@@ -1,0 +1,79 @@
+"""One training of a small model, by itself or looked at by ``tfdyno diagnose``; it times itself.
+
+``python -m benchmarks.looked plain|look MODEL SECONDS`` prints JSON: the median step in seconds of
+the last so many seconds, and how many steps that were. The clock is a callback of the training,
+which is the same on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from itertools import pairwise
+from typing import Any
+
+import keras
+import numpy as np
+
+from benchmarks.loop import MODELS  # first: it says how TensorFlow starts
+from tfdyno.core.workload import Workload
+from tfdyno.model.statistics import median
+from tfdyno.runtime.diagnose_clock import Limits
+from tfdyno.runtime.diagnose_fit import look_at_fit
+from tfdyno.runtime.diagnose_look import Look
+from tfdyno.runtime.fit_call import Call
+
+WARM_S = 4.0
+"""More than a look waits until its steps count; both sides leave it out."""
+STEPS_PER_EPOCH = 500
+REST_S = 0.2
+"""Of what a look does after the training's own steps, which is not measured here."""
+
+
+class Clock(keras.callbacks.Callback):  # type: ignore[misc]
+    """Keeps when each step ended, and ends the training."""
+
+    def __init__(self, seconds_s: float) -> None:
+        """Begin with nothing seen; ``seconds_s`` are those of the training."""
+        super().__init__()
+        self.seconds_s = seconds_s
+        self.ends: list[float] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+        """Called by Keras."""
+        self.ends.append(time.perf_counter())
+        if self.ends[-1] - self.ends[0] > self.seconds_s:
+            self.model.stop_training = True
+
+
+def measured(side: str, name: str, seconds_s: float) -> dict[str, float]:
+    """Train one side.
+
+    Args:
+        side: ``plain`` or ``look``.
+        name: Of a model.
+        seconds_s: Of the steps that count.
+    """
+    model, shape, _kind, batch = MODELS[name]()
+    chance = np.random.default_rng(0)
+    x = chance.normal(size=(STEPS_PER_EPOCH * batch, *shape)).astype(np.float32)
+    clock = Clock(WARM_S + seconds_s)
+    arguments = {"x": x, "y": chance.integers(0, 10, len(x)), "batch_size": batch, "verbose": 0,
+                 "epochs": 1_000_000, "callbacks": [clock]}  # fmt: skip
+    if side == "look":
+        own_s = WARM_S + seconds_s  # the clock ends it
+        limits = Limits(own_s=own_s, most_s=own_s, held_s=REST_S, alone_s=REST_S, stages_s=REST_S)
+        look = Look(workload=Workload(reference=name, kind="script"), limits=limits)
+        look_at_fit(Call(model=model, title=name, arguments=arguments), look)
+    else:
+        model.fit(**arguments)
+    last = clock.ends[0] + WARM_S
+    late = [end for end in clock.ends if end >= last]
+    return {"step_s": median([b - a for a, b in pairwise(late)]),
+            "steps": len(late)}  # fmt: skip
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    print(json.dumps(measured(given[0], given[1], float(given[2]))))
