@@ -50,6 +50,7 @@ def test_a_script_is_looked_at_as_the_command_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged_as(monkeypatch, DIAGNOSIS)
+    Path("seen.json").write_text(json.dumps({"facts": to_builtins(FACTS), "sleep_s": 1.5}))
     monkeypatch.setattr("tfdyno.cli.progress.PATIENCE_S", 0.0)
     result = tfdyno.diagnose("train.py", recipe={"seed": 3}, steps=12, seconds=3,
                              script_arguments=("--lr", "0.1"))  # fmt: skip

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 TOLERANCES = {"float32": 1e-4, "mixed_bfloat16": 4e-3, "mixed_float16": 1e-3}
 """How far a weight, or the mean loss of an epoch, may be from the reference: XLA leaves roundings
 to 16 bits out that TensorFlow does. Training moves the weights by about 0.2."""
+MOVING_TIMES = 4
+"""How much farther a moving average may be: its batch's statistics are rounded to 16 bits as well,
+at other places on a CPU without instructions for these (seen there: 0.011 with mixed_bfloat16)."""
 REPLICAS = {"single": 1, "mirrored": 2, "multiworker": 2}
 """With parameter servers the order of the updates is chance: there is no reference."""
 
@@ -105,7 +108,7 @@ def _checked_numbers(cell: Cell, model: Any, losses: list[float]) -> dict[str, A
     if not (apart := max(each[at] for at in trained)) <= tolerance:
         raise Wrong(f"a weight is {apart:.2g} from what the settings mean")
     _check_replicas(model)
-    if not (apart := max(each)) <= tolerance:
+    if not (apart := max(each)) <= MOVING_TIMES * tolerance:
         raise Wrong(f"a moving average is {apart:.2g} from what the settings mean")
     loss_apart = float(np.max(np.abs(np.subtract(losses, wanted.losses))))
     if not loss_apart <= tolerance:

@@ -326,6 +326,7 @@ def test_the_order_of_a_table_is_kept_unless_a_seed_is_given(tmp_path: Path) -> 
     assert settings["shuffle_seed"] == 5
 
 
+@pytest.mark.slow
 def test_both_are_measured_and_the_reader_stands_beside(tmp_path: Path) -> None:
     source = make_pictures(tmp_path / "pictures", 60, 32)
     said: list[str] = []

@@ -152,6 +152,14 @@ def test_memory_has_its_own_answer_and_the_hour_at_which_it_is_full() -> None:
     assert examined(question()).growth == ()
 
 
+def test_growth_that_is_no_finding_is_none_in_the_outlook_either() -> None:
+    uneven = replace(GROWTH, kind="unknown", suspects=(), low_bytes_per_step=100.0)
+    seen(facts=to_builtins(replace(FACTS, growth=(uneven,), memory=(COURSE,))))
+    found = examined(question(memory_alone=True, steps=60))
+    assert found.diagnosis.primary.bottleneck_class == "healthy"
+    assert [one.grows for one in found.growth] == [False]
+
+
 def test_a_training_too_short_for_a_slope_is_refused_unless_a_name_grows() -> None:
     asked = question(memory_alone=True, steps=0, seconds_s=0.0)
     seen(facts=to_builtins(replace(FACTS, steps_seen=12)))

@@ -129,6 +129,7 @@ def test_the_precision_of_the_card_is_weighed_unless_one_is_named() -> None:
     assert held.recipe.precision == "float32"
 
 
+@pytest.mark.slow
 def test_another_optimizer_comes_only_where_nothing_else_fits_and_is_named() -> None:
     plan = planned(Asked(workload=STACK, gpus=(SMALL,), batch_size=64, execution="xla", plan=True))
     assert plan.chosen
@@ -163,6 +164,7 @@ def test_where_nothing_fits_the_closest_is_told_and_the_exit_code_is_one() -> No
     assert any("do not go well into this machine" in note for note in plan.notes)
 
 
+@pytest.mark.slow
 def test_exact_compiles_the_chosen_option_at_its_own_batch() -> None:
     asked = Asked(workload=STACK, gpus=(SMALL,), batch_size=64, execution="xla", plan=True,
                   route="exact", optimizers=())  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,10 +208,11 @@ def judged(
         facts = with_cards(facts, outcome.get("steady") or {}, sampler, environment)
     judge = bottleneck.diagnose_growth if memory_alone else bottleneck.diagnose
     diagnosis = judge(facts)
+    told = replace(facts, growth=bottleneck.leaking(facts))  # as the findings tell it
     return Examined(
         facts=facts,
         diagnosis=diagnosis,
-        growth=outlooks(facts, diagnosis.step_s) if memory_alone else (),
+        growth=outlooks(told, diagnosis.step_s) if memory_alone else (),
         environment=environment,
         stopped=bool(outcome.get("stopped")),
         failed=_error(**failed) if failed else None,

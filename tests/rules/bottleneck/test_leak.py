@@ -19,7 +19,7 @@ from tests.rules.bottleneck.steps import (
 )
 
 from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
-from tfdyno.rules.bottleneck.leak import growing
+from tfdyno.rules.bottleneck.leak import growing, leaking
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)
 
@@ -58,7 +58,9 @@ def test_a_process_that_grows_less_and_less_leaks_nothing_that_is_known() -> Non
                          low_bytes_per_step=72_000.0)  # fmt: skip
     assert not drafts(growing, facts(growth=(uneven,)))
     assert drafts(growing, facts(growth=(replace(uneven, low_bytes_per_step=200_000.0),)))
-    assert drafts(growing, facts(growth=(replace(uneven, kind="tensors", suspects=LIST),)))
+    named = replace(uneven, kind="tensors", suspects=LIST)
+    assert drafts(growing, facts(growth=(named,)))
+    assert leaking(facts(growth=(uneven, named))) == (named,)
 
 
 def test_the_evidence_says_when_memory_is_full() -> None:

@@ -21,6 +21,7 @@ def test_a_row_is_a_step(described: dict[str, Any]) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.slow
 def test_it_learns(trained: Trained) -> None:
     assert_learns("lstm", trained)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tfdyno.rules.bottleneck.growth import diagnose_growth
+from tfdyno.rules.bottleneck.leak import leaking
 from tfdyno.rules.bottleneck.rank import diagnose
 from tfdyno.rules.bottleneck.tables import all_causes
 
-__all__ = ["all_causes", "diagnose", "diagnose_growth"]
+__all__ = ["all_causes", "diagnose", "diagnose_growth", "leaking"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tfdyno.core.finding import Evidence
-    from tfdyno.core.step_facts import GrowthFacts
+    from tfdyno.core.step_facts import GrowthFacts, StepFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 _PLACE = re.compile(r"[\w./-]+\.py:\d+")
@@ -25,9 +25,8 @@ _OF_TRACING = ("functions", "unknown")
 def growing(seen: Seen) -> Iterator[Draft]:
     """Growth whose lower end is beyond its limit, one finding for each kind."""
     told_kinds = set()
-    for one in sorted(seen.facts.growth, key=lambda each: -each.low_bytes_per_step):
-        least = limit_bytes(seen, one)
-        if one.low_bytes_per_step < least or one.kind in told_kinds or not _is_even(one):
+    for one in sorted(leaking(seen.facts), key=lambda each: -each.low_bytes_per_step):
+        if one.kind in told_kinds:
             continue
         told_kinds.add(one.kind)
         where = {"host": "memory of the process", "device": "memory of the device"}[one.where]
@@ -35,7 +34,7 @@ def growing(seen: Seen) -> Iterator[Draft]:
             evidence(
                 f"grows by {format_bytes(one.bytes_per_step)} a step, at least "
                 f"{format_bytes(one.low_bytes_per_step)} "
-                f"(up to {format_bytes(least)} is left alone)",
+                f"(up to {format_bytes(limit_bytes(seen.facts, one))} is left alone)",
                 where,
             )
         ]
@@ -52,6 +51,15 @@ def growing(seen: Seen) -> Iterator[Draft]:
             place=places[0] if places else _traced_at(seen, one),
             explained_by=_explained_by(seen, one),
         )
+
+
+def leaking(facts: StepFacts) -> tuple[GrowthFacts, ...]:
+    """Of what grows, what is beyond its limit."""
+    return tuple(
+        one
+        for one in facts.growth
+        if one.low_bytes_per_step >= limit_bytes(facts, one) and _is_even(one)
+    )
 
 
 def _is_even(one: GrowthFacts) -> bool:
@@ -78,11 +86,11 @@ def _until_full(seen: Seen, one: GrowthFacts) -> Iterator[Evidence]:
         yield evidence(text, "at this rate")
 
 
-def limit_bytes(seen: Seen, one: GrowthFacts) -> float:
+def limit_bytes(facts: StepFacts, one: GrowthFacts) -> float:
     """What a step may grow by: little where the objects are known, more for the process alone."""
     if one.kind != "unknown" and one.suspects:
         return limits()["leak_known_bytes"]
-    accounts = {each.counted_by for each in seen.facts.memory if each.where == "host"}
+    accounts = {each.counted_by for each in facts.memory if each.where == "host"}
     if one.where == "host" and "allocator" in accounts:
         return limits()["leak_counted_host_bytes"]
     return limits()[f"leak_unknown_{one.where}_bytes"]
