@@ -25,8 +25,8 @@ TOLERANCES = {"float32": 1e-4, "mixed_bfloat16": 4e-3, "mixed_float16": 1e-3}
 """How far a weight, or the mean loss of an epoch, may be from the reference: XLA leaves roundings
 to 16 bits out that TensorFlow does. Training moves the weights by about 0.2."""
 MOVING_TIMES = 4
-"""How much farther a moving average may be: its batch's statistics are rounded to 16 bits as well,
-at other places on a CPU without instructions for these (seen there: 0.011 with mixed_bfloat16)."""
+"""How much farther a moving average may be. Seen with mixed_bfloat16 and XLA on a CPU without
+AVX-512: 0.011, where the weights stayed within their tolerance; not looked into further."""
 REPLICAS = {"single": 1, "mirrored": 2, "multiworker": 2}
 """With parameter servers the order of the updates is chance: there is no reference."""
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from typing import TYPE_CHECKING
+
+from tests.cli.terminal import on_terminal
 
 from tfdyno.cli import convert_progress as module
 from tfdyno.cli.convert_progress import convert_progress
@@ -68,25 +66,7 @@ def test_verbose_shows_every_stage_and_shard(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_at_the_end() -> None:
-    leader, follower = pty.openpty()
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW], stderr=follower, stdout=subprocess.PIPE, check=False,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"},
-    )  # fmt: skip
-    os.close(follower)
-    shown = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(leader)
-    text = shown.decode()
-    assert done.returncode == 0, text
-    assert done.stdout == b""
+    text = on_terminal(SHOW)
     assert "shard 2 of 2" in text
     assert "of 90" in text
     assert "reading both in turns" in text

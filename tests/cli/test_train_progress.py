@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from typing import TYPE_CHECKING
+
+from tests.cli.terminal import on_terminal
 
 from tfdyno.cli import train_progress as module
 from tfdyno.cli.train_progress import train_progress
@@ -71,25 +69,7 @@ def test_verbose_shows_every_event_and_tensorflows_greetings(
 
 
 def test_a_terminal_gets_a_bar_and_what_was_printed_above_it() -> None:
-    leader, follower = pty.openpty()
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW], stderr=follower, stdout=subprocess.PIPE, check=False,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"},
-    )  # fmt: skip
-    os.close(follower)
-    shown = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(leader)
-    text = shown.decode()
-    assert done.returncode == 0, text
-    assert done.stdout == b""
+    text = on_terminal(SHOW)
     assert "what [bold]the[/bold] script prints" in text
     assert "epoch 1/2" in text
     assert "loss 0.2500" in text

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from tests.jobs.disks import mounted
 from tests.runtime.forks import NO_GPU
 from tests.runtime.pictures import content, make_pictures, records
 
@@ -200,18 +201,8 @@ def test_a_killed_child_is_told(pictures: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for some shards."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("only root can mount a small file system")
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no small file system can be mounted: {done.stderr.strip()}")
-    try:
+    with mounted(tmp_path / "disk", "400k") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_keeps_what_is_finished_and_room_is_enough_to_go_on(

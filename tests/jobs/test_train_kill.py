@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from tests.jobs.disks import mounted
 from tests.jobs.kills import (
     EPOCHS,
     STEPS,
@@ -132,18 +131,8 @@ def test_signals_end_it_with_a_checkpoint_and_how_to_go_on(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for a few checkpoints."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)]
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("only root can mount a small file system")
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no small file system can be mounted: {done.stderr.strip()}")
-    try:
+    with mounted(tmp_path / "disk", "24m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_is_told_and_room_is_enough_to_go_on(

@@ -118,18 +118,19 @@ def _part_s(seen: Seen) -> float:
 
 
 def _expected_s(seen: Seen) -> float:
-    """What the exchange takes where no profile shows it.
+    """What the exchange takes where no profile shows it, by its size or because the step idles."""
+    return max(_sized_s(seen), _idle_s(seen))
 
-    By its bytes and messages, at most half of the step; of several workers at least for as long as
-    nothing else is done.
-    """
+
+def _sized_s(seen: Seen) -> float:
+    """What it takes at least by its bytes and messages, at most half of the step."""
     facts, known = seen.facts, limits()
     if facts.device != "cpu":
         return 0.0
     between = "workers" if facts.worker_count > 1 else "devices"
     bytes_s = sent_bytes(seen) / known[f"expected_{between}_bytes_per_s"]
     messages_s = facts.variable_count * known["expected_message_s"]
-    return max(min(bytes_s + messages_s, 0.5 * seen.step_s), _idle_s(seen))
+    return min(bytes_s + messages_s, 0.5 * seen.step_s)
 
 
 def _idle_s(seen: Seen) -> float:
@@ -139,7 +140,7 @@ def _idle_s(seen: Seen) -> float:
     one, so that no more counts than all of the CPUs are idle.
     """
     facts, host = seen.facts, seen.facts.host
-    if facts.worker_count < 2 or not host.cpu_ratio:
+    if facts.device != "cpu" or facts.worker_count < 2 or not host.cpu_ratio:
         return 0.0
     own_s = host.cpu_ratio * host.usable_cpus * seen.step_s
     machine_s = max(0.0, 1.0 - host.cpu_ratio - host.other_cpu_ratio) * seen.step_s
@@ -149,7 +150,7 @@ def _idle_s(seen: Seen) -> float:
 def _told(seen: Seen, part_s: float) -> Evidence:
     if seen.split.parts_s["communication"]:
         return evidence(f"exchanging gradients: {of_step(seen, part_s)}", "profile")
-    if part_s == _idle_s(seen):
+    if _idle_s(seen) > _sized_s(seen):
         text = f"the worker does nothing for {of_step(seen, part_s)}: it waits for the others"
         return evidence(text, "CPU time of the process")
     text = f"exchanging {format_bytes(sent_bytes(seen))} should take {of_step(seen, part_s)}"
