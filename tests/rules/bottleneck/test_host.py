@@ -132,6 +132,11 @@ def test_processes_of_the_script_itself_lead() -> None:
     assert primary(facts(host=host)).cause == "host.own_processes"
 
 
+def test_processes_of_a_script_that_are_its_other_workers_take_nothing_away() -> None:
+    host = replace(HOST, cpu_ratio=0.5, other_cpu_ratio=0.5, children_cpu_ratio=0.5)
+    assert not drafts(busy_cpus, facts(host=host, worker_count=2))
+
+
 def test_others_on_idle_cpus_take_nothing_away() -> None:
     assert not drafts(busy_cpus, facts(host=replace(HOST, cpu_ratio=0.3, other_cpu_ratio=0.4)))
 

@@ -183,6 +183,8 @@ def busy_cpus(seen: Seen) -> Iterator[Draft]:
     for name, ratio, whose in rows:
         if ratio < limits()["other_cpu_ratio"] or total < limits()["host_full_ratio"]:
             continue
+        if name == "host.own_processes" and seen.facts.worker_count > 1:
+            continue  # most likely the other workers: they train as well
         told = evidence(f"{whose} took {percent(ratio)} of the CPUs, this training "
                         f"{percent(host.cpu_ratio)}", "CPU times")  # fmt: skip
         work_s = sum(seen.split.parts_s[part] for part in ("compute", "input", "host", "launch"))
