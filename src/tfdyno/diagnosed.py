@@ -117,8 +117,10 @@ def diagnose(
     given = {"recipe": recipe, "fix": fix, "steps": steps, "seconds": seconds, "output": output,
              "resume": resume}  # fmt: skip
     with progress_line(quiet=not progress, verbose=False) as shown:
-        if isinstance(subject, str) and (found := _recorded(subject, {**given, **options}, shown)):
-            return found
+        if isinstance(subject, str | Path):
+            found = _recorded(str(subject), {**given, **options}, shown)
+            if found:
+                return found
         question = _question(subject, given, options)
         return _answer(question, fix, shown)
 

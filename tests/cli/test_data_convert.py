@@ -90,6 +90,8 @@ def test_a_file_of_tabs_has_tabs(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--compression", "gzp"), "did you mean gzip?"),
         (("--verify", "--shards", "3"), "--shards does not go with --verify"),
         (("--verify", "--shuffle-seed", "3"), "--shuffle-seed does not go with --verify"),
+        (("--verify", "--compression", "gzip"), "--compression does not go with --verify"),
+        (("--verify", "--delimiter", "tab"), "--delimiter does not go with --verify"),
     ],
 )
 def test_impossible_options_are_one_sentence(

@@ -83,7 +83,7 @@ def test_the_diff_applies_to_the_script(folder: Path) -> None:
 
 def test_a_file_without_a_last_line_end_has_a_diff_too(folder: Path) -> None:
     (folder / "train.py").write_text(SCRIPT.rstrip("\n"))
-    text = suggestion(["input.prefetch"], facts(), parse_reference("train.py"))
+    text = suggestion({"input.prefetch": -1}, facts(), parse_reference("train.py"))
     assert text.count("\\ No newline at end of file\n") == 2
     (folder / "s.diff").write_text(text)
     assert subprocess.run(["git", "apply", "s.diff"], check=False).returncode == 0
@@ -96,6 +96,27 @@ def test_a_file_is_found_beside_the_script(folder: Path) -> None:
     (folder / "code" / "train.py").write_text("import rows\n")
     text = suggestion(SETTINGS, facts("rows.py"), parse_reference("code/train.py"))
     assert text.startswith("--- a/code/rows.py\n+++ b/code/rows.py\n")
+
+
+def test_settings_of_the_training_are_written_into_the_script_alone(folder: Path) -> None:
+    (folder / "code").mkdir()
+    (folder / "code" / "rows.py").write_text(SCRIPT + "model.compile('sgd', 'mse')\n")
+    (folder / "code" / "train.py").write_text("import rows\nmodel.compile('adam')\n")
+    settings = {**SETTINGS, "execution": "xla", "batch_size": 64}
+    text = suggestion(settings, facts("rows.py"), parse_reference("code/train.py"))
+    assert [line for line in text.splitlines() if line.startswith("+")] == [
+        "+++ b/code/train.py", "+model.compile('adam', jit_compile=True)",
+        "+++ b/code/rows.py",
+        "+ds = tf.data.Dataset.range(9).map(parse, num_parallel_calls=tf.data.AUTOTUNE)",
+        "+model.fit(ds.batch(3).prefetch(tf.data.AUTOTUNE))",
+    ]  # fmt: skip
+
+
+def test_the_batch_of_all_replicas_is_not_that_of_one(folder: Path) -> None:
+    (folder / "train.py").write_text("model.fit(x, batch_size=32)\n")
+    workload, one = parse_reference("train.py"), replace(FACTS, input=None)
+    assert "+model.fit(x, batch_size=64)" in suggestion({"batch_size": 64}, one, workload)
+    assert suggestion({"batch_size": 64}, replace(one, replica_count=2), workload) == ""
 
 
 @pytest.mark.parametrize(

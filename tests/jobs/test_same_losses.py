@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from tfdyno.core.recipe import InputOptions, Recipe
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._same_losses import EPOCHS, SEED, SameLosses
 from tfdyno.jobs.reference import parse_reference
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WORKLOAD = Workload(reference="train.py", kind="script")
 BASE = Recipe()
@@ -42,8 +40,14 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     return made
 
 
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def losses(**known: Any) -> SameLosses:
-    return SameLosses(WORKLOAD, **{"batch_size": 32, "steps_per_epoch": 0, **known})
+    usual = {"folder": Path(), "batch_size": 32, "steps_per_epoch": 0}
+    return SameLosses(WORKLOAD, **{**usual, **known})
 
 
 def quiet(_line: str) -> None:
@@ -58,8 +62,11 @@ def test_both_are_trained_alike_in_a_folder_that_goes(trainings: Trainings) -> N
     assert (b.recipe.input.prefetch, a.recipe.input.prefetch) == (-1, 0)
     assert a.settings.epochs == EPOCHS
     assert a.settings.steps_per_epoch == b.settings.steps_per_epoch == 8
+    assert a.settings.only_losses
     assert not a.settings.save_model
     assert a.settings.output != b.settings.output
+    assert not Path(a.settings.output).parent.exists()
+    assert a.settings.first_weights == b.settings.first_weights == "first.npz"
 
 
 def test_the_unchanged_run_is_trained_once_for_all_fixes(trainings: Trainings) -> None:
@@ -136,12 +143,11 @@ open("reached", "w").write("the end")
 
 @pytest.mark.tf
 def test_the_losses_of_a_loop_are_those_of_its_own_steps_under_each_recipe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "loop.py").write_text(LOOP.replace("COUNT", ""))
     workload = parse_reference("loop.py", mode="train")
-    same = SameLosses(workload, batch_size=32, steps_per_epoch=10, is_loop=True)
+    same = SameLosses(workload, folder=tmp_path, batch_size=32, steps_per_epoch=10, is_loop=True)
     said: list[str] = []
     found = same.of(Recipe(), Recipe(execution="xla"), said.append)
     assert found.agrees
@@ -155,12 +161,11 @@ def test_the_losses_of_a_loop_are_those_of_its_own_steps_under_each_recipe(
 
 @pytest.mark.tf
 def test_a_loop_that_ends_before_is_compared_by_the_steps_that_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "loop.py").write_text(LOOP.replace("COUNT", "1"))
     workload = parse_reference("loop.py", mode="train")
-    same = SameLosses(workload, batch_size=32, steps_per_epoch=10, is_loop=True)
+    same = SameLosses(workload, folder=tmp_path, batch_size=32, steps_per_epoch=10, is_loop=True)
     found = same.of(Recipe(), Recipe(threads_intra=1), quiet)
     assert (found.agrees, found.steps, found.values) == (True, 10, 2)  # of eight and of two
 

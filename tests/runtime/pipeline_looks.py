@@ -11,12 +11,13 @@ from tests.runtime.once import once
 CODE = """
 import dataclasses, tempfile, time
 from pathlib import Path
+from types import SimpleNamespace
 import numpy as np, tensorflow as tf
 from tfdyno.runtime import diagnose_input
 from tfdyno.runtime.diagnose_clock import Limits
 from tfdyno.runtime.diagnose_held import held_dataset, leading, timed_steps
-from tfdyno.runtime.diagnose_input import Source, flowing, looked, run, run_passes
-from tfdyno.runtime.diagnose_stages import model_of, parallel_calls, plain
+from tfdyno.runtime.diagnose_input import Source, by_itself, flowing, looked, run, run_passes
+from tfdyno.runtime.diagnose_stages import model_of, parallel_calls, plain, stage_facts
 from tfdyno.runtime.diagnose_waits import Reading, line_of, made_at, places_kept, reading_watched
 from tfdyno.runtime.input_stages import kind, walk
 
@@ -63,6 +64,19 @@ def counted():
 once_only = counted()
 generator = tf.data.Dataset.from_generator(lambda: once_only, output_signature=tf.TensorSpec([]))
 seen("generator", generator.batch(1), kind="generator")
+
+# what a strategy has split tells its size otherwise
+result["not_run"] = by_itself(Source(dataset=SimpleNamespace(cardinality=3)), limits)
+
+def crowded(v):
+    for each in (tf.abs, tf.acos, tf.asin, tf.asinh, tf.atan, tf.atanh, tf.cos, tf.cosh, tf.exp,
+                 tf.floor, tf.negative, tf.round, tf.sigmoid, tf.sign, tf.sin, tf.sinh, tf.sqrt,
+                 tf.square, tf.tan, tf.tanh, tf.math.erf, tf.math.erfc):
+        v = each(v)
+    return v + tf.random.uniform([3])
+
+busy = rows.map(crowded)
+result["crowded"] = stage_facts(busy, busy, {}, 1, {})[-1].operations
 
 result["flowing"] = [kind(stage) for stage in walk(flowing(rows.shuffle(9).batch(4).map(slow)))]
 different = tf.data.Dataset.range(9).unique()
@@ -120,6 +134,23 @@ result["read_last"] = reading.dataset is dataset
 for _ in dataset.take(1):
     pass
 result["quiet"] = len(waits)
+
+slowest, other = dataset.repeat().with_options(off), rows.batch(4)
+with reading_watched(reading):
+    pairs = zip(slowest, other)
+    for _ in range(2):
+        next(pairs)
+        reading.of_step()
+    for _ in dataset.take(3):  # a validation
+        pass
+    next(pairs)
+    result["of_step"] = [reading.of_step() is slowest]
+    reading.forget()
+    before = len(waits)
+    with reading.apart():
+        for _ in other:
+            pass
+result["apart"] = [len(waits) - before, reading.of_step()]
 
 source = "def made():\\n    return tf.data.Dataset.range(3)\\nmade_here = made()\\n"
 code = compile(source, "/mine/train.py", "exec")

@@ -33,6 +33,9 @@ RUNS = {
     "loop": Run(code=LOOP),
     "xla": Run(code=LOOP, recipe={"execution": "xla"}, protocol={"data": "synthetic"}),
     "on_batch": Run(code=ON_BATCH),
+    "on_batch_xla": Run(
+        code=ON_BATCH.replace("model()", "model(run_eagerly=True)"), recipe={"execution": "xla"}
+    ),
     "eager": Run(code=EAGER),
     "short": Run(
         code=ON_BATCH.replace("while True", "for _ in range(5)") + "raise SystemExit(0)\n"
@@ -71,6 +74,12 @@ def test_train_on_batch_is_timed(found: dict[str, Any]) -> None:
     task = found["on_batch"]["task"]
     assert (task["batch_size"], task["parameter_count"]) == (16, 36)
     assert len(found["on_batch"]["run"]["samples_s"]) >= 10
+
+
+def test_train_on_batch_runs_as_the_recipe_asks(found: dict[str, Any]) -> None:
+    task = found["on_batch_xla"]["task"]
+    assert task["execution"] == "xla"
+    assert "run_eagerly is off: execution = xla holds." in task["notes"]
 
 
 def test_a_loop_without_tf_function_is_timed_by_its_gradients(found: dict[str, Any]) -> None:

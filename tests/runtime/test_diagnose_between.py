@@ -71,6 +71,7 @@ for number in range(12):
     between.did("checkpoint", "save", 0.05)
     now[0] += 0.05
 result["saves"] = told(between.facts(0)[0])
+result["saving"] = times.steps[-1].checkpoint_s
 
 # a second function in each step; the calls can be made again; too many are not kept
 times, between = made()
@@ -133,6 +134,7 @@ def test_what_trains_is_training_and_what_ran_once_is_not_told(found: dict[str, 
 def test_what_is_done_after_each_step_is_told_for_each_step(found: dict[str, Any]) -> None:
     ((name, _, per_step_s, per_epoch_s),) = found["saves"]
     assert name == "checkpoint (save)"
+    assert found["saving"] == pytest.approx(0.05)
     assert per_step_s == pytest.approx(0.05)
     assert per_epoch_s == 0.0
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.runtime.looks import START, Training, facts_of, looked
 
-from tfdyno.runtime.diagnose_callbacks import CallbackTimes, ValidationTimes
+from tfdyno.core.step_facts import CallbackFacts
+from tfdyno.runtime.diagnose_callbacks import CallbackTimes, ValidationTimes, in_each_step
 from tfdyno.runtime.diagnose_clock import StepTimes
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import CallbackFacts, StepFacts
+    from tfdyno.core.step_facts import StepFacts
 
 SLOW = START + (
     "class Slow(keras.callbacks.Callback):\n"
@@ -133,6 +134,48 @@ def test_time_in_a_method_that_calls_another_is_told_once() -> None:
     assert (
         found.place == f"{Path(__file__).name}:{Nested.on_train_batch_end.__code__.co_firstlineno}"
     )
+
+
+def test_what_an_epoch_of_one_call_costs_is_in_each_step() -> None:
+    ends = CallbackFacts(name="Slow", per_step_s=0.1, per_epoch_s=0.4)
+    (found,) = in_each_step([ends], 4)
+    assert found.per_step_s == pytest.approx(0.2)
+    assert found.per_epoch_s == 0.0
+
+
+def test_after_each_method_of_a_step_the_look_is_told() -> None:
+    told: list[str] = []
+
+    class Stops(Callback):
+        def on_train_batch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+            told.append("batch")
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+            told.append("epoch")
+
+    one = Stops()
+    CallbackTimes(StepTimes(), after_step=lambda: told.append("after")).watch([one])
+    one.on_train_batch_end(0)
+    one.on_epoch_end(0)
+    assert told == ["batch", "after", "epoch"]
+
+
+def test_what_a_callback_of_keras_saves_is_told_as_saving() -> None:
+    hand = Hand()
+    times = StepTimes(now=hand)
+
+    class ModelCheckpoint(Callback):
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+            hand.s += 2.0
+
+    class Own(ModelCheckpoint):
+        pass
+
+    one = Own()
+    CallbackTimes(times, hand).watch([one])
+    one.on_epoch_end(0)
+    times.end()
+    assert (times.steps[0].callback_s, times.steps[0].checkpoint_s) == (2.0, 2.0)
 
 
 class Model:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.runtime.diagnose_clock import Limits, StepTimes, own_steps, rare, seen_steps
+from tfdyno.runtime.diagnose_clock import (
+    Limits,
+    StepTimes,
+    holds_epochs,
+    own_steps,
+    rare,
+    seen_steps,
+)
 
 LIMITS = Limits(own_s=1.0, most_s=2.0, least_steps=5, warm_s=0.2, warm_steps=2, most_warm_s=0.5)
 
@@ -98,6 +105,36 @@ def test_what_a_loop_does_now_and_then_is_in_no_usual_step() -> None:
     own = own_steps(times)
     assert own.step_s == pytest.approx([0.1] * len(own.step_s))
     assert own.python_s == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("count", [30, 31, 32, 33])
+def test_what_is_done_at_each_second_step_is_usual_and_at_each_third_is_not(count: int) -> None:
+    def done(every: int) -> set[str]:
+        hand = Hand()
+        times = _times(hand)
+        for number in range(count):
+            if number % every == every - 1:
+                times.beside("predict", 0.1, as_callback=False)
+            _step(times, hand)
+        times.own_from = 0
+        return rare(seen_steps(times))
+
+    assert done(2) == set()
+    assert done(3) == {"predict"}
+
+
+def test_steps_hold_their_epochs_where_each_is_one() -> None:
+    def held(steps: int) -> bool:
+        hand = Hand()
+        times = _times(hand)
+        for number in range(20):
+            if number % steps == 0:
+                times.epoch()
+            _step(times, hand)
+        return holds_epochs(times)
+
+    assert held(1)
+    assert not held(2)
 
 
 def test_another_function_in_each_step_is_a_part_of_it_and_no_python() -> None:

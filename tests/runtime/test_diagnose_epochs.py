@@ -17,6 +17,7 @@ times = StepTimes()
 one = Epochs(times, first=2, last=5)
 none = Epochs(times, first=3, last=3)
 result = {"numbers": [one.number(epoch) for epoch in range(2, 10)], "none": none.number(7)}
+result["counts"] = [one.count, none.count]
 params = {"epochs": 1_000_000, "steps": 10}
 one.set_params(params)
 result["params"] = [params["epochs"], one.params["steps"]]
@@ -28,6 +29,9 @@ one.position = 4
 model.stop_training = True  # by a callback
 one.on_epoch_end(2)
 result["kept going"] = [model.stop_training, one.asked_at]
+model.stop_training = True  # by a callback at a step
+one.keep_going()
+result["kept going"].append(model.stop_training)
 one.on_epoch_begin(3)
 result["longest"] = [one.longest, one.position]
 one.on_epoch_end(3)
@@ -50,6 +54,7 @@ def found() -> dict[str, Any]:
 def test_the_numbers_come_again_and_again(found: dict[str, Any]) -> None:
     assert found["numbers"] == [2, 3, 4, 2, 3, 4, 2, 3]
     assert found["none"] == 7  # a training of no epochs: as it is
+    assert found["counts"] == [3, 0]
 
 
 def test_all_callbacks_are_told_of_the_users_own_epochs(found: dict[str, Any]) -> None:
@@ -58,6 +63,7 @@ def test_all_callbacks_are_told_of_the_users_own_epochs(found: dict[str, Any]) -
 
 def test_the_end_that_a_callback_asks_for_is_put_off(found: dict[str, Any]) -> None:
     assert found["kept going"][0] is False
+    assert found["kept going"][2] is False  # at once: else each later epoch would be one step
 
 
 def test_steps_of_the_longest_epoch_are_kept(found: dict[str, Any]) -> None:

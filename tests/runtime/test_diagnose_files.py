@@ -48,7 +48,8 @@ first = manager.save()
 told = []
 numbers = tf.data.Dataset.range(3)
 list(numbers.cache(str(folder / "whole")))
-with written_aside(told=lambda name, seconds_s: told.append([name, seconds_s > 0])) as aside:
+with written_aside() as aside:
+    aside.told = lambda name, seconds_s: told.append([name, seconds_s > 0])
     later = manager.save()
     manager.save()
     kept.save(file_prefix=str(folder / "by_name"))

@@ -55,6 +55,20 @@ RUNS = {
         + "model().fit(x, y, batch_size=20, callbacks=[Journal()])\n",
         limits={"own_s": 2.0},
     ),
+    "whole": Training(
+        code=START
+        + "class Slow(keras.callbacks.Callback):\n"
+        + "    def on_epoch_end(self, epoch, logs=None):\n"
+        + "        time.sleep(0.01)\n"
+        + "model().fit(x, y, batch_size=len(x), validation_data=(x, y), callbacks=[Slow()])\n",
+        limits={"own_s": 0.3, "alone_s": 0.2, "stages_s": 0.2},
+    ),
+    "workers": Training(
+        code=START
+        + "m = model()\n"
+        + "m.distribute_strategy.extended._num_workers = 2\n"  # as of a strategy of two workers
+        + "m.fit(x, y, batch_size=20, epochs=3)\n"
+    ),
     "empty": Training(
         code=START + "model().fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(8).take(0))\n"
     ),
@@ -102,6 +116,36 @@ def test_a_generator_that_ends_is_told_with_what_it_gave(found: dict[str, Any]) 
     assert note in facts.notes
 
 
+def test_a_generator_that_has_ended_is_not_run_again(found: dict[str, Any]) -> None:
+    facts = _facts(found, "ends")
+    assert facts.input is None
+    assert "The generator has ended: it was not run by itself." in facts.notes
+    assert facts.held_s  # on a batch that Keras keeps
+
+
+def test_epochs_that_share_one_pass_wait_for_no_new_iterator(found: dict[str, Any]) -> None:
+    shared, anew = _facts(found, "generator").input, _facts(found, "input").input
+    assert shared
+    assert anew
+    assert shared.start_s == 0.0  # steps_per_epoch says where an epoch ends
+    assert anew.start_s > 0.0
+
+
+def test_workers_of_a_pydataset_make_its_batches_ahead(found: dict[str, Any]) -> None:
+    given = _facts(found, "python").input
+    assert given
+    assert (given.workers, given.prefetches) == (2, True)
+
+
+def test_one_of_several_workers_trains_its_own_epochs_and_no_step_alone(
+    found: dict[str, Any],
+) -> None:
+    facts = _facts(found, "workers")
+    assert (facts.worker_count, facts.steps_seen, facts.held_s) == (2, 30, ())
+    assert "The step of several workers was not run without its data." in facts.notes
+    assert facts.input
+
+
 def test_a_generator_and_a_pydataset_are_told_apart(found: dict[str, Any]) -> None:
     generator, python = _facts(found, "generator").input, _facts(found, "python").input
     assert generator
@@ -117,6 +161,14 @@ def test_several_steps_in_a_call_are_told_as_single_steps(found: dict[str, Any])
     assert facts.steps_per_execution == 3
     assert facts.steps_seen % 10 in (0, 3, 6, 9)  # epochs of 3, 3, 3 and 1 steps
     assert facts.steps_per_epoch == 10
+
+
+def test_what_an_epoch_of_one_step_costs_is_a_part_of_the_step(found: dict[str, Any]) -> None:
+    facts = _facts(found, "whole")
+    assert facts.steps_per_epoch == 1
+    assert {one.name for one in facts.callbacks} == {"Slow", "validation"}
+    assert all(one.per_step_s > 0.0 and one.per_epoch_s == 0.0 for one in facts.callbacks)
+    assert sum(one.per_step_s for one in facts.callbacks) < 1.5 * middle(facts.step_s)
 
 
 def test_a_model_without_data_has_no_input(found: dict[str, Any]) -> None:
@@ -153,3 +205,7 @@ def test_what_a_callback_opens_in_each_step_is_let_go(found: dict[str, Any]) -> 
     assert seen.steps_seen > 20
     assert not seen.growth
     assert {one.callback for one in seen.retraces} == {"Journal"}
+
+
+def test_what_a_callback_reads_is_no_waiting_of_the_step(found: dict[str, Any]) -> None:
+    assert facts_of(found["predicts"]).waits_s == 0.0

@@ -60,6 +60,12 @@ def test_passes_are_opened_and_closed_and_told_by_their_mean() -> None:
     assert (first, open_ones) == (["in", "out"], 0)
 
 
+def test_what_is_no_dataset_is_told_as_not_run() -> None:
+    *nothing, why = facts()["not_run"]
+    assert nothing == [None, None]
+    assert why.startswith("The input could not be run by itself: ")
+
+
 def test_what_is_long_in_beginning_is_begun_once() -> None:
     # As TensorFlow runs it, and as it is written; then only the first of these.
     assert facts()["begun"] == [3, ["from_tensor_slices", "batch"]]

@@ -24,6 +24,7 @@ def test_the_line_that_takes_the_time_is_told_with_its_seconds() -> None:
     found = sampler.stop()
     assert max(found, key=found.__getitem__) == f"{NAME}:{line}"
     assert 0.15 < found[f"{NAME}:{line}"] < 1.0
+    assert sampler.texts[f"{NAME}:{line}"] == "time.sleep(0.3)"
 
 
 def test_what_does_not_count_is_not_told() -> None:

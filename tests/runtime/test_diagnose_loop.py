@@ -40,6 +40,8 @@ RUNS = {
     "ended": Training(code=WAITS + STEP + "for a, b in data:\n    step(a, b)\n"),
     "gone": Training(
         code=WAITS
+        + "import os\n"
+        + "data = data.cache(os.path.dirname(os.path.abspath(__file__)) + '/kept')\n"
         + "class Trainer:\n"
         + "    def __init__(self):\n"
         + "        self.m = model()\n"
@@ -157,6 +159,13 @@ def test_a_loop_whose_variables_are_gone_with_its_end_is_told_all_the_same(
     facts = _facts(found, "gone")
     assert facts.steps_seen == 10
     assert any(note.startswith("The step could not be ") for note in facts.notes), facts.notes
+
+
+def test_a_cache_of_files_is_still_there_when_the_input_is_run(found: dict[str, Any]) -> None:
+    facts = _facts(found, "gone")
+    assert facts.input, facts.notes
+    assert facts.input.is_cached
+    assert middle(facts.input.batch_s) < 0.008  # it waits 10 ms for each that is made anew
 
 
 def test_a_script_that_fails_at_a_step_is_told_with_its_line(found: dict[str, Any]) -> None:

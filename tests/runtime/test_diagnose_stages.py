@@ -40,3 +40,9 @@ def test_stages_are_told_without_times_where_tensorflow_keeps_none() -> None:
 def test_names_of_nodes_are_compared_without_their_version() -> None:
     assert facts()["plain_names"] == ["map", "repeat", "batch", "tfrecord"]
     assert facts()["calls"] == [-1, 1]
+
+
+def test_all_operations_of_a_stage_are_kept_also_the_last_of_many() -> None:
+    operations = facts()["crowded"]
+    assert len(operations) > 20
+    assert "RandomUniform" in operations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -32,8 +33,6 @@ def times_of(*steps: Step, own_from: int = 0) -> StepTimes:
 
 
 def _in_group(one: Step, group: int) -> Step:
-    from dataclasses import replace
-
     return replace(one, group=group)
 
 
@@ -46,6 +45,19 @@ def test_a_long_step_is_told_with_what_was_in_it() -> None:
     (stall,) = found.stalls
     assert (stall.step, stall.whole_s, stall.is_first_of_epoch) == (5, 1.0, True)
     assert (stall.callback_s, stall.validation_s, stall.retrace_s) == (0.2, 0.5, 0.25)
+
+
+def test_saving_is_told_apart_from_other_callbacks() -> None:
+    usual = [step(0.1)] * 4
+    found = timeline_of(times_of(*usual, step(1.0, callback_s=0.8, checkpoint_s=0.5)), {})
+    assert found.stalls[0].checkpoint_s == pytest.approx(0.5)
+    assert found.stalls[0].callback_s == pytest.approx(0.3)
+    # a loop's own validation and saving are beside its steps, where they count as callbacks
+    beside = {"validation (evaluate)": 0.5, "checkpoint (save)": 0.3}
+    slow = replace(step(1.0, callback_s=0.8, checkpoint_s=0.3, validation_s=0.5), beside_s=beside)
+    found = timeline_of(times_of(*usual, slow), {})
+    assert (found.stalls[0].validation_s, found.stalls[0].checkpoint_s) == (0.5, 0.3)
+    assert found.stalls[0].callback_s == pytest.approx(0.0)
 
 
 def test_of_a_training_that_ends_in_warm_up_all_steps_but_the_first_are_told() -> None:

@@ -227,6 +227,7 @@ def test_a_training_that_begins_at_a_later_epoch_is_looked_at_for_as_long(
 ) -> None:
     facts = _facts(found, "resumed")
     assert facts.steps_seen > 20
+    assert facts.epochs == 2  # the third and the fourth
     assert facts.notes == ()
 
 
@@ -359,4 +360,5 @@ def test_predicting_at_each_step_is_the_loops_own_python(found: dict[str, Any]) 
     facts = _facts(found, "acts")
     assert facts.callbacks == ()
     assert facts.python_s > 0.5 * middle(facts.step_s)  # predict makes a dataset for each call
+    assert facts.input is None  # which is not what the loop trains on
     assert facts.python_lines[0][0] == f"train.py:{len(START.splitlines()) + 3}"

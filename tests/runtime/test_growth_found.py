@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,16 @@ def test_growth_that_is_held_must_be_512_bytes_per_step() -> None:
     assert found is not None
     assert (found.low_bytes_per_step, found.bytes_per_step) == (900.0, 900.0)
     assert found.suspects == ("some tensors",)
+
+
+def test_what_is_bounded_is_no_leak_and_explains_what_it_takes() -> None:
+    bounded = replace(_suspect("objects", 150_000.0), is_bounded=True)
+    assert _host(70_000.0, bounded) is None
+    found = _host(300_000.0, bounded, _suspect("tensors", 900.0))
+    assert found is not None
+    assert (found.low_bytes_per_step, found.bytes_per_step) == (150_000.0, 450_000.0)
+    assert found.kind == "unknown"  # the tensors are crumbs of that
+    assert _host(0.0, bounded) is None
 
 
 def test_functions_that_are_more_explain_resident_growth() -> None:

@@ -9,7 +9,7 @@ from tests.runtime.benches import in_tensorflow
 
 pytestmark = pytest.mark.tf
 SCRIPT = """
-import keras, numpy as np, tensorflow as tf
+import collections, keras, numpy as np, tensorflow as tf
 
 class Record(keras.callbacks.Callback):
     def __init__(self):
@@ -20,11 +20,14 @@ class Record(keras.callbacks.Callback):
 
 def main(watch):
     record, plain, seldom, functions = Record(), [], [], {}
+    replay, queue = collections.deque(maxlen=100_000), collections.deque()
     still = [1, 2, 3]
     watch.count(0)
     for step in range(1, 101):
         record.note(step)
         plain.append({"step": step, "values": np.zeros(64)})
+        replay.append((step, 0.5))
+        queue.append((step, 0.5))
         if step % 10 == 0:
             seldom.append(tf.ones((64, 64)))
             functions[step] = tf.function(lambda x: x)
@@ -46,6 +49,7 @@ watch.look(101)  # its names are gone
 after = watch.found()
 result = {{
     "inside": {{one.words: [one.kind, one.bytes_per_step] for one in inside}},
+    "bounded": [one.words for one in inside if one.is_bounded],
     "after": [one.words for one in after],
     "looks": len(watch._looks), "most": MOST_LOOKS, "last": watch._looks[-1].step,
 }}
@@ -87,6 +91,12 @@ def test_the_bytes_are_those_of_the_elements(found: dict[str, Any]) -> None:
 def test_what_grows_at_each_tenth_step_grows(found: dict[str, Any]) -> None:
     assert _told(found, "seldom")[1] == "tensors"
     assert _told(found, "functions")[1] == "functions"
+
+
+def test_a_deque_with_a_length_is_bounded(found: dict[str, Any]) -> None:
+    (words,) = found["bounded"]
+    assert words == f"deque of 100 entries held by {_line('replay.append')} (replay)"
+    assert _told(found, "queue")
 
 
 def test_what_stands_still_is_not_told(found: dict[str, Any]) -> None:

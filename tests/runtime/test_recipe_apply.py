@@ -39,6 +39,7 @@ def said(call):
         return str(error)
 
 one = model(keras.optimizers.SGD(1.0, clipvalue=0.5), run_eagerly=True)
+tf.config.run_functions_eagerly(True)
 notes += settle(one, recipe, "train")
 weights = [np.array(v) for v in one.trainable_variables]
 one.fit(np.full((24, 4), 100.0), np.zeros((24, 1)), batch_size=2, shuffle=False, verbose=0)
@@ -53,6 +54,7 @@ with strategy.scope():
 result = {
     "notes": notes, "held": held, "updates": int(one.optimizer.iterations), "moved": float(moved),
     "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+    "eagerly": tf.config.functions_run_eagerly(),
     "jit": one.jit_compile, "together": one.steps_per_execution,
     "accumulation": said(lambda: settle(two, Recipe(accumulation=2), "train")),
     "xla": said(lambda: settle(two, Recipe(execution="xla"), "train")),
@@ -91,10 +93,11 @@ def test_settings_reach_tensorflow_and_the_model_and_hold() -> None:
     ]
     assert found["notes"] == [
         "run_eagerly is off: execution = xla holds.",
+        "run_functions_eagerly is off: execution = xla holds.",
         "The optimizer's own clipping is off: clip_norm of the recipe holds.",
         "deterministic needs a seed: 0.",
     ]
-    assert (found["jit"], found["together"]) == (True, 2)
+    assert (found["jit"], found["together"], found["eagerly"]) == (True, 2, False)
     assert found["updates"] == 3  # 24 samples / 2 per batch / 4 batches per update
     # The gradient is far longer than 1 and stays on one side: each update moves at most 1.
     assert 1.0 <= found["moved"] <= 3.0 + 1e-4

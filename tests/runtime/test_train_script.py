@@ -32,6 +32,18 @@ TWO = MODEL + (
     "if 'fail' in sys.argv:\n"
     "    raise RuntimeError('after all')\n"
 )
+WRITES = MODEL + (
+    "m = model()\n"
+    "saved = keras.callbacks.ModelCheckpoint('best.weights.h5', save_weights_only=True)\n"
+    "m.fit(x, y, epochs=2, callbacks=[saved, keras.callbacks.CSVLogger('log.csv')])\n"
+    "m.save('mine.keras')\n"
+    "print('went on')\n"
+)
+FLOAT64 = (
+    "import keras\nkeras.backend.set_floatx('float64')\nkeras.utils.set_random_seed(1)\n"
+    + MODEL
+    + "model().fit(x, y, epochs=2, shuffle=False)\n"
+)
 STRATEGY = MODEL + (
     "strategy = tf.distribute.MirroredStrategy(['CPU:0'])\n"
     "print('replicas', strategy.num_replicas_in_sync)\n"
@@ -50,9 +62,14 @@ OWN_FIT = MODEL + (
     "m.fit(x, y)\n"
     "print('left', 'fit' in vars(m))\n"
 )
+FIRST = {"output": "run", "first_weights": "first.npz"}
 RUNS = {
     "own_fit": Run(code=OWN_FIT),
     "plain": Run(code=PLAIN, words=("--fast", "1"), settings={"output": "run"}),
+    "float64": Run(code=FLOAT64, settings=FIRST),
+    "float32": Run(code=FLOAT64, folder="float64", settings=FIRST, recipe={"precision": "float32"}),
+    "drawn": Run(code=FLOAT64, settings={"output": "run"}, recipe={"precision": "float32"}),
+    "losses": Run(code=WRITES, settings={"only_losses": True}),
     "two": Run(code=TWO, settings={"output": "run"}),
     "again": Run(code=TWO, folder="two", settings={"output": "run", "resume": True}),
     "fails": Run(code=TWO, words=("fail",), settings={"output": "run"}),
@@ -93,6 +110,21 @@ def test_a_script_runs_to_its_end_as_it_is(found: dict[str, Any], place: Path) -
     assert 0 < evaluated < losses[0]
     assert (place / "plain" / "mine.keras").exists()
     assert "Epoch 1" not in said  # Keras' own bar
+
+
+def test_where_only_losses_are_wanted_nothing_of_the_scripts_is_written(
+    found: dict[str, Any], place: Path
+) -> None:
+    assert len(found["losses"]["outcome"]["history"]["loss"]) == 2
+    assert "went on" not in found["losses"]["printed"]
+    assert {one.name for one in (place / "losses").iterdir()} <= {"train.py", "losses.json"}
+
+
+def test_trainings_begin_with_the_same_weights_in_other_types(found: dict[str, Any]) -> None:
+    a, b, drawn = (found[name]["outcome"]["history"]["loss"]
+                   for name in ("float64", "float32", "drawn"))  # fmt: skip
+    assert b == pytest.approx(a, rel=1e-4)
+    assert drawn != pytest.approx(a, rel=1e-2)  # by itself it draws others
 
 
 def test_a_class_with_a_fit_of_its_own_runs_it_once(found: dict[str, Any]) -> None:

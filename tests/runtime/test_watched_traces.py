@@ -61,6 +61,13 @@ def test_a_shape_that_only_xla_compiles_again_counts() -> None:
     assert one["traces"] == 5
 
 
+def test_a_dataset_that_keras_makes_is_told_by_the_function_that_is_traced() -> None:
+    retraces = traced()["predict"]["retraces"]
+    assert {one["differs"] for one in retraces} == {"a new dataset for each call"}
+    assert "wrapped_fn" not in {one["function"] for one in retraces}
+    assert {one["place"] for one in retraces} == {line_of("predict", "model.predict")}
+
+
 def test_a_model_compiled_in_each_step_and_a_dataset_made_in_each_are_told() -> None:
     retraces = traced()["compiled_again"]["retraces"]
     assert retraces[0]["differs"] == "a new tf.function for each call"

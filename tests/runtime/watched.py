@@ -182,6 +182,10 @@ def step(number):
         pass
 found = watched(step, 6)
 """,
+    "predict": """
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
+found = watched(lambda number: model.predict(np.ones((4, 8)), verbose=0), 4)
+""",
     "instances": """
 class Layer:
     @tf.function

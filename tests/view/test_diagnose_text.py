@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 from tests.view import diagnoses
-from tests.view.diagnoses import HEALTHY, LEAK, fixed, looked_again, only, told, whole
+from tests.view.diagnoses import FACTS, HEALTHY, LEAK, fixed, looked_again, only, told, whole
 
+from tfdyno.core.step_facts import CardFacts
 from tfdyno.view.diagnose_text import diagnose_text
 from tfdyno.view.text import shown_width
 
@@ -53,6 +54,15 @@ def test_no_line_is_wider_than_the_screen_but_for_commands(width: int) -> None:
         lines = diagnose_text(one, width=width).splitlines()
         wide = [line for line in lines if shown_width(line) > width]
         assert all("tfdyno " in line or "ds.map" in line for line in wide)
+
+
+def test_a_card_stands_below_the_step() -> None:
+    card = CardFacts(name="NVIDIA L4", busy_ratio=0.38)
+    said = diagnose_text(told(facts=replace(FACTS, cards=(card, replace(card, busy_ratio=0.4)))))
+    lines = said.splitlines()
+    at = lines.index("  GPU       NVIDIA L4: busy 38% of the time")
+    assert lines[at - 1].startswith("  compute ")
+    assert lines[at + 1] == "            NVIDIA L4: busy 40% of the time"
 
 
 def test_colour_only_repeats_words() -> None:

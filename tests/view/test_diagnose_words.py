@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.view.diagnoses import (
     AGREEMENT,
+    CACHE,
     FACTS,
     LEAK,
     PROOF,
@@ -23,7 +24,7 @@ from tests.view.diagnoses import (
 )
 
 from tfdyno.core.bottleneck import Gain
-from tfdyno.core.step_facts import HostFacts
+from tfdyno.core.step_facts import CardFacts, HostFacts
 from tfdyno.view import diagnose_words as words
 
 if TYPE_CHECKING:
@@ -96,6 +97,23 @@ def test_what_comes_next_depends_on_what_is_known() -> None:
     assert steps(told(only(LEAK))) == []
     assert steps(told(facts=replace(FACTS, source="profile"))) == []  # it cannot be run
     assert steps(told(look="tfdyno diagnose a.py")) == ["next: tfdyno diagnose a.py"]
+    memory = replace(CACHE, expected_gain=None)
+    assert steps(told(only(memory))) == []  # speed would not prove it
+
+
+def test_a_loop_of_ones_own_is_not_sent_to_train() -> None:
+    loop = replace(fixed(), facts=replace(FACTS, source="loop"))
+    assert words.next_steps(loop)[0][2] == "tfdyno diagnose train.py --fix --resume --write fix"
+    written = replace(loop, written=("fix/recipe.toml",))
+    assert [label for label, _, _ in words.next_steps(written)] == ["next"]
+
+
+def test_a_card_is_told_with_what_is_known_of_it() -> None:
+    known = CardFacts(name="NVIDIA L4", busy_ratio=0.38, power_w=31.0, power_limit_w=72.0,
+                      clock_hz=1.41e9, clock_limit_hz=2.04e9)  # fmt: skip
+    said = "busy 38% of the time, 31 of 72 W, 1,410 of 2,040 MHz"
+    assert words.card_rows((known, CardFacts(name="NVIDIA T4"))) == [("NVIDIA L4", said)]
+    assert words.card_rows((CardFacts(busy_ratio=0.5),)) == [("GPU 0", "busy 50% of the time")]
 
 
 def test_a_proof_is_told_with_all_that_it_rests_on() -> None:

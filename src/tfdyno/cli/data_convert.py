@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 NO_SEED = "none"
 _SIZE = re.compile(r"(\d+)(?:[x×,](\d+))?")
 _MOST_PIXELS = 16_384
-_CONVERTS = ("shards", "shard_bytes", "label", "image_size", "shuffle_seed", "skip_bad")
+_CONVERTS = ("shards", "shard_bytes", "label", "delimiter", "image_size", "compression",
+             "shuffle_seed", "skip_bad")  # fmt: skip
 """Options that ``--verify`` does not take."""
 
 
@@ -112,8 +113,8 @@ class _Delimiter(click.ParamType[str]):
     "alone.  [default: images stay as they are encoded]",
 )  # fmt: skip
 @click.option(
-    "--compression", type=OneOf("--compression", COMPRESSIONS), default="none", show_default=True,
-    help="Of the files: none or gzip.",
+    "--compression", type=OneOf("--compression", COMPRESSIONS),
+    help="Of the files: none or gzip.  [default: none]",
 )  # fmt: skip
 @click.option(
     "--shuffle-seed", type=_Seed(),
@@ -165,7 +166,7 @@ def _question(given: dict[str, Any]) -> Question:
         destination=given["destination"],
         shards=given["shards"] or 0,
         shard_bytes=given["shard_bytes"] or 0,
-        compression=given["compression"],
+        compression=given["compression"] or "none",
         shuffle_seed=None if seed in (None, NO_SEED) else int(seed),
         keep_order=seed == NO_SEED,
         image_size=given["image_size"],

@@ -49,6 +49,8 @@ class InputFacts:
     stages: tuple[StageFacts, ...] = ()
     kind: Literal["dataset", "arrays", "generator", "pydataset", "other"] = "dataset"
     prefetches: bool = False
+    workers: int = 0
+    """Threads or processes of a PyDataset that make batches ahead; 0: none."""
     is_cached: bool = False
     cpu_ratio: float = 0.0
     """CPUs that it kept busy while it ran by itself, over those there are."""
@@ -56,7 +58,7 @@ class InputFacts:
     files: int = 0
     """Files that it reads, where they can be counted."""
     start_s: float = 0.0
-    """Until a new iterator gives its first batch: every epoch begins so."""
+    """Until a new iterator gives its first batch: every epoch begins so; 0: one serves them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +199,7 @@ class StallFacts:
     input_s: float = 0.0
     """In reading data, where that could be timed by itself."""
     callback_s: float = 0.0
+    """In callbacks, saving left out."""
     validation_s: float = 0.0
     checkpoint_s: float = 0.0
     retrace_s: float = 0.0
@@ -260,6 +263,8 @@ class StepFacts:
     epochs: int = 0
     """0: not known."""
     steps_seen: int = 0
+    steps_watched: int = 0
+    """Of these, in which tracing was timed: those after warm-up; 0: all of them."""
     step_s: tuple[float, ...]
     """Whole steps, with the user's data and callbacks: from one to the next."""
     held_s: tuple[float, ...] = ()
@@ -285,6 +290,8 @@ class StepFacts:
     python_lines: tuple[tuple[str, float], ...] = ()
     """Lines of the user's own Python, ``train.py:31``, with seconds per step spent in them or in
     what they call, the step's own call left out; the longest first."""
+    python_texts: dict[str, str] = field(default_factory=dict)
+    """``python_lines`` as they are written, where that is known."""
     python_threads: tuple[tuple[str, float], ...] = ()
     """Other threads of the user's own Python while steps ran: the line where each was most often,
     and the CPUs that it kept busy."""

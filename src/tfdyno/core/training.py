@@ -64,6 +64,12 @@ class RunSettings:
     """Whether nobody has set a seed but tfdyno: arrays then come in another order in each epoch."""
     save_model: bool = True
     """Whether the trained model is kept as ``model.keras``."""
+    first_weights: str = ""
+    """File (``.npz``) of the weights to begin with, made where it is not there; empty: the model's
+    own."""
+    only_losses: bool = False
+    """Only its losses are wanted: what the workload writes goes into a folder beside and away at
+    the end, and a script is left after the fit that is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ LEAST_STEPS = 4
 SEED = 7
 """Where neither the recipe nor the script sets one."""
 LOSS = "loss"
+FIRST_WEIGHTS = "first.npz"
+"""Of the first training; all others begin with them."""
 LOOP_CHILD = "tfdyno.runtime.losses"
 LOOP_LIMIT_S = 3600.0
 """For imports, the user's code up to its loop and the few steps; it ends what hangs for ever."""
@@ -47,6 +49,7 @@ class SameLosses:
         self,
         workload: Workload,
         *,
+        folder: Path,
         batch_size: int,
         steps_per_epoch: int,
         is_loop: bool = False,
@@ -55,6 +58,7 @@ class SameLosses:
 
         Args:
             workload: What is trained.
+            folder: Exists; for the weights that all begin with, and for their runs.
             batch_size: Of it without a recipe; 0: not known.
             steps_per_epoch: Of its data; 0: not known.
             is_loop: Whether it is trained by a loop of its own.
@@ -64,6 +68,7 @@ class SameLosses:
         """Steps of a loop that ended before."""
         self._batch_size, self._steps_per_epoch = batch_size, steps_per_epoch
         self._known: dict[tuple[Recipe, int, int], list[float]] = {}
+        self._folder = folder
 
     def of(self, base: Recipe, changed: Recipe, progress: Callable[[str], None]) -> Agreement:
         """Compare the losses under two recipes after as many samples.
@@ -112,10 +117,11 @@ class SameLosses:
         seeded = replace(recipe, seed=SEED if recipe.seed is None else recipe.seed)
         if self._is_loop:
             return self._of_loop(seeded, steps, told)
-        with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
+        with tempfile.TemporaryDirectory(prefix="run-", dir=self._folder) as folder:
             settings = RunSettings(
                 output=str(Path(folder) / "run"), epochs=EPOCHS, steps_per_epoch=steps,
-                save_model=False, keep=1,
+                save_model=False, keep=1, only_losses=True,
+                first_weights=str(self._folder / FIRST_WEIGHTS),
             )  # fmt: skip
             question = Question(workload=self._workload, recipe=seeded, settings=settings)
             outcome = train(question, progress=told).outcome

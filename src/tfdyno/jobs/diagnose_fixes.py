@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.bottleneck import Bottleneck, Gain, StepDiagnosis
@@ -64,27 +66,29 @@ def proven(
     so_far = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe, left=_causes(left))
     yield so_far
     facts = found.facts
-    losses = SameLosses(
-        question.workload,
-        batch_size=facts.batch_size,
-        steps_per_epoch=facts.steps_per_epoch,
-        is_loop=facts.source == "loop",
-    )
-    while left:
-        one = left.pop(0)
-        head = f"fix {len(tried) - len(left)} of {len(tried)} ({one.cause})"
-        proof, recipe = _tried(one, so_far.recipe, question, losses, _prefixed(head, progress))
-        so_far = replace(
-            so_far,
-            diagnosis=_with_gain(so_far.diagnosis, one, proof),
-            recipe=recipe,
-            proofs=(*so_far.proofs, proof),
-            left=_causes(left),
+    with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
+        losses = SameLosses(
+            question.workload,
+            folder=Path(folder),
+            batch_size=facts.batch_size,
+            steps_per_epoch=facts.steps_per_epoch,
+            is_loop=facts.source == "loop",
         )
-        yield so_far
-        if proof.kept:
-            so_far, left = _looked_again(so_far, left, question, progress)
+        while left:
+            one = left.pop(0)
+            head = f"fix {len(tried) - len(left)} of {len(tried)} ({one.cause})"
+            proof, recipe = _tried(one, so_far.recipe, question, losses, _prefixed(head, progress))
+            so_far = replace(
+                so_far,
+                diagnosis=_with_gain(so_far.diagnosis, one, proof),
+                recipe=recipe,
+                proofs=(*so_far.proofs, proof),
+                left=_causes(left),
+            )
             yield so_far
+            if proof.kept:
+                so_far, left = _looked_again(so_far, left, question, progress)
+                yield so_far
 
 
 def _looked_again(

@@ -12,14 +12,16 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import diff
 from tfdyno.core.recipe_file import FILE_NAME, to_toml
 from tfdyno.rules.dataset_rewrite import edits, rewritten
+from tfdyno.rules.script_rewrite import script_rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tfdyno.core.fix_proof import FixProof, ProvenDiagnosis
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.step_facts import StepFacts
     from tfdyno.core.workload import Workload
+    from tfdyno.rules.dataset_rewrite import Edit
 
 DIFF_NAME = "suggested.diff"
 _HEAD = "What tfdyno diagnose has proven to be faster with the same losses."
@@ -66,39 +68,45 @@ def written(
     comments = {name: words for name, words in gains.items() if words}
     head = (_HEAD if gains else _NOTHING, "What is not set here stays as the script has it.")
     write_atomic(recipe_file, to_toml(found.recipe, comments=comments, head=head).encode())
-    text = suggestion(diff(base, found.recipe), facts, workload)
+    changes = diff(base, found.recipe)
+    text = suggestion({name: new for name, (_, new) in changes.items()}, facts, workload)
     if not text:
         return (recipe_file,)
     write_atomic(folder / DIFF_NAME, text.encode())
     return recipe_file, folder / DIFF_NAME
 
 
-def suggestion(settings: Iterable[str], facts: StepFacts, workload: Workload) -> str:
+def suggestion(settings: Mapping[str, object], facts: StepFacts, workload: Workload) -> str:
     """A unified diff of the user's files that does in code what settings do; empty: there is none.
 
     Args:
-        settings: Flat names of those that are kept.
+        settings: Those that are kept, by flat name.
         facts: Stages of the pipeline with their places.
-        workload: Its file names the folder that the places are relative to.
+        workload: Its file names the folder that the places are relative to, and is the script.
     """
     stages = facts.input.stages if facts.input else ()
-    found = []
-    for name, changes in edits(stages, settings).items():
-        file = _found(name, workload)
-        if file is None:
-            continue
-        try:
-            before = file.read_bytes().decode()  # as it is: lines may end with a return too
-            after = rewritten(before, changes)
-        except (OSError, ValueError, SyntaxError):
-            continue  # a suggestion less: the recipe says the same
-        lines = difflib.unified_diff(
-            _lines(before), _lines(after),
-            f"a/{_shown(file)}", f"b/{_shown(file)}",
-        )  # fmt: skip
-        found += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-                  for line in lines]  # fmt: skip
-    return "".join(found)
+    script = Path(workload.reference.partition(":")[0])
+    changes: dict[Path, tuple[Edit, ...]] = {script: ()} if script.suffix == ".py" else {}
+    for name, of_file in edits(stages, settings).items():
+        if file := _found(name, workload):
+            changes[file] = of_file
+    if facts.replica_count > 1:  # that of the recipe is of one replica, that of the code of all
+        settings = {name: value for name, value in settings.items() if name != "batch_size"}
+    return "".join(_diff(file, of, settings if file == script else {})
+                   for file, of in changes.items())  # fmt: skip
+
+
+def _diff(file: Path, changes: Iterable[Edit], settings: Mapping[str, object]) -> str:
+    try:
+        before = file.read_bytes().decode()  # as it is: lines may end with a return too
+        after = script_rewritten(rewritten(before, changes), settings)
+    except (OSError, ValueError, SyntaxError):
+        return ""  # a suggestion less: the recipe says the same
+    lines = difflib.unified_diff(
+        _lines(before), _lines(after), f"a/{_shown(file)}", f"b/{_shown(file)}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                   for line in lines)  # fmt: skip
 
 
 def _lines(text: str) -> list[str]:

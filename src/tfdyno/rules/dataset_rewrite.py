@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.rules.source_text import (
+    ALIAS,
+    TENSORFLOW,
+    Patch,
+    SourceText,
+    argument_patches,
+    name_of,
+    patched,
+)
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:
@@ -17,9 +24,6 @@ if TYPE_CHECKING:
     from tfdyno.core.step_facts import StageFacts
 
 FILE = "dataset_rewrites.csv"
-TENSORFLOW = "tensorflow"
-ALIAS = "tf"
-"""Of TensorFlow in the texts of the table."""
 RANDOM = ("Random", "random")
 """In the name of an operation that gives something else each time."""
 NOT_FIXED = frozenset({"shuffle", "repeat", "from_generator", "random", "shuffle_and_repeat"})
@@ -49,15 +53,6 @@ class _Rewrite:
     text: str
     place: str
     position: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Patch:
-    """Characters of the source from one position to another, and what takes their place."""
-
-    start: int
-    end: int
-    text: str
 
 
 def edits(stages: Sequence[StageFacts], settings: Iterable[str]) -> dict[str, tuple[Edit, ...]]:
@@ -102,60 +97,19 @@ def rewritten(source: str, changes: Iterable[Edit]) -> str:
         SyntaxError: It is not Python.
     """
     tree = ast.parse(source)
-    alias = _alias(tree)
+    alias = name_of(tree, TENSORFLOW, ALIAS)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    text = _Text(source)
-    patches: list[_Patch] = []
+    text = SourceText(source)
+    patches: list[Patch] = []
     for change in changes:
         words = change.text.replace(f"{ALIAS}.", f"{alias}.")
         for call in _named(calls, change):
             if change.kind == "argument":
-                patches += _argument(call, words, change.position, text)
+                patches += argument_patches(call, words, change.position, text)
             elif not _is_followed(calls, call, words):
                 end = text.end(call)
-                patches.append(_Patch(start=end, end=end, text=_as_call(call, words, text)))
-    ordered = sorted(patches, key=lambda one: (one.start, one.end))
-    for patch in ordered[::-1]:  # from the end on, so that the other places stay as they are
-        source = source[: patch.start] + patch.text + source[patch.end :]
-    return source
-
-
-class _Text:
-    """A source in which places of the tree, whose columns count bytes, are found."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self._starts = [0]
-        for line in source.split("\n"):  # as Python counts lines: a form feed ends none
-            self._starts.append(self._starts[-1] + len(line) + 1)
-
-    def token_before(self, position: int) -> tuple[int, str]:
-        """Where the last token before a position ends, comments left out, and the token."""
-        ends = [
-            (self._starts[token.end[0] - 1] + token.end[1], token.string)
-            for token in tokenize.generate_tokens(io.StringIO(self.source).readline)
-            if token.string.strip() and token.type != tokenize.COMMENT
-        ]
-        return max(one for one in ends if one[0] <= position)
-
-    def line(self, number: int) -> str:
-        """One line with its end."""
-        return self.source[self._starts[number - 1] : self._starts[number]]
-
-    def at(self, line: int, column_bytes: int) -> int:
-        """The position of a place of the tree."""
-        before = self.line(line).encode()[:column_bytes].decode()
-        return self._starts[line - 1] + len(before)
-
-    def start(self, node: ast.expr) -> int:
-        """Of its first character."""
-        return self.at(node.lineno, node.col_offset)
-
-    def end(self, node: ast.expr) -> int:
-        """After its last character."""
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return self.at(node.end_lineno, node.end_col_offset)
+                patches.append(Patch(start=end, end=end, text=_as_call(call, words, text)))
+    return patched(source, patches)
 
 
 def _stages(rewrite: _Rewrite, stages: Sequence[StageFacts]) -> list[StageFacts]:
@@ -171,22 +125,13 @@ def _stages(rewrite: _Rewrite, stages: Sequence[StageFacts]) -> list[StageFacts]
                 break
             fixed.append(one)
         return [one for one in fixed if one in placed and one.kind in rewrite.stages][-1:]
-    return [one for one in placed if one.kind in rewrite.stages and one.parallel_calls == 1]
+    found = [one for one in placed if one.kind in rewrite.stages]
+    return found if rewrite.place == "each" else [one for one in found if one.parallel_calls == 1]
 
 
 def _is_random(operation: str) -> bool:
     stateless = operation.startswith("Stateless")
     return not stateless and any(word in operation for word in RANDOM)
-
-
-def _alias(tree: ast.Module) -> str:
-    """What the file calls TensorFlow."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                if name.name == TENSORFLOW:
-                    return name.asname or TENSORFLOW
-    return ALIAS
 
 
 def _named(calls: Sequence[ast.Call], change: Edit) -> list[ast.Call]:
@@ -202,25 +147,6 @@ def _named(calls: Sequence[ast.Call], change: Edit) -> list[ast.Call]:
     return sorted(around, key=lambda call: (call.end_lineno or 0) - call.lineno)[:1]
 
 
-def _argument(call: ast.Call, words: str, position: int, text: _Text) -> list[_Patch]:
-    """The argument written into the brackets, or over the constant that is given now."""
-    name, _, value = words.partition("=")
-    given = next((one for one in call.keywords if one.arg == name), None)
-    is_open = any(one.arg is None for one in call.keywords) or any(
-        isinstance(one, ast.Starred) for one in call.args
-    )
-    if given is not None:
-        if not isinstance(given.value, ast.Constant):
-            return []
-        start, end = text.start(given.value), text.end(given.value)
-        return [_Patch(start=start, end=end, text=value)]
-    if is_open or len(call.args) > position:
-        return []
-    at, last = text.token_before(text.end(call) - 1)
-    lead = {"(": "", ",": " "}.get(last, ", ")
-    return [_Patch(start=at, end=at, text=f"{lead}{words}")]
-
-
 def _is_followed(calls: Sequence[ast.Call], call: ast.Call, text: str) -> bool:
     """Whether the method is called on its result already."""
     method = text.partition("(")[0]
@@ -230,7 +156,7 @@ def _is_followed(calls: Sequence[ast.Call], call: ast.Call, text: str) -> bool:
     )
 
 
-def _as_call(call: ast.Call, words: str, text: _Text) -> str:
+def _as_call(call: ast.Call, words: str, text: SourceText) -> str:
     """On a line of its own where the chain has one call a line."""
     assert isinstance(call.func, ast.Attribute)
     before = text.line(call.func.end_lineno or call.lineno)

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 import tensorflow as tf
@@ -22,7 +22,7 @@ from tfdyno.runtime.bench_fit import Outcome, Plan, too_short
 from tfdyno.runtime.capture_loop import INSIDE
 from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch
 from tfdyno.runtime.failure import is_own
-from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, replicas, worker_count
+from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, replicas, settle_execution, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,6 +155,7 @@ class LoopBench:
             self._step = id(model)
             self.unwatch()
             self._prepare()
+            notes = self._settled(model)
             spec = of_batch(bound.get("x"), bound.get("y"), bound.get("sample_weight"))
             self.outcome = Outcome(
                 model=model,
@@ -162,12 +163,22 @@ class LoopBench:
                 spec=spec,
                 batch_size=spec.batch_size // replicas(model),
                 replica_count=replicas(model),
-                notes=("A loop of train_on_batch, timed in place.",),
+                notes=("A loop of train_on_batch, timed in place.", *notes),
             )
             self.clock.start()
             if self.plan.protocol.data != "own":
                 self._repeat(call)
         return self._timed(call) if self._step == id(model) else call()
+
+    def _settled(self, model: Any) -> list[str]:  # noqa: ANN401
+        """Set how the model runs its step; returns notes."""
+        try:
+            notes = settle_execution(model, self.plan.recipe)
+        except UsageError as error:
+            self._stop(error)
+        if self.plan.recipe.execution != "auto":
+            model.train_function = None  # to be made anew
+        return notes
 
     def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         self._active.append(self._step)
@@ -239,7 +250,7 @@ class LoopBench:
             what = "the epochs of a loop of the script's own are not known"
             self._stop(UsageError(what, remedy="leave --epochs and --target out"))
 
-    def _stop(self, error: UsageError) -> None:
+    def _stop(self, error: UsageError) -> NoReturn:
         self.error = error
         raise LoopDone
 

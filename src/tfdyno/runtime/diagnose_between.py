@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.step_facts import CallbackFacts
 from tfdyno.model.statistics import median
 from tfdyno.runtime.diagnose_callbacks import VALIDATION
-from tfdyno.runtime.diagnose_clock import rare, seen_steps
+from tfdyno.runtime.diagnose_clock import RARE_RATIO, rare, seen_steps
 from tfdyno.runtime.own_lines import code_place, own_place
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class Between:
         self.done.add(told)
         if kind == VALIDATION:
             self.times.validated(seconds_s)
+        if kind == SAVING:
+            self.times.saved(seconds_s)
         self.places.setdefault(told, own_place())
 
     def predicted(self, name: str, seconds_s: float) -> None:
@@ -96,9 +98,9 @@ class Between:
         return calls if len(calls) <= MOST_CALLS else []
 
     def often(self) -> bool:
-        """Whether other functions belong to most of the steps."""
+        """Whether other functions belong to the steps, as what is not ``rare`` does."""
         seen = seen_steps(self.times)
-        return 2 * sum(step.function_s > 0.0 for step in seen) > len(seen)
+        return sum(step.function_s > 0.0 for step in seen) > RARE_RATIO * len(seen)
 
     def facts(self, steps_per_epoch: int) -> tuple[tuple[CallbackFacts, ...], int]:
         """What is done beside the steps, and the steps of an epoch.

@@ -6,7 +6,7 @@ import functools
 import math
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.step_facts import CallbackFacts
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 VALIDATION = "validation"
 PER_STEP = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
 PER_EPOCH = ("on_epoch_begin", "on_epoch_end")
+_SAVING = {"ModelCheckpoint", "BackupAndRestore"}
+"""Callbacks of Keras that save, and so do those made from them."""
 MOST_VALIDATION_S = 3.0
 """A longer one is cut, and told from the part that was seen."""
 
@@ -44,6 +46,7 @@ class CallbackTimes:
         now: Callable[[], float] = time.perf_counter,
         *,
         number: Callable[[int], int] = int,
+        after_step: Callable[[], None] = lambda: None,
     ) -> None:
         """Tell ``times`` of what is spent between two steps.
 
@@ -51,8 +54,11 @@ class CallbackTimes:
             times: The clock of the steps.
             now: A clock in seconds.
             number: The user's own number of an epoch, of Keras'.
+            after_step: Called when a callback is done with a step, before Keras looks whether it
+                asked for the end.
         """
         self.times, self.now, self.number = times, now, number
+        self._after_step = after_step
         self._spent: list[_Spent] = []
         self._thread = threading.get_ident()
         self._is_inside = False
@@ -85,16 +91,19 @@ class CallbackTimes:
             finally:
                 self._is_inside, self.times.callback = False, ""
                 self._took(spent, name, self.now() - began)
+                if name in PER_STEP:
+                    self._after_step()
 
         return timed
 
     def _took(self, spent: _Spent, name: str, seconds_s: float) -> None:
         spent.method_s[name] = spent.method_s.get(name, 0.0) + seconds_s
+        self.times.called_back(seconds_s)
+        if any(kind.__name__ in _SAVING for kind in type(spent.callback).__mro__):
+            self.times.saved(seconds_s)
         if name in PER_EPOCH:
-            self.times.called_back(seconds_s)
             spent.epoch_s.setdefault(name, []).append(seconds_s)
             return
-        self.times.called_back(seconds_s)
         if self.times.own_from >= 0 and not self.times.done:
             spent.step_s += seconds_s
 
@@ -116,6 +125,19 @@ class CallbackTimes:
                 )
             )
         return tuple(found)
+
+
+def in_each_step(found: Sequence[CallbackFacts], steps: int) -> tuple[CallbackFacts, ...]:
+    """What callbacks take where an epoch is one call of the step, which holds all of it.
+
+    Args:
+        found: What they take.
+        steps: Of an epoch; more than one are run by the same call.
+    """
+    return tuple(
+        replace(one, per_step_s=one.per_step_s + one.per_epoch_s / steps, per_epoch_s=0.0)
+        for one in found
+    )
 
 
 def _typical(taken: Sequence[float]) -> float:

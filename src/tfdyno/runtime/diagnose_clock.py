@@ -46,6 +46,9 @@ class Limits:
 
 _STALLED_RATIO = 0.05
 _STALL_FACTOR = 10.0
+RARE_RATIO = 0.4
+"""Of the steps, beside which a thing is done now and then. A loop does things at every second or
+third of its steps: with 1/2 or 1/3 a step more or less would decide."""
 FEWEST = 2
 """Of steps that take longer than all limits, so many are waited for."""
 
@@ -69,6 +72,8 @@ class Step:
     """Steps of a device that was not waited for between them."""
     validation_s: float = 0.0
     """In the validation of the epoch before."""
+    checkpoint_s: float = 0.0
+    """In saving, which is time of callbacks too."""
     function_s: float = 0.0
     """In other functions of TensorFlow's that a loop calls between two steps."""
     beside_s: Mapping[str, float] = field(default_factory=dict)
@@ -84,6 +89,7 @@ class _Open:
     wait_s: float = 0.0
     wait_outside_s: float = 0.0
     validation_s: float = 0.0
+    checkpoint_s: float = 0.0
     function_s: float = 0.0
     beside_s: dict[str, float] = field(default_factory=dict)
     is_first_of_epoch: bool = False
@@ -158,6 +164,7 @@ class StepTimes:
                 is_first_of_epoch=opened.is_first_of_epoch,
                 group=self._group,
                 validation_s=opened.validation_s,
+                checkpoint_s=opened.checkpoint_s,
                 function_s=opened.function_s,
                 beside_s=opened.beside_s,
             )
@@ -204,6 +211,10 @@ class StepTimes:
     def validated(self, seconds_s: float) -> None:
         """A validation took so long between two steps."""
         self._open.validation_s += seconds_s
+
+    def saved(self, seconds_s: float) -> None:
+        """So much of what was told of a callback, or beside the steps, was saving."""
+        self._open.checkpoint_s += seconds_s
 
     def waited(self, seconds_s: float) -> None:
         """Reading data took so long."""
@@ -295,14 +306,19 @@ def seen_steps(times: StepTimes) -> Sequence[Step]:
     return times.steps[times.own_from : times.slowed_from or len(times.steps)]
 
 
+def holds_epochs(times: StepTimes) -> bool:
+    """Whether each step is the first of its epoch: then it holds all that an epoch costs."""
+    return all(step.is_first_of_epoch for step in seen_steps(times))
+
+
 def _is_warm(times: StepTimes) -> bool:
     return 0 <= times.own_from < len(times.steps)
 
 
 def rare(steps: Sequence[Step]) -> set[str]:
-    """What is done beside fewer than half of the steps."""
+    """What is done beside a few of the steps."""
     counts = Counter(name for step in steps for name in step.beside_s)
-    return {name for name, count in counts.items() if 2 * count < len(steps)}
+    return {name for name, count in counts.items() if count < RARE_RATIO * len(steps)}
 
 
 def _python_s(step: Step) -> float:

@@ -42,10 +42,14 @@ class Epochs(keras.callbacks.Callback):
         steps = f"{self.asked_at:,} step{'s' * (self.asked_at != 1)}"
         return (f"A callback asked for the end after {steps}; the training was kept going.",)
 
+    @property
+    def count(self) -> int:
+        """Of the user's own epochs."""
+        return max(0, self.last - self.first)
+
     def number(self, epoch: int) -> int:
         """The user's own epochs again and again: what looks up their number finds it."""
-        count = self.last - self.first
-        return self.first + (epoch - self.first) % count if count > 0 else epoch
+        return self.first + (epoch - self.first) % self.count if self.count else epoch
 
     def set_params(self, params: dict[str, Any]) -> None:
         """Called by Keras, which gives all callbacks the same ``params``."""
@@ -63,6 +67,10 @@ class Epochs(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
         """Called by Keras. Who stops early has seen data that were repeated for the look."""
+        self.keep_going()
+
+    def keep_going(self) -> None:
+        """After a callback of the user's: the end that it asks for is put off, and noted."""
         if self.model.stop_training and not (self.times.done or self._has_ended):
             self.model.stop_training = False
             self.asked_at = self.asked_at or self.times.step_count

@@ -79,9 +79,7 @@ def _folder(parent: Path) -> Path:
 
 
 @contextlib.contextmanager
-def written_aside(
-    callbacks: Sequence[Any] = (), told: Callable[[str, float], None] | None = None
-) -> Iterator[Aside]:
+def written_aside(callbacks: Sequence[Any] = ()) -> Iterator[Aside]:
     """Let these callbacks, and all that saves a model, write beside what they would.
 
     Caches and snapshots of a dataset are made beside too, where there is none yet: a look ends in
@@ -89,12 +87,10 @@ def written_aside(
 
     Args:
         callbacks: Of Keras.
-        told: Takes the name of each function that saved, and its seconds.
     """
     import tensorflow as tf
 
     aside = Aside()
-    aside.told = told
     for callback in callbacks:
         _redirect(callback, aside)
     data = tf.data.Dataset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import types
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,17 @@ from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime.bench_fit import MANY_EPOCHS
 from tfdyno.runtime.bench_synthetic import batch_for
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
-from tfdyno.runtime.diagnose_callbacks import CallbackTimes, ValidationTimes
+from tfdyno.runtime.diagnose_callbacks import CallbackTimes, ValidationTimes, in_each_step
+from tfdyno.runtime.diagnose_clock import holds_epochs
 from tfdyno.runtime.diagnose_epochs import Epochs
 from tfdyno.runtime.diagnose_files import written_aside
-from tfdyno.runtime.diagnose_held import held_dataset, leading, not_repeated, timed_steps
+from tfdyno.runtime.diagnose_held import (
+    SEVERAL_WORKERS,
+    held_dataset,
+    leading,
+    not_repeated,
+    timed_steps,
+)
 from tfdyno.runtime.diagnose_input import Source, by_itself
 from tfdyno.runtime.diagnose_look import (
     Look,
@@ -79,7 +87,7 @@ def look_at_fit(call: Call, look: Look, times: StepTimes | None = None) -> StepF
             worker_count=worker_count(model.distribute_strategy),
             steps_per_execution=int(model.steps_per_execution),
             steps_per_epoch=parts.steps_per_epoch,
-            epochs=parts.epochs.last,
+            epochs=parts.epochs.count,
             notes=tuple(notes),
         )
         return step_facts(subject, parts.watched, rest)
@@ -111,7 +119,15 @@ def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
     is_once = isinstance(arguments["x"], types.GeneratorType)
     if is_once and not arguments.get("steps_per_epoch"):
         return arguments  # Keras would go on with the few batches that it keeps of it
+    if worker_count(call.model.distribute_strategy) > 1:
+        return arguments  # a worker that went on would wait for the others for ever
     return {**arguments, "epochs": MANY_EPOCHS}
+
+
+def _workers(adapter: Any) -> int:  # noqa: ANN401
+    """Of a PyDataset that makes its batches ahead; 0: it does not."""
+    has_queue = getattr(adapter, "enqueuer", None) is not None
+    return max(1, int(adapter.py_dataset.workers)) if has_queue else 0
 
 
 class _Parts:
@@ -123,7 +139,9 @@ class _Parts:
         self.watched = Watched(times)
         first, last = (int(call.arguments.get(name) or 0) for name in ("initial_epoch", "epochs"))
         self.epochs = Epochs(times, first=first, last=last or 1)
-        self.callbacks = CallbackTimes(times, number=self.epochs.number)
+        self.callbacks = CallbackTimes(
+            times, number=self.epochs.number, after_step=self.epochs.keep_going
+        )
         self.validation = ValidationTimes(self.model, told=times.validated)
         self.validation.is_enough = lambda: times.done
         self.iterator: Any = None
@@ -151,7 +169,7 @@ class _Parts:
         self.watched = watched = Watched(
             self.times, callbacks=listed, model=self.model, progress=progress
         )
-        reading = Reading(self.times.waited)
+        reading = Reading(self._waited)
         with (
             written_aside(listed),
             self._iterator_kept(),
@@ -168,12 +186,19 @@ class _Parts:
                 arguments = {**arguments, "callbacks": [*listed, self.epochs]}
             self.model.fit(**arguments)
 
+    def _waited(self, seconds_s: float) -> None:
+        """What a callback or a validation reads is in their own time already."""
+        if self.times.inside:
+            self.times.waited(seconds_s)
+
     def seen(self, arguments: dict[str, Any], end: str = "") -> Rest:
         """What was seen of the training itself; runs nothing."""
         notes = (*self.epochs.notes, *self.validation.notes)
         every = arguments.get("validation_freq") or 1
         callbacks = (*self.callbacks.facts(),
                      *self.validation.facts(every if isinstance(every, int) else 1))  # fmt: skip
+        if holds_epochs(self.times):
+            callbacks = in_each_step(callbacks, max(1, self.steps_per_epoch))
         self.batch_size = int(getattr(self.iterator.data_adapter, "batch_size", 0) or 0)
         # Keras turns arrays and tensors into its own float; a dataset reaches the step as it is.
         x = arguments["x"]
@@ -195,9 +220,15 @@ class _Parts:
         if batch is None:
             return replace(rest, input=facts, notes=(*notes, "The data has ended."))
         self.batch_size = leading(batch)
-        samples = self.steps_per_epoch * self.batch_size
-        given = replace(facts, samples_per_epoch=samples) if self.has_data else None
-        rest = replace(rest, input=given)
+        if facts.kind == "generator" and not self.times.done:  # Keras keeps its first batches
+            notes = (*notes, "The generator has ended: it was not run by itself.")
+        elif self.has_data:
+            samples = self.steps_per_epoch * self.batch_size
+            start_s = 0.0 if self._goes_on else facts.start_s
+            rest = replace(rest, input=replace(facts, samples_per_epoch=samples, start_s=start_s))
+        if worker_count(self.model.distribute_strategy) > 1:
+            return replace(rest, notes=(*notes, SEVERAL_WORKERS))
+        rest = replace(rest, notes=notes)
         try:
             held_s, operations = self._held(batch, source.dataset, said)
         except TfdynoError:
@@ -206,12 +237,20 @@ class _Parts:
             return replace(rest, notes=(*notes, not_repeated(error)))
         return replace(rest, held_s=held_s, operations=operations)
 
+    @property
+    def _goes_on(self) -> bool:
+        """Whether an epoch goes on where the one before left the data."""
+        steps = self.iterator.steps_per_epoch or 0
+        batches = self.iterator.data_adapter.num_batches or math.inf
+        return bool(0 < steps < batches)
+
     def _source(self, adapter: Any) -> Source:  # noqa: ANN401
         if getattr(adapter, "_within_epoch", False):
             adapter.on_epoch_end()  # of the epoch that was cut
         return Source(
             dataset=adapter.get_tf_dataset(),
             kind=_KINDS.get(type(adapter).__name__, "other"),
+            workers=_workers(adapter),
             opening=adapter.on_epoch_begin,
             closing=adapter.on_epoch_end,
         )

@@ -12,6 +12,8 @@ from tfdyno.runtime.failure import first_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+SEVERAL_WORKERS = "The step of several workers was not run without its data."
+"""The others would wait for it, or it for them."""
 MOST_STEPS = 200
 _LEAST_STEPS = 3
 _HELD_TIMES = 100

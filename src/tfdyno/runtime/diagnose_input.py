@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.step_facts import InputFacts
 from tfdyno.runtime.diagnose_stages import (
     Model,
@@ -58,6 +58,8 @@ class Source:
     dataset: Any
     """``tf.data.Dataset`` of batches over all replicas."""
     kind: Kind = "dataset"
+    workers: int = 0
+    """Threads or processes of a PyDataset that make batches ahead; 0: none."""
     opening: Callable[[], None] = lambda: None
     """Called before each pass over the dataset, where it needs that."""
     closing: Callable[[], None] = lambda: None
@@ -84,7 +86,9 @@ def by_itself(source: Source, limits: Limits) -> tuple[InputFacts | None, Any, s
     """What ``looked`` gives, with an empty sentence; or nothing, with why the pipeline fails."""
     try:
         return (*looked(source, limits), "")
-    except (tf.errors.OpError, StopIteration) as error:
+    except TfdynoError:
+        raise
+    except Exception as error:  # what the user's functions raise, or what no tf.data.Dataset has
         return None, None, f"The input could not be run by itself: {first_line(error)[:200]}."
 
 
@@ -121,7 +125,8 @@ def looked(
         batch_bytes=bytes_of(ran.first),
         stages=stages,
         kind=source.kind,
-        prefetches="prefetch" in names or _ends_with_prefetch(dataset),
+        prefetches=source.workers > 0 or "prefetch" in names or _ends_with_prefetch(dataset),
+        workers=source.workers,
         is_cached=any(kind(stage) == "cache" for stage in walk(dataset)),
         cpu_ratio=min(1.0, ran.busy_s / (os.cpu_count() or 1)),
         read_bytes_per_s=ran.read_bytes_per_s,

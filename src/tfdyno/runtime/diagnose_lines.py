@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import random
 import sys
 import threading
@@ -36,6 +37,8 @@ class LineSampler:
         self._thread = threading.get_ident()
         self._ended = threading.Event()
         self._looker: threading.Thread | None = None
+        self.texts: dict[str, str] = {}
+        """After the end: the lines as they are written."""
         self._seen: dict[tuple[str, int], float] = {}
         self._others: dict[int, Counter[tuple[str, int]]] = {}
         self._cpu_s: dict[int, float] = {}
@@ -55,6 +58,7 @@ class LineSampler:
         self._cpu_s = {ident: spent_s.get(ident, 0.0) for ident in self._others}
         if self._looker is not None:
             self._looker.join(timeout=1.0)
+        self.texts = {place_of(*at): linecache.getline(*at).strip() for at in self._seen}
         return {place_of(*place): s for place, s in self._seen.items()}
 
     @property

@@ -15,6 +15,7 @@ from tfdyno.runtime.script_training import by_itself, of_script
 
 if TYPE_CHECKING:
     from tfdyno.core.step_facts import StepFacts
+    from tfdyno.runtime.diagnose_files import Aside
     from tfdyno.runtime.diagnose_look import Look
 
 
@@ -29,13 +30,13 @@ def look_at(look: Look, task: str = "") -> StepFacts:
         UsageError: The workload or its data is wrong, or the user's code fails.
         ToolError: There is not enough memory.
     """
-    with places_kept(), written_aside():
+    with places_kept(), written_aside() as aside:
         if task:
             return _looked(_standard_task(task, look), look)
         if look.workload.kind == "script":
-            return _script(look)
+            return _script(look, aside)
         if look.workload.kind == "step_function":
-            return _step_function(look)
+            return _step_function(look, aside)
         return _looked(built(look.workload), look)
 
 
@@ -57,8 +58,8 @@ def _looked(call: Call, look: Look) -> StepFacts:
         return look_at_fit(call, look, times)
 
 
-def _script(look: Look) -> StepFacts:
-    loop = LoopLook(look)
+def _script(look: Look, aside: Aside) -> StepFacts:
+    loop = LoopLook(look, aside)
     try:
         found = of_script(loop, lambda call: _looked(call, look))
     finally:
@@ -66,7 +67,7 @@ def _script(look: Look) -> StepFacts:
     return found if found is not None else loop.facts()
 
 
-def _step_function(look: Look) -> StepFacts:
-    loop = LoopLook(look)
+def _step_function(look: Look, aside: Aside) -> StepFacts:
+    loop = LoopLook(look, aside)
     by_itself(loop)
     return loop.facts()

@@ -42,6 +42,7 @@ PROFILED_S = 1.0
 _TOLD = {each.name for each in dataclasses.fields(StepFacts)}
 _MOST_PROFILED, _LEAST_PROFILED = 20, 3
 _WARM_CALLS = 2
+_MOST_LINES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,7 @@ class Watched:
         self.memory: tuple[MemoryCourse, ...] = ()
         self.traced_s: dict[int, float] = {}
         self.lines: dict[str, float] = {}
+        self.texts: dict[str, str] = {}
         self.threads: tuple[tuple[str, float], ...] = ()
         self._host, self._stack = HostWatch(), contextlib.ExitStack()
         self._watching: Watching | None = None
@@ -138,6 +140,7 @@ class Watched:
             self._host.begin()
         self.host = self._host.end()
         self.lines, self.threads = self._sampler.stop(), self._sampler.threads
+        self.texts = self._sampler.texts
         if self._watching is not None:
             self.retraces, self.growth = self._watching.retraces(), self._watching.growth()
             self.memory = self._watching.memory()
@@ -245,7 +248,9 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
             subject.model, subject.function, subject.batch_size, str(said.get("precision", "")),
             subject.cards, subject.replica_count,
         )  # fmt: skip
-    per_step = 1 / max(1, sum(step.count for step in times.steps[max(0, times.own_from) :]))
+    watched_steps = sum(step.count for step in times.steps[max(0, times.own_from) :])
+    per_step = 1 / max(1, watched_steps)
+    lines = sorted(watched.lines.items(), key=lambda item: -item[1])[:_MOST_LINES]
     return StepFacts(
         title=subject.title,
         device="gpu" if tf.config.list_logical_devices("GPU") else "cpu",
@@ -257,6 +262,7 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
         steps_per_epoch=subject.steps_per_epoch,
         epochs=subject.epochs,
         steps_seen=times.step_count,
+        steps_watched=watched_steps,
         step_s=own.step_s,
         held_s=rest.held_s,
         callback_s=own.callback_s,
@@ -270,10 +276,8 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
         operations=rest.operations,
         host=watched.host,
         python_threads=watched.threads,
-        python_lines=tuple(
-            (line, seconds_s * per_step)
-            for line, seconds_s in sorted(watched.lines.items(), key=lambda item: -item[1])
-        )[:5],
+        python_lines=tuple((line, seconds_s * per_step) for line, seconds_s in lines),
+        python_texts={line: text for line, _ in lines if (text := watched.texts.get(line))},
         worker_step_s=_own_work(subject, rest.operations),
         memory_used_bytes=used,
         memory_limit_bytes=limit,

@@ -18,8 +18,7 @@ from tfdyno.runtime.bench_fit import Plan
 from tfdyno.runtime.bench_loop import LoopBench, LoopDone, watched
 from tfdyno.runtime.diagnose_between import SAVING, Between
 from tfdyno.runtime.diagnose_callbacks import VALIDATION
-from tfdyno.runtime.diagnose_files import written_aside
-from tfdyno.runtime.diagnose_held import leading, not_repeated, timed_steps
+from tfdyno.runtime.diagnose_held import SEVERAL_WORKERS, leading, not_repeated, timed_steps
 from tfdyno.runtime.diagnose_input import Source, by_itself
 from tfdyno.runtime.diagnose_look import (
     Look,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.step_facts import OperationFacts, StepFacts
     from tfdyno.runtime.diagnose_clock import StepTimes
+    from tfdyno.runtime.diagnose_files import Aside
 
 
 _VALIDATES, _PREDICTS = ("evaluate", "test_on_batch"), ("predict", "predict_on_batch")
@@ -73,9 +73,15 @@ class LoopClock(StepClock):
 class LoopLook(LoopBench):
     """Finds the step of a loop as a bench does, and looks at it until enough was seen."""
 
-    def __init__(self, look: Look) -> None:
-        """Watch for a step; nothing is found yet."""
+    def __init__(self, look: Look, aside: Aside) -> None:
+        """Watch for a step; nothing is found yet.
+
+        Args:
+            look: What is looked at.
+            aside: Where the script writes; there until ``facts`` has read what lies in it.
+        """
         self.times = new_times(look)
+        aside.told = self._saved
         super().__init__(
             Plan(
                 workload=look.workload,
@@ -97,7 +103,7 @@ class LoopLook(LoopBench):
         self.dataset: Any = None
         """What the loop reads; None: it is not known yet."""
         self._read: Any = None
-        """What was read last before the last step; after it there may be validation."""
+        """What was read for the last step; after it there may be validation."""
         self._told: dict[str, Any] | None = None
         self._last: Callable[[], Any] | None = None
         self._call: LastCall | None = None
@@ -146,7 +152,8 @@ class LoopLook(LoopBench):
         began = time.perf_counter()
         self._active.append(self._step)  # no function within is the loop's own
         try:
-            return call()
+            with self.reading.apart():  # nor is the data that it makes of its arguments
+                return call()
         finally:
             self._active.pop()
             seconds_s = time.perf_counter() - began
@@ -157,24 +164,22 @@ class LoopLook(LoopBench):
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the script, and run it so that what it saves lies beside."""
-
-        def saved(name: str, seconds_s: float) -> None:
-            if self.is_timing:
-                self.between.did(SAVING, name, seconds_s)
-
-        with (
-            written_aside(told=saved),
-            watched(self),
-            reading_watched(self.reading),
-            contextlib.closing(self.watched),
-        ):
+        """Watch the script."""
+        with watched(self), reading_watched(self.reading), contextlib.closing(self.watched):
             yield
+
+    def _saved(self, name: str, seconds_s: float) -> None:
+        if self.is_timing:
+            self.between.did(SAVING, name, seconds_s)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.reading.forget()  # what the script read before its loop
 
     def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
         """Note that a tape was asked for gradients; in a loop without functions that is a step."""
         if not self._active and tf.executing_eagerly():
-            self._read = self.reading.dataset
+            self._read = self.reading.of_step()
         super().gradient_asked(sources)
 
     def facts(self) -> StepFacts:
@@ -263,7 +268,7 @@ class LoopLook(LoopBench):
 
     def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         self._last, self._beside = call, self.between.step_begins()
-        self._read = self.reading.dataset
+        self._read = self.reading.of_step()
         self.times.begin()
         self._active.append(self._step)
         try:
@@ -284,8 +289,8 @@ class LoopLook(LoopBench):
         self.watched.close()
         self._said()
         self.dataset = self._read
-        if self.worker_count > 1:  # the others would wait for it, or it for them
-            self.notes.append("The step of several workers was not run without its data.")
+        if self.worker_count > 1:
+            self.notes.append(SEVERAL_WORKERS)
             return
         self._active.append(self._step)
         try:

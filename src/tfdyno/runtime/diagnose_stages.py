@@ -32,7 +32,6 @@ _ALSO = {
 }  # fmt: skip
 """Other names of a stage's node: ``TFRecordDataset(files)`` is a ``flat_map`` over its files."""
 _NOISE = {"NoOp", "Const", "Identity", "Placeholder", "_Arg", "_Retval", "Pack"}
-_MOST_OPERATIONS = 20
 _ADDED_STAGE = "_tfdyno_added"
 
 
@@ -207,7 +206,7 @@ def stage_facts(
                 buffer_size=_number(stage, "_buffer_size"),
                 output_bytes=round(gave.output_bytes * per_batch),
                 elements=gave.elements * per_batch,
-                operations=tuple(used)[:_MOST_OPERATIONS],
+                operations=tuple(used),
                 keeps_order=calls != 1 and not order_is_free(stage, free=is_free),
             )
         )

@@ -34,15 +34,19 @@ def timeline_of(times: StepTimes, traced_s: Mapping[int, float]) -> TimelineFact
     told, number = list[StallFacts](), 1
     for place, (step, mean_s) in enumerate(zip(steps, even(steps), strict=True)):
         retrace_s = traced_s.get(place, 0.0) if is_warm else 0.0
-        beside_s = step.wait_s + step.callback_s + step.validation_s + retrace_s
+        # Of a loop what Keras validates is time of callbacks as well; of ``fit`` it is not.
+        named_s = step.checkpoint_s + (step.validation_s if step.beside_s else 0.0)
+        callback_s = max(0.0, step.callback_s - named_s)
+        beside_s = step.wait_s + callback_s + step.checkpoint_s + step.validation_s + retrace_s
         told.append(
             StallFacts(
                 step=number,
                 # What has a known reason was not the device working on behind the host's back.
                 whole_s=(step.whole_s if beside_s > mean_s else mean_s) / step.count,
                 input_s=step.wait_s / step.count,
-                callback_s=step.callback_s / step.count,
+                callback_s=callback_s / step.count,
                 validation_s=step.validation_s / step.count,
+                checkpoint_s=step.checkpoint_s / step.count,
                 retrace_s=retrace_s / step.count,
                 is_first_of_epoch=step.is_first_of_epoch,
             )

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
@@ -32,6 +32,10 @@ class Reading:
         self.waited = waited
         self.dataset: Any = None
         """The last one whose elements were taken by Python."""
+        # Weak, as below: each with the seconds that Python waited for it.
+        self._since: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+        self._before: WeakSet[Any] = WeakSet()
+        self._of_step: Any = None
         self._thread = threading.get_ident()
         self._deep = False
         # Weak: a training that opens an iterator in each step would seem to leak.
@@ -40,7 +44,8 @@ class Reading:
 
     def distributed(self, dataset: Any) -> None:  # noqa: ANN401
         """Remember the whole dataset that a strategy is about to split."""
-        self._whole = dataset
+        if not self._deep:
+            self._whole = dataset
 
     def opened(self, iterator: Any, dataset: Any) -> None:  # noqa: ANN401
         """Remember what an iterator reads."""
@@ -49,6 +54,33 @@ class Reading:
     def dataset_of(self, iterator: Any) -> Any:  # noqa: ANN401
         """What an iterator reads; None: not known."""
         return self._of.get(iterator, self._whole)
+
+    def of_step(self) -> Any:  # noqa: ANN401
+        """What was read for the step that begins now; None: nothing.
+
+        Of several datasets, as of a ``zip``, the one that Python waited for longest. One that was
+        not read for the step before is none of them: a validation between the two reads its own.
+        """
+        if self._since:
+            usual = {one: s for one, s in self._since.items() if one in self._before}
+            self._of_step = max(usual, key=usual.__getitem__) if usual else self.dataset
+            self._before, self._since = WeakSet(self._since), WeakKeyDictionary()
+        return self._of_step
+
+    def forget(self) -> None:
+        """Nothing was read so far."""
+        self.dataset = self._of_step = None
+        self._since.clear()
+        self._before.clear()
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Neither time nor remember what is read meanwhile."""
+        self._deep = True
+        try:
+            yield
+        finally:
+            self._deep = False
 
     def took(self, iterator: Any, take: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Take the next element, timed where it is Python that waits for it."""
@@ -60,8 +92,11 @@ class Reading:
             element = take()
         finally:
             self._deep = False
-            self.waited(time.perf_counter() - began)
+            waited_s = time.perf_counter() - began
+            self.waited(waited_s)
         self.dataset = self.dataset_of(iterator)
+        if self.dataset is not None:
+            self._since[self.dataset] = self._since.get(self.dataset, 0.0) + waited_s
         return element
 
 

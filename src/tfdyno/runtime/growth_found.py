@@ -37,6 +37,8 @@ class Suspect:
     kind: Kind
     bytes_per_step: float
     low_bytes_per_step: float
+    is_bounded: bool = False
+    """It grows until it is full, as ``deque(maxlen=...)``: that is no leak."""
 
 
 def rising(series: Sequence[tuple[int, int]], noise: int = 0) -> tuple[float, float]:
@@ -83,10 +85,13 @@ def growth(
     Returns:
         None where it does not grow, or too little to matter.
     """
-    ranked = sorted(suspects, key=lambda one: -one.bytes_per_step)
+    leaks = [one for one in suspects if not one.is_bounded]
+    ranked = sorted(leaks, key=lambda one: -one.bytes_per_step)
     held_best = sum(one.bytes_per_step for one in ranked[:1])
     held_low = sum(one.low_bytes_per_step for one in ranked[:1])
+    filled = sum(one.bytes_per_step for one in suspects if one.is_bounded and where == "host")
     low, best, high = (measured.low, measured.best, measured.high) if measured else (0.0, 0.0, 0.0)
+    low, best, high = low - filled, best - filled, high - filled
     is_sure = is_counted and low >= LEAST_BYTES_PER_STEP
     if where == "host" and held_low >= LEAST_BYTES_PER_STEP:
         if not is_sure:

@@ -67,6 +67,7 @@ class _Told:
     words: str
     bytes_each: float
     is_bytes: bool
+    is_bounded: bool
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ class SuspectWatch:
             found.append(
                 Suspect(words=told.words.replace("{count} ", count), kind=told.kind,
                         bytes_per_step=best * told.bytes_each,
-                        low_bytes_per_step=low * told.bytes_each)
+                        low_bytes_per_step=low * told.bytes_each, is_bounded=told.is_bounded)
             )  # fmt: skip
         found.sort(key=lambda one: -one.bytes_per_step)
         return _once(found) + self._uncounted(found)
@@ -175,6 +176,7 @@ def _tell(one: Held) -> _Told:
         words=f"{_title(one.value, kind)} {holder}",
         bytes_each=1.0 if one.is_bytes else element_bytes(one.value),
         is_bytes=one.is_bytes,
+        is_bounded=getattr(one.value, "maxlen", None) is not None,
     )
 
 

@@ -162,17 +162,34 @@ def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
     notes: list[str] = []
     _check_strategy(model, recipe)
     check_policy(model, recipe)
-    if recipe.execution != "auto":
-        if model.run_eagerly:
-            notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
-            model.run_eagerly = False
-        set_execution(model, recipe.execution)
+    notes += settle_execution(model, recipe)
     if recipe.steps_per_execution > 1:
         model.steps_per_execution = recipe.steps_per_execution
     if mode == "train" and asked(recipe, TRAINING_ONLY):
         settle_optimizer(model, recipe, notes)
     for name in ("train_function", "test_function", "predict_function"):
         setattr(model, name, None)  # to be made anew
+    return notes
+
+
+def settle_execution(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
+    """Let a compiled model run its step as the recipe asks; returns notes.
+
+    Raises:
+        UsageError: Keras cannot compile it with XLA.
+    """
+    import tensorflow as tf
+
+    if recipe.execution == "auto":
+        return []
+    notes = []
+    if model.run_eagerly:
+        notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
+        model.run_eagerly = False
+    if tf.config.functions_run_eagerly():
+        notes.append(f"run_functions_eagerly is off: execution = {recipe.execution} holds.")
+        tf.config.run_functions_eagerly(False)
+    set_execution(model, recipe.execution)
     return notes
 
 

@@ -72,6 +72,7 @@ def _trained(
     progress: child.Progress,
 ) -> TrainOutcome:
     from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.diagnose_files import written_aside
     from tfdyno.runtime.preprocessing import statistics_on_cpu
     from tfdyno.runtime.recipe_apply import apply_recipe, settings_held
     from tfdyno.runtime.strategy_held import strategies_held
@@ -104,6 +105,7 @@ def _trained(
         settings_held(recipe, notes),
         strategies_held(strategy, recipe.strategy, notes),
         saved_by_chief(),
+        written_aside() if settings.only_losses else contextlib.nullcontext(),
         statistics_on_cpu(),
         strategy.scope() if strategy else contextlib.nullcontext(),
     ):

@@ -7,6 +7,7 @@ the following ones in ``fit-2``, ``fit-3``, ... in it, each with its own checkpo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, of_fit
+from tfdyno.runtime.diagnose_files import written_aside
 from tfdyno.runtime.finished_fit import trained_once
 from tfdyno.runtime.fit_call import Call, as_arguments, built
 from tfdyno.runtime.rebatch import is_arrays, rebatched
@@ -75,13 +77,23 @@ def trained(call: Call, loading: Loading, settings: RunSettings) -> TrainOutcome
     size = int(arguments.get("batch_size") or 0)
 
     def train(arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:
-        with measured_code(loading.workload.reference, lambda: 0, lambda: size):
+        aside = _aside(arguments) if settings.only_losses else contextlib.nullcontext()
+        with measured_code(loading.workload.reference, lambda: 0, lambda: size), aside:
             outcome = loading.train(call.model, arguments, settings)
         if not (outcome.steps or outcome.stopped):
             raise _empty(call)
         return outcome
 
     return trained_once(call.model, arguments, settings, train)
+
+
+def _aside(arguments: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
+    """The paths that its callbacks were made with are theirs already: they are changed in place."""
+    import keras
+
+    given = arguments.get("callbacks") or []
+    kept = given.callbacks if isinstance(given, keras.callbacks.CallbackList) else given
+    return written_aside(keras.tree.flatten(kept))
 
 
 def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tfdyno.runtime.checkpoint_random import (
     restore_random_state,
 )
 from tfdyno.runtime.checkpoints import Checkpoints
+from tfdyno.runtime.first_weights import begin_with
 from tfdyno.runtime.recipe_apply import replicas, verify
 from tfdyno.runtime.stop_asked import asked_to_stop
 from tfdyno.runtime.train_board import TrainBoard
@@ -206,6 +207,8 @@ class _Training:
         self.counts.samples_per_step = size
         early = self.checkpoints is not None
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
+        if self.settings.first_weights:
+            begin_with(self.model, Path(self.settings.first_weights))
         if self.found and self.checkpoints:
             self.sitting.random = random_state()
             state = self.engine.state()

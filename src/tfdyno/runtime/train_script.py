@@ -127,7 +127,8 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
             taken.is_inside = False
             del vars(self)["fit"]
             vars(self).update(of_model)
-        if taken.has_stopped:
+        is_last = len(taken.outcomes) >= loading.workload.fit_number
+        if taken.has_stopped or (loading.settings.only_losses and is_last):
             raise _Left
         return _history(self, taken.outcomes[-1])
 

@@ -247,7 +247,7 @@ def _identity(function: Any) -> tuple[Key, str, bool]:  # noqa: ANN401
     models that they close over tell them apart.
     """
     parts: list[Any] = []
-    title, of_data = "", False
+    title, of_data, is_wrapper = "", False, False
     waiting = [(_python(function), 0)]
     while waiting:
         one, depth = waiting.pop()
@@ -261,9 +261,10 @@ def _identity(function: Any) -> tuple[Key, str, bool]:  # noqa: ANN401
                 parts.append(id(one))
             continue
         parts.append(code)
-        of_data = of_data or "structured_function" in code.co_filename
-        if code_place(code) or not title:
-            title = getattr(one, "__name__", "function")
+        wraps = "structured_function" in code.co_filename
+        of_data = of_data or wraps
+        if code_place(code) or not title or (is_wrapper and not wraps):  # also one of Keras' own
+            title, is_wrapper = getattr(one, "__name__", "function"), wraps
         if depth < _DEEP:
             cells = [_content(cell) for cell in getattr(one, "__closure__", None) or ()]
             waiting += [(each, depth + 1) for each in cells if callable(each)]

@@ -17,7 +17,13 @@ from tfdyno.view.diagnose_course import (
     step_count,
     told_stages,
 )
-from tfdyno.view.diagnose_words import class_words, expected_words, gain_words, middle_half
+from tfdyno.view.diagnose_words import (
+    card_rows,
+    class_words,
+    expected_words,
+    gain_words,
+    middle_half,
+)
 from tfdyno.view.sentences import Finding
 
 if TYPE_CHECKING:
@@ -233,6 +239,7 @@ def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
                      f"running: {seconds_words(diagnosis.batch_s)} each"))  # fmt: skip
     if facts.operations:
         rows.append(("Operations", f"{facts.operations.count_per_step:,.0f} a step, by a profile"))
+    rows += card_rows(facts.cards)
     if proofs:
         runs = wording.count(max(one.runs for one in proofs), "fresh process", "fresh processes")
         proof = (

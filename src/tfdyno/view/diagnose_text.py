@@ -17,6 +17,7 @@ from tfdyno.view.diagnose_course import (
 )
 from tfdyno.view.diagnose_words import (
     bar,
+    card_rows,
     expected_words,
     next_steps,
     proof_words,
@@ -86,6 +87,8 @@ class Layout:
         kinds = sorted(diagnosis.compute_s.items(), key=lambda one: -one[1])
         words = ", ".join(f"{name} {seconds_words(value)}" for name, value in kinds if value > 0)
         lines.append(self.block("compute", words))
+        for at, (name, doing) in enumerate(card_rows(self.told.facts.cards)):
+            lines.append(self.block("" if at else "GPU", f"{name}: {doing}"))
         return "\n".join(filter(None, lines))
 
     def bars(self, diagnosis: StepDiagnosis, ratio: float) -> list[str]:

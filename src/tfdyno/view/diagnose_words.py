@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
-from tfdyno.view.amounts import plural
+from tfdyno.view.amounts import percent, plural
 from tfdyno.view.bench_words import seconds_words, step_words
 from tfdyno.view.compare_words import interval_words, ratio_words
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.bottleneck import Gain
     from tfdyno.core.fix_proof import Agreement, FixProof
-    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.step_facts import CardFacts, StepFacts
     from tfdyno.view.diagnose_document import DiagnoseTold
 
 BAR = "█"
@@ -161,17 +161,43 @@ def next_steps(told: DiagnoseTold) -> list[tuple[str, str, str]]:
     if told.look:
         return [("next", "look at the steps themselves", told.look)]
     if kept:
-        return [
-            ("apply", "train with what was kept",
-             command("train", told.reference, told.arguments, kept)),
-            ("next", "look for what is next", command("diagnose", told.reference, words, kept)),
-        ]  # fmt: skip
-    can_change = any(one.settings for one in told.proven.diagnosis.findings)
+        again = command("diagnose", told.reference, words, kept)
+        return [*_to_apply(told), ("next", "look for what is next", again)]
+    findings = told.proven.diagnosis.findings
+    can_change = any(one.settings and one.expected_gain for one in findings)
     if told.tried or not can_change or told.facts.source == "profile":
         return []
     typed = command("diagnose", told.reference, ("--fix", *words), {})
     purpose = "measure the change, keep it if it is faster and learns the same"
     return [("next", purpose, typed)]
+
+
+def _to_apply(told: DiagnoseTold) -> list[tuple[str, str, str]]:
+    """``train`` takes over a call of ``fit``; a loop of one's own has to be changed by hand."""
+    if told.facts.source != "loop":
+        typed = command("train", told.reference, told.arguments, told.kept)
+        return [("apply", "train with what was kept", typed)]
+    if told.written:
+        return []
+    words = ("--fix", "--resume", "--write", "fix", *told.own_arguments, *told.arguments)
+    typed = command("diagnose", told.reference, words, {})
+    return [("apply", "write what was kept as a change of the script", typed)]
+
+
+def card_rows(cards: Sequence[CardFacts]) -> list[tuple[str, str]]:
+    """Name of each card whose driver tells of it, and what it was doing while steps ran."""
+    known = [one for one in cards if one.busy_ratio > 0.0]
+    return [(one.name or f"GPU {at}", _card_words(one)) for at, one in enumerate(known)]
+
+
+def _card_words(one: CardFacts) -> str:
+    """Such as ``busy 38 % of the time, 212 of 700 W, 1,410 of 1,980 MHz``."""
+    told = [f"busy {percent(one.busy_ratio)} of the time"]
+    if one.power_w and one.power_limit_w:
+        told.append(f"{one.power_w:,.0f} of {one.power_limit_w:,.0f} W")
+    if one.clock_hz and one.clock_limit_hz:
+        told.append(f"{one.clock_hz / 1e6:,.0f} of {one.clock_limit_hz / 1e6:,.0f} MHz")
+    return ", ".join(told)
 
 
 def _set(value: object) -> str:

@@ -46,13 +46,15 @@ inputs = st.builds(
     kind=st.sampled_from(("dataset", "arrays", "generator", "pydataset", "other")),
     prefetches=st.booleans(), is_cached=st.booleans(), cpu_ratio=ratios,
     read_bytes_per_s=st.floats(0, 1e10), files=counts, start_s=seconds,
+    workers=st.sampled_from((0, 1, 4)),
 )  # fmt: skip
 callbacks = st.builds(
     CallbackFacts, place=places, per_step_s=seconds, per_epoch_s=seconds,
     name=st.sampled_from(("validation", "ModelCheckpoint", "TensorBoard", "Own")),
 )  # fmt: skip
 DIFFERS = ("", "argument x: shape (32, 8) -> (31, 8)", "argument step: 3 -> 4",
-           "argument x: float32 -> float64", "a new tf.function for each call")  # fmt: skip
+           "argument x: float32 -> float64", "a new tf.function for each call",
+           "a new dataset for each call")  # fmt: skip
 retraces = st.builds(
     RetraceFacts, function=st.sampled_from(("f", "train_step")), place=places, traces=counts,
     calls=counts, seconds_s=seconds, differs=st.sampled_from(DIFFERS),
@@ -104,7 +106,8 @@ any_facts = st.builds(
     precision=st.sampled_from(("float32", "", "mixed_float16", "mixed_bfloat16", "float64")),
     execution=st.sampled_from(("xla", "graph", "eager")), steps_per_execution=st.integers(1, 9),
     parameter_bytes=sizes, variable_count=counts, steps_per_epoch=counts, epochs=counts,
-    steps_seen=counts, step_s=times, held_s=st.one_of(st.just(()), times), callback_s=seconds,
+    steps_seen=counts, steps_watched=counts, step_s=times,
+    held_s=st.one_of(st.just(()), times), callback_s=seconds,
     python_s=seconds, waits_s=seconds, input=st.one_of(st.none(), inputs),
     callbacks=several(callbacks), retraces=several(retraces), growth=several(growths),
     operations=st.one_of(st.none(), operations), host=hosts,
@@ -112,8 +115,8 @@ any_facts = st.builds(
     devices=st.dictionaries(st.sampled_from(("CPU:0", "CPU:1", "GPU:0")), st.integers(0, 9)),
     python_threads=several(st.tuples(st.just("train.py:9"), ratios)),
     python_lines=several(st.tuples(st.just("train.py:31"), seconds)),
-    python_steps=st.sampled_from(((), ("numpy_function in train.py:20",), ("run_eagerly",),
-                                  ("float() in train.py:9",))),
+    python_texts=st.sampled_from(({}, {"train.py:31": "value = float(loss)"})),
+    python_steps=st.sampled_from(((), ("numpy_function in train.py:20",), ("run_eagerly",))),
     step_flops=st.floats(0, 1e15), peak_flops_per_s=st.sampled_from((0.0, 1e9, 1e15)),
     peak_bytes_per_s=st.floats(0, 1e12), memory_used_bytes=sizes, memory_limit_bytes=sizes,
     compute_capability=st.sampled_from(("", "6.1", "7.5", "8.0")),

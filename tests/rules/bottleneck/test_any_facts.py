@@ -13,6 +13,7 @@ from tfdyno.core.bottleneck import SPLIT_PARTS
 from tfdyno.rules.bottleneck import diagnose
 from tfdyno.rules.bottleneck.rank import RULES
 from tfdyno.rules.bottleneck.seen import look
+from tfdyno.rules.bottleneck.split import watched_steps
 from tfdyno.rules.bottleneck.tables import all_causes, cause, limits
 
 if TYPE_CHECKING:
@@ -112,9 +113,7 @@ def part_of(facts: StepFacts, told: StepDiagnosis, one: Bottleneck) -> tuple[flo
     """The time that a fix can take away, and of what; both with stalls that no step has."""
     steps, name = facts.steps_per_epoch, one.bottleneck_class
     if name == "retrace":  # counted by itself
-        return told.step_s, sum(each.seconds_s for each in facts.retraces) / max(
-            1, facts.steps_seen
-        )
+        return told.step_s, sum(each.seconds_s for each in facts.retraces) / watched_steps(facts)
     parts = WORKS_ON.get(one.cause) or WORKS_ON[name]
     taken_s, beside_s = sum(told.split_s[part] for part in parts), 0.0
     if name == "communication" and not taken_s:  # of what seems to be computing

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.bottleneck.steps import GOOD_INPUT, HOST, OPERATIONS, drafts, facts, only, primary
 
+from tfdyno.rules.bottleneck.draft import bottleneck
 from tfdyno.rules.bottleneck.host import (
     bound_to_few,
     busy_cpus,
@@ -69,10 +70,25 @@ def test_python_between_the_steps_of_a_loop_is_host() -> None:
 
 
 def test_results_that_python_waits_for_are_named() -> None:
-    seen = facts(source="loop", step_s=(0.030,) * 40, python_s=0.010, input=None,
-                 python_steps=("float() of loss in train.py:33",))  # fmt: skip
+    lines = (("train.py:33", 0.008), ("train.py:31", 0.002))
+    texts = {"train.py:33": "value = float(loss)", "train.py:31": "rows = draw()"}
+    seen = facts(source="loop", step_s=(0.030,) * 40, python_s=0.010, input=None, device="gpu",
+                 python_lines=lines, python_texts=texts)  # fmt: skip
     found = only(python_loop, seen)
     assert (found.cause, found.place) == ("host.sync_each_step", "train.py:33")
+    assert "`value = float(loss)`" in bottleneck(found).summary
+    # a CPU is done when the call of the step returns
+    assert only(python_loop, replace(seen, device="cpu")).cause == "host.python_loop"
+
+
+@pytest.mark.parametrize("text", ["mean = float(np.mean(row))", "size = int(len(rows))", "", "f()"])
+def test_python_that_reads_no_result_waits_for_none(text: str) -> None:
+    seen = facts(source="loop", step_s=(0.030,) * 40, python_s=0.010, input=None, device="gpu",
+                 python_lines=(("train.py:31", 0.009), ("train.py:33", 0.001)),
+                 python_texts={"train.py:31": text, "train.py:33": "float(loss)"})  # fmt: skip
+    found = bottleneck(only(python_loop, seen))
+    assert (found.cause, found.place) == ("host.python_loop", "train.py:31")
+    assert any("tf.data" in one.text for one in found.fix)
 
 
 def test_python_between_steps_of_fit_is_keras_own() -> None:

@@ -121,3 +121,11 @@ def test_a_buffer_that_each_epoch_fills_anew_is_input() -> None:
     assert found.settings == {"input.cache": "true"}
     assert primary(seen).cause == "input.slow_start"
     assert not drafts(slow_start, replace(seen, input=replace(given, start_s=0.1)))
+
+
+def test_a_loop_waits_at_its_epochs_only_where_these_are_known() -> None:
+    # of data without end, 100 steps are those between two checkpoints
+    given = pipeline(SOURCE, SHUFFLE, BATCH, batch_s=0.002, prefetches=True, start_s=2.05)
+    seen = facts(input=given, source="loop")
+    assert not drafts(slow_start, seen)
+    assert drafts(slow_start, replace(seen, input=replace(given, samples_per_epoch=3200)))

@@ -75,6 +75,16 @@ def test_a_pydataset_is_named_without_stages() -> None:
     assert found.cause == "input.slow_pydataset"
 
 
+def test_who_has_workers_already_is_told_to_take_more() -> None:
+    given = pipeline(kind="pydataset", workers=2, prefetches=True)
+    found = bottleneck(only(python_generator, waiting(given)))
+    assert "workers: 2" in [one.text for one in found.evidence]
+    (fix,) = found.fix
+    assert fix.text.startswith("Give it more than 2 `workers`")
+    (fix,) = bottleneck(only(python_generator, waiting(pipeline(kind="pydataset")))).fix
+    assert fix.text.startswith("Give it `workers=4, use_multiprocessing=True`")
+
+
 def test_python_in_a_map_is_named_with_its_operation() -> None:
     slow = stage("map(clean)", "map", 0.038, runs_python=True, operations=("EagerPyFunc",))
     found = only(python_in_map, waiting(pipeline(SOURCE, slow, BATCH)))

@@ -28,3 +28,4 @@ def test_what_is_slow_goes_before_it() -> None:
 
 def test_replicas_are_not_told_to_accumulate() -> None:
     assert only(near_limit, facts(device="gpu", replica_count=2, **FULL)).settings == {}
+    assert only(near_limit, facts(device="gpu", batch_size=1, **FULL)).settings == {}

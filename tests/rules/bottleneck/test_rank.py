@@ -123,7 +123,9 @@ def test_compute_is_told_by_class() -> None:
 def test_the_notes_of_the_facts_stand_in_the_answer() -> None:
     told = diagnose(facts(notes=("steps came from the op pattern",), held_s=()))
     assert told.notes[0] == "steps came from the op pattern"
-    assert "No step on a held batch was measured" in told.notes[1]
+    note = "No step on a held batch was measured"
+    assert told.notes[1] == f"{note}: waiting for data is what the profile leaves."
+    assert answer(facts(held_s=(), operations=None)).notes[0] == f"{note}."
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.rules.bottleneck.steps import drafts, facts, only, primary
+from tests.rules.bottleneck.steps import answer, drafts, facts, only, primary
 
 from tfdyno.core.step_facts import CallbackFacts, RetraceFacts
 from tfdyno.rules.bottleneck.retrace import traced_again
@@ -52,6 +52,25 @@ def test_tracing_in_each_step_is_part_of_it() -> None:
     found = only(traced_again, seen)
     assert found.gain is not None
     assert found.gain.best == pytest.approx(30 / (30 - 9.5))
+
+
+def test_tracing_is_spread_over_the_steps_in_which_it_was_timed() -> None:
+    # 39 of 10 ms in 40 steps after 60 of warm-up, which nobody watched
+    often = traced("argument step: 3 -> 4", traces=39)
+    seen = facts(step_s=(0.030,) * 40, retraces=(often,), steps_seen=100, steps_watched=40)
+    assert answer(seen).split_s["retrace"] == pytest.approx(0.010)
+    found = only(traced_again, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(30 / (30 - 9.5))
+
+
+def test_a_dataset_that_is_made_anew_is_told_as_such() -> None:
+    found = primary(facts(retraces=(traced("a new dataset for each call"),)))
+    assert found.summary.startswith("A dataset is made anew for each call, and step in it")
+    assert "predict_on_batch" in found.fix[1].text
+    found = primary(facts(retraces=(traced("a new tf.function for each call"),)))
+    assert found.summary == "step is made anew for each call, and traced each time."
+    assert len(found.fix) == 1
 
 
 def test_the_last_batch_of_an_epoch_may_be_traced() -> None:

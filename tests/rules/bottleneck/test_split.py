@@ -71,7 +71,6 @@ def test_a_healthy_step_is_computing() -> None:
 def test_without_prefetch_the_whole_batch_is_waited_for() -> None:
     found = split_of(waiting(pipeline(batch_s=0.040)))
     assert found.parts_s["input"] == pytest.approx(0.040)
-    assert found.input_leads
 
 
 def test_with_prefetch_only_what_the_step_does_not_hide_is_waiting() -> None:

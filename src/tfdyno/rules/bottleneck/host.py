@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PLACE = " in "
 _LINES = 3
+_MOST_TEXT = 80
+"""Letters of a line that is told as it is written."""
 
 
 def run_eagerly(seen: Seen) -> Iterator[Draft]:
@@ -58,11 +60,10 @@ def python_loop(seen: Seen) -> Iterator[Draft]:
     part_s = seen.split.between_s
     if seen.facts.source == "run" or not seen.counts(part_s):
         return
-    syncs = matching("sync", seen.facts.python_steps)
+    syncs = _waiting_lines(seen)
     name = "host.sync_each_step" if syncs else "host.python_loop"
     told = (
         evidence(f"between two calls of the step: {of_step(seen, part_s)}", "steps of the loop"),
-        *(evidence(text, "the loop") for text in syncs),
         *(
             evidence(f"{line}: {duration(each_s)} a step", "lines of the script")
             for line, each_s in seen.facts.python_lines[:_LINES]
@@ -72,8 +73,8 @@ def python_loop(seen: Seen) -> Iterator[Draft]:
         cause=name,
         evidence=told,
         gain=amdahl(seen.step_s, part_s, cause(name).removes),
-        values={"share": percent(part_s / seen.step_s), "call": syncs[0] if syncs else ""},
-        place=_place(syncs[0]) if syncs else _slowest_line(seen),
+        values={"share": percent(part_s / seen.step_s), "call": syncs[0][1] if syncs else ""},
+        place=syncs[0][0] if syncs else _slowest_line(seen),
     )
 
 
@@ -211,6 +212,20 @@ def _long_share(seen: Seen) -> float:
         return 1.0 if seen.mean_operation_s == 0.0 else float(seen.mean_operation_s >= least_s)
     long_s = sum(seconds_s for _, seconds_s in operations.largest if seconds_s >= least_s)
     return min(1.0, long_s / operations.busy_s)
+
+
+def _waiting_lines(seen: Seen) -> list[tuple[str, str]]:
+    """Lines that read a result, with what they say; none where most of the time is in others.
+
+    A CPU has a result when the call of the step returns: nothing is waited for.
+    """
+    if seen.facts.device == "cpu":
+        return []
+    lines, texts = seen.facts.python_lines, seen.facts.python_texts
+    waiting = [one for one in lines if matching("sync", [texts.get(one[0], "")])]
+    if 2 * sum(each_s for _, each_s in waiting) < sum(each_s for _, each_s in lines):
+        return []
+    return [(line, texts[line][:_MOST_TEXT]) for line, _ in waiting]
 
 
 def _slowest_line(seen: Seen) -> str:

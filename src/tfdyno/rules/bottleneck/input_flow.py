@@ -68,6 +68,8 @@ def slow_start(seen: Seen) -> Iterator[Draft]:
     given, steps = seen.facts.input, seen.facts.steps_per_epoch
     if given is None or given.is_cached or not steps or seen.facts.epochs == 1:
         return
+    if seen.facts.source == "loop" and not given.samples_per_epoch:
+        return  # then steps are counted from one checkpoint to the next, which opens no iterator
     part_s = max(0.0, given.start_s - limits()["start_of_iterator_s"]) / steps
     if not seen.counts(part_s):
         return

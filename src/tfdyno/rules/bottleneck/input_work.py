@@ -48,7 +48,9 @@ def python_generator(seen: Seen) -> Iterator[Draft]:
     if given is None:
         return
     if given.kind == "pydataset":
-        yield found(seen, "input.slow_pydataset", _less(seen, given, None, "input.slow_pydataset"))
+        workers, name = str(given.workers or ""), "input.slow_pydataset"
+        told = [evidence(f"workers: {workers}", "the PyDataset")] if workers else []
+        yield found(seen, name, _less(seen, given, None, name), *told, values={"workers": workers})
         return
     source = next((one for one in heavy(seen, given) if one.stage.kind == "from_generator"), None)
     if source or (given.kind == "generator" and not given.stages):

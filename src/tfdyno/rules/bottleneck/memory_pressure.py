@@ -25,10 +25,10 @@ def near_limit(seen: Seen) -> Iterator[Draft]:
     told = evidence(f"{format_bytes(facts.memory_used_bytes)} of "
                     f"{format_bytes(facts.memory_limit_bytes)} are used", "memory")  # fmt: skip
     settings = {}
-    if facts.device == "gpu" and facts.batch_size > 1 and facts.batch_size % 2 == 0:
-        each = facts.batch_size // max(1, facts.replica_count)
-        if each > 1 and facts.replica_count == 1:  # Keras cannot accumulate under a strategy
-            settings = {"batch_size": str(each // 2), "accumulation": "2"}
+    is_even = facts.batch_size > 1 and facts.batch_size % 2 == 0
+    if facts.device == "gpu" and is_even and facts.replica_count == 1:
+        # Keras cannot accumulate under a strategy.
+        settings = {"batch_size": str(facts.batch_size // 2), "accumulation": "2"}
     yield Draft(cause="memory_pressure.near_limit", evidence=(told,), settings=settings,
                 values={"used": percent(used), "device": facts.device})  # fmt: skip
 

@@ -163,7 +163,8 @@ def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterat
     if in_bursts(seen.facts.step_s):
         yield "Steps come in bursts: their time is that of four neighbours on average."
     if not seen.facts.held_s and seen.facts.source != "record":
-        yield "No step on a held batch was measured: waiting for data is what the profile leaves."
+        left = ": waiting for data is what the profile leaves" if seen.facts.operations else ""
+        yield f"No step on a held batch was measured{left}."
     if seen.split.spread_s > limits()["noisy_ratio"] * seen.step_s:
         share = percent(seen.split.spread_s / seen.step_s)
         yield f"The steps vary: parts of less than {share} of the step are not told from noise."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.gains import amdahl
-from tfdyno.rules.bottleneck.split import traced_in_each_step_s
+from tfdyno.rules.bottleneck.split import traced_in_each_step_s, watched_steps
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
     The last batch of an epoch, and validation, may each cost one trace more: that is no finding.
     What is traced within a callback belongs to that callback where it costs anything.
     """
-    steps = max(1, seen.facts.steps_seen)
+    steps = watched_steps(seen.facts)
     by_cause: dict[str, list[RetraceFacts]] = {}
     for one in sorted(seen.facts.retraces, key=lambda one: -one.seconds_s):
         if _beyond(one, max(0.0, one.seconds_s) / steps, seen.step_s):
@@ -35,8 +35,9 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
     for name, found in by_cause.items():
         one, every_s = found[0], sum(max(0.0, each.seconds_s) for each in found)
         gain = amdahl(whole_s, every_s / steps, cause(name).removes)
+        of = "dataset" if matching("differs_new_dataset", [one.differs]) else "function"
         yield Draft(cause=name, evidence=_told(found, every_s, steps), place=one.place, gain=gain,
-                    values={"function": one.function, "differs": one.differs},
+                    values={of: one.function, "differs": one.differs, "of": of},
                     outranks=gain.best >= limits()["least_gain"],
                     explained_by=_explained_by(seen, name, found))  # fmt: skip
 
@@ -95,7 +96,7 @@ def _beyond(one: RetraceFacts, each_s: float, step_s: float) -> bool:
 def _beside_s(seen: Seen) -> float:
     """Tracing per step that the typical step does not hold, for it happens now and then."""
     every = sum(max(0.0, one.seconds_s) for one in seen.facts.retraces)
-    return max(0.0, every / max(1, seen.facts.steps_seen) - traced_in_each_step_s(seen.facts))
+    return max(0.0, every / watched_steps(seen.facts) - traced_in_each_step_s(seen.facts))
 
 
 RETRACE_RULES = (traced_again,)

@@ -39,8 +39,6 @@ class Split:
     unseen_s: float
     """Of ``inside_s``: the call of a graph waits for more than starting it takes, and the device
     does nothing meanwhile."""
-    input_leads: bool
-    """The pipeline alone is slower than the held step, or nothing makes batches ahead."""
 
     @property
     def floor_s(self) -> float:
@@ -111,7 +109,6 @@ def split_of(facts: StepFacts) -> Split:
         between_s=between_s,
         inside_s=inside_s,
         unseen_s=unseen_s,
-        input_leads=leads,
     )
 
 
@@ -159,7 +156,6 @@ def _given(
         between_s=min(facts.python_s, parts["host"]),
         inside_s=0.0,
         unseen_s=0.0,
-        input_leads=True,
     )
 
 
@@ -169,7 +165,12 @@ def traced_in_each_step_s(facts: StepFacts) -> float:
     What is traced now and then makes a few steps long and leaves the typical one as it is.
     """
     often = [one for one in facts.retraces if 2 * one.traces > one.calls]
-    return sum(one.seconds_s for one in often) / max(1, facts.steps_seen)
+    return sum(one.seconds_s for one in often) / watched_steps(facts)
+
+
+def watched_steps(facts: StepFacts) -> int:
+    """Steps in which tracing was timed, at least 1."""
+    return max(1, facts.steps_watched or facts.steps_seen)
 
 
 def _profiled_s(operations: OperationFacts | None) -> float:
@@ -177,6 +178,7 @@ def _profiled_s(operations: OperationFacts | None) -> float:
 
 
 def _input_leads(given: InputFacts | None, batch_s: float, inner_s: float) -> bool:
+    """The pipeline alone is slower than the held step, or nothing makes batches ahead."""
     if given is None or not batch_s:
         return True
     return not given.prefetches or batch_s >= limits()["input_slower_ratio"] * inner_s
