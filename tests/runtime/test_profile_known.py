@@ -94,3 +94,16 @@ def test_an_instruction_whose_program_is_not_there_is_known_by_its_name() -> Non
     )
     assert [each.operation_class for each in found] == ["gemm", "elementwise"]
     assert all(each.is_compiled for each in found)
+
+
+def test_what_packs_gradients_for_an_exchange_belongs_to_it() -> None:
+    found = on_the_host(
+        one("sgd/concat:ConcatV2", 0, 4), one("sgd/CollectiveReduceV2:CollectiveReduceV2", 4, 4),
+        one("sgd/split:Split", 8, 4), one("sgd/Mul:Mul", 12, 4),
+        one("m/concatenate/concat:ConcatV2", 16, 4),
+    )  # fmt: skip
+    assert [each.operation_class for each in found] == [
+        "packing", "collective", "packing", "optimizer", "data_movement"
+    ]  # fmt: skip
+    (alone,) = on_the_host(one("sgd/concat:ConcatV2", 0, 4))
+    assert alone.operation_class == "optimizer"

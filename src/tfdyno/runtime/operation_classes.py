@@ -12,6 +12,9 @@ TABLE = Path(__file__).parent / "data" / "operation_classes.csv"
 OTHER = "other"
 NO_WORK = frozenset({"input", "wait", "wrapper"})
 """Beside ``OPERATION_CLASSES``: waiting for data or others, or calling what counts by itself."""
+EXCHANGE = ("collective", "packing")
+"""``packing``: several tensors laid together for one exchange, or taken apart behind it."""
+PACKS = frozenset({"Concat", "ConcatV2", "Split", "SplitV"})
 SPECIAL = NO_WORK | {"python", "checkpoint", "copy", "program"}
 """``copy``: between devices, or a device and the host. ``program``: one of XLA runs on a CPU."""
 _PREFIX = re.compile(r"^_?(Mkl|Itex|OneDnn)(Native)?|^_(?=[A-Z])")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfdyno.runtime.operation_classes import NO_WORK, SPECIAL
+from tfdyno.runtime.operation_classes import EXCHANGE, NO_WORK, SPECIAL
 from tfdyno.runtime.profile_known import (
     Known,
     fact,
     host_operations,
     kernels,
     programs_that_ran,
+    with_packing,
 )
 from tfdyno.runtime.profile_spans import Chosen, Times, joined, merged, shared_times
 from tfdyno.runtime.profile_steps import Sequence, is_host
@@ -61,7 +62,7 @@ class Events:
     @property
     def is_compute(self) -> Chosen:
         """Which events compute: neither copies nor collectives nor anything of the host."""
-        return self.of("program") | ~self.of(*SPECIAL, "collective")
+        return self.of("program") | ~self.of(*SPECIAL, *EXCHANGE)
 
     def sequence(self) -> Sequence:
         """The order of the computing operations."""
@@ -190,7 +191,7 @@ def _together(title: str, made: list[_Part], launches: tuple[Integers, Times]) -
         ]
         for part in made
     ]
-    known = tuple(places)
+    known = with_packing(tuple(places))
     not_noted = {*NO_WORK, "program"}
     works = np.array([*(one.operation_class not in not_noted for one in known), False])
     own = _own(made, [works[each] for each in index])

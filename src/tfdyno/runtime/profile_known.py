@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.runtime.operation_classes import Operation, class_of
+from tfdyno.runtime.operation_classes import PACKS, Operation, class_of
 from tfdyno.runtime.profile_programs import Instruction, instructions, module_title
 from tfdyno.runtime.profile_tables import precision_of
 
@@ -37,10 +37,24 @@ class Known:
 
     operation: Operation
     operation_class: str
-    """Of ``OPERATION_CLASSES`` or ``SPECIAL``."""
+    """Of ``OPERATION_CLASSES``, ``SPECIAL`` or ``EXCHANGE``."""
     is_compiled: bool = False
     """By XLA."""
     is_float64: bool = False
+
+
+def with_packing(known: tuple[Known, ...]) -> tuple[Known, ...]:
+    """Count what packs tensors for an exchange to the exchange: it stands in the same scope."""
+    scopes = {_around(one) for one in known if one.operation_class == "collective"} - {""}
+    return tuple(
+        replace(one, operation_class="packing")
+        if one.operation.type in PACKS and _around(one) in scopes else one
+        for one in known
+    )  # fmt: skip
+
+
+def _around(one: Known) -> str:
+    return one.operation.scope.rpartition("/")[0]
 
 
 def fact(line: Line, name: str) -> Integers:

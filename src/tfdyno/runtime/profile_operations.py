@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.step_facts import OPERATION_CLASSES, OperationFacts
-from tfdyno.runtime.operation_classes import NO_WORK
+from tfdyno.runtime.operation_classes import EXCHANGE, NO_WORK
 from tfdyno.runtime.profile_device import cpu_events, gpu_events
 from tfdyno.runtime.profile_spans import merged
 from tfdyno.runtime.profile_steps import marked
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _LARGEST = 10
 _LONGEST_NAME = 120
 _TOLD_AS = {
-    "copy": "data_movement", "python": "other", "checkpoint": "other", "program": "other"
+    "packing": "collective", "copy": "data_movement", "python": "other", "checkpoint": "other",
+    "program": "other",
 }  # fmt: skip
 """Classes of operations that facts have no name for."""
 
@@ -71,7 +72,7 @@ def _own_work(gpus: list[Events], from_s: float, steps: int) -> tuple[float, ...
     if len(gpus) < 2:
         return ()
     ordered = sorted(gpus, key=lambda one: [int(n) for n in re.findall(r"\d+", one.title)])
-    away = (*NO_WORK, "collective")
+    away = (*NO_WORK, *EXCHANGE)
     return tuple(busy(one, (one.begin_s >= from_s) & ~one.of(*away)) / steps for one in ordered)
 
 
@@ -99,7 +100,7 @@ def operations_of(events: Events, counted: Chosen, steps: float) -> OperationFac
         names[one.operation.title] = names.get(one.operation.title, 0.0) + each_s
     longest = sorted(names.items(), key=lambda item: -item[1])[:_LARGEST]
     counted = counted & ~events.of(*NO_WORK)
-    exchange, copies = counted & events.of("collective"), counted & events.of("copy")
+    exchange, copies = counted & events.of(*EXCHANGE), counted & events.of("copy")
     busy_s, alone_s = busy(events, counted), busy(events, counted & ~exchange)
     return OperationFacts(
         class_s=class_seconds(events, counted, steps),
@@ -110,7 +111,7 @@ def operations_of(events: Events, counted: Chosen, steps: float) -> OperationFac
         copy_s=busy(events, copies) / steps,
         collective_exposed_s=(busy_s - alone_s) / steps,
         collective_hidden_s=(busy(events, exchange) - (busy_s - alone_s)) / steps,
-        collectives_per_step=float(exchange.sum()) / steps,
+        collectives_per_step=float((counted & events.of("collective")).sum()) / steps,
         largest=tuple((_short(name), each_s) for name, each_s in longest if each_s > 0.0),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from tfdyno.core.bottleneck import SPLIT_PARTS
 from tfdyno.core.step_facts import OperationFacts, StallFacts, TimelineFacts
 from tfdyno.runtime.diagnose_timeline import longest, timeline
+from tfdyno.runtime.operation_classes import EXCHANGE
 from tfdyno.runtime.profile_operations import class_seconds, operations_of
 from tfdyno.runtime.profile_spans import Pieces, Spans, cut, merged, per_step, run_lengths
 from tfdyno.runtime.profile_tables import limit
@@ -88,7 +89,7 @@ def split(edges_s: Times, events: Events, host: Mapping[str, Spans]) -> Split:
     """
     device = {
         "compute": _union(events, events.is_compute),
-        "collective": _union(events, events.of("collective")),
+        "collective": _union(events, events.of(*EXCHANGE)),
         "copy": _union(events, events.of("copy")),
     }
     pieces = cut(edges_s, {**host, **device})
