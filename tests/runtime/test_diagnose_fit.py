@@ -202,7 +202,7 @@ def test_a_look_leaves_nothing_behind(tmp_path: Path, found: dict[str, Any]) -> 
 
 def test_what_a_callback_opens_in_each_step_is_let_go(found: dict[str, Any]) -> None:
     seen = facts_of(found["predicts"])
-    assert seen.steps_seen > 20
+    assert seen.steps_seen >= 8
     assert not seen.growth
     assert {one.callback for one in seen.retraces} == {"Journal"}
 
