@@ -9,7 +9,8 @@ from tests.advice import estimate
 
 from tfdyno.core.codec import from_json, to_json
 from tfdyno.core.errors import UsageError
-from tfdyno.core.estimate import MOST_SAMPLES, Estimate, HeldBuffer
+from tfdyno.core.estimate import Estimate, HeldBuffer
+from tfdyno.core.settings import MOST_SAMPLES
 
 
 @pytest.mark.parametrize("most", [None, 0, 2088, MOST_SAMPLES])

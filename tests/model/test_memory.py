@@ -10,8 +10,8 @@ from tests.model.steps import convolution, kernel, program
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model
-from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.interval import Scaled
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.model.memory import max_batch_size, predict_memory, verdict
 
 if TYPE_CHECKING:

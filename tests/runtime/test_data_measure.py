@@ -52,7 +52,7 @@ def test_files_are_read_and_counted() -> None:
     seen = feed("records")
     warm = [one for one in seen.rounds if one.kind == "warm"]
     for one in warm:  # 1,016 bytes a record, in files of 200 that are read at once and ahead
-        assert one.read_bytes == pytest.approx(1016 * one.samples, abs=3 * 200 * 1016)
+        assert one.read_bytes == pytest.approx(1016 * one.samples, abs=5 * 200 * 1016)
     assert sum(one.read_bytes for one in warm) > 3 * 200 * 1016
     assert seen.disk
     assert (seen.disk.files, seen.disk.total_bytes) == (3, 3 * 200 * 1016)

@@ -10,8 +10,6 @@ from tfdyno.core.interval import Interval
 from tfdyno.core.program import Rematerialisation
 
 Route = Literal["quick", "exact"]
-MOST_SAMPLES = 1 << 20
-"""Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -120,6 +119,8 @@ class Recipe:
 
         A setting that a later release adds leaves the digits of older recipes as they are.
         """
+        import hashlib  # loads OpenSSL, which light commands do without
+
         settings_of_it = sorted(diff(Recipe(), self).items())
         return hashlib.sha256(repr(settings_of_it).encode()).hexdigest()[:8]
 

@@ -24,6 +24,8 @@ CLOUDS = ("aws", "gcp", "azure")
 """Whose notices of the end of a spot machine are understood."""
 MOST_IN_A_RUN = 10**12
 """More samples, or epochs, than this are a slip of the keyboard."""
+MOST_SAMPLES = 1 << 20
+"""Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
 MOST_STEPS = 10**10
 """At 10 ms a step these take three years."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import ToolError
-from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.jobs._predict import family_name
 from tfdyno.jobs.compile import cached_exact, compile_exact
 

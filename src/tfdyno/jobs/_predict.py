@@ -11,10 +11,10 @@ from tfdyno.catalog.links import cannot_join, default_link, find_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
-from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.hardware import VENDOR
 from tfdyno.core.program import Program
 from tfdyno.core.recalibration import Anchor, Recalibration
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.jobs._anchors import anchors_for, subject_of
 from tfdyno.jobs.trace import Traced, trace
 

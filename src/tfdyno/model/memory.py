@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfdyno.core.estimate import MOST_SAMPLES
 from tfdyno.core.interval import Interval, Scaled
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.model.kernel_table import KernelTable
 
 if TYPE_CHECKING:

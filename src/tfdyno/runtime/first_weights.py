@@ -28,7 +28,7 @@ def begin_with(model: Any, file: Path) -> None:  # noqa: ANN401
     own = [one for one in model.weights if keras.backend.is_float_dtype(one.dtype)]
     if not file.exists():
         if is_chief():
-            np.savez(file, *(keras.ops.convert_to_numpy(one).astype("float64") for one in own))
+            np.savez(file, *(np.asarray(one.numpy(), "float64") for one in own))
         return
     with np.load(file, allow_pickle=False) as kept:
         values = [kept[name] for name in kept.files]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.core.units import significant
 
 if TYPE_CHECKING:
