@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.hardware import Offer
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.core.hardware import Offer
     from tfdyno.core.measurement import Measurement
 
 HOUR_S = 3600.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.advice import Change
-from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.core.units import significant
 from tfdyno.view.advice_words import brief, card, terms
 from tfdyno.view.amounts import about_usd, plural, short_hours, usd_per_h

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state
 from tfdyno.view.amounts import (

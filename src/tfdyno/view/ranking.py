@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.estimate import MOST_SAMPLES
+from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.view import amounts, wording
 from tfdyno.view.advice_words import fed_words, fit_state
 from tfdyno.view.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
