@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from tests.runtime.trainings import MODEL, Run, all_trained
 
@@ -44,6 +45,13 @@ FLOAT64 = (
     + MODEL
     + "model().fit(x, y, epochs=2, shuffle=False)\n"
 )
+TWICE = MODEL + (
+    "m = model()\n"
+    "m.fit(x, y, shuffle=False)\n"
+    "before = float(keras.ops.sum(keras.ops.abs(m.layers[0].kernel)))\n"
+    "m.fit(x, y, shuffle=False)\n"
+    "print('kept', float(keras.ops.sum(keras.ops.abs(m.layers[0].kernel))) != before)\n"
+)
 STRATEGY = MODEL + (
     "strategy = tf.distribute.MirroredStrategy(['CPU:0'])\n"
     "print('replicas', strategy.num_replicas_in_sync)\n"
@@ -69,6 +77,7 @@ RUNS = {
     "float64": Run(code=FLOAT64, settings=FIRST),
     "float32": Run(code=FLOAT64, folder="float64", settings=FIRST, recipe={"precision": "float32"}),
     "drawn": Run(code=FLOAT64, settings={"output": "run"}, recipe={"precision": "float32"}),
+    "twice": Run(code=TWICE, settings={"first_weights": "first.npz"}),
     "losses": Run(code=WRITES, settings={"only_losses": True}),
     "two": Run(code=TWO, settings={"output": "run"}),
     "again": Run(code=TWO, folder="two", settings={"output": "run", "resume": True}),
@@ -125,6 +134,15 @@ def test_trainings_begin_with_the_same_weights_in_other_types(found: dict[str, A
                    for name in ("float64", "float32", "drawn"))  # fmt: skip
     assert b == pytest.approx(a, rel=1e-4)
     assert drawn != pytest.approx(a, rel=1e-2)  # by itself it draws others
+
+
+def test_a_second_fit_begins_with_what_the_first_has_learned(
+    found: dict[str, Any], place: Path
+) -> None:
+    names = ("first.npz", "fit-2-first.npz")
+    first, second = (np.load(place / "twice" / name) for name in names)
+    assert not np.array_equal(first["arr_0"], second["arr_0"])
+    assert "kept True" in found["twice"]["printed"]
 
 
 def test_a_class_with_a_fit_of_its_own_runs_it_once(found: dict[str, Any]) -> None:

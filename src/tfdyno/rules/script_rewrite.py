@@ -28,7 +28,7 @@ FILE = "script_rewrites.csv"
 KERAS = "keras"
 ANY = "*"
 TAPE = "GradientTape"
-OTHER_OWNERS = frozenset({"re", "sre_compile", "torch"})
+OTHER_OWNERS = frozenset({"re", "regex", "torch"})
 """Modules with a ``compile`` that is not Keras'."""
 
 

@@ -106,7 +106,7 @@ class Engine:
         Args:
             element_spec: Of the changed dataset.
             batch_size: Over all replicas; 0: not known.
-            early: Whether they are needed for a checkpoint.
+            early: Whether they are needed before it.
         """
         model, recipe = self.model, self.recipe
         changes = bool(recipe.remat) or recipe.precision == "float8"

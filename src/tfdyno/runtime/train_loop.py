@@ -205,7 +205,7 @@ class _Training:
         """The data are known: build what is composed or restored before the first step."""
         size = samples_of(dataset.element_spec, self.arguments)
         self.counts.samples_per_step = size
-        early = self.checkpoints is not None
+        early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))

@@ -140,9 +140,17 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
 
 
 def _settings_of(number: int, settings: RunSettings) -> RunSettings:
-    if number == 1 or not settings.output:
+    if number == 1:
         return settings
-    return replace(settings, output=str(Path(settings.output) / f"fit-{number}"))
+    output, first = settings.output, settings.first_weights
+    return replace(
+        settings,
+        output=str(Path(output) / f"fit-{number}") if output else "",
+        # A second fit of a model goes on with what the first one has learned.
+        first_weights=str(Path(first).with_name(f"fit-{number}-{Path(first).name}"))
+        if first
+        else "",
+    )
 
 
 def _history(model: Any, outcome: TrainOutcome) -> Any:  # noqa: ANN401
