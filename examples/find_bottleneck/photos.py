@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-COUNT, SIDE = 96, 64
+COUNT, SIDE = 320, 64
 keras.utils.set_random_seed(1)
 folder = Path(tempfile.mkdtemp())
 places = np.linspace(0.0, 1.0, 640)

@@ -14,8 +14,8 @@ from tfdyno.model.statistics import bootstrap_median, median
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROUNDS = 6
-SECONDS_S = 4.0
+ROUNDS = 3
+SECONDS_S = 3.0
 
 
 def looking(quick: bool) -> Iterator[Figure]:
@@ -33,21 +33,15 @@ def looking(quick: bool) -> Iterator[Figure]:
             name=title,
             unit="%",
             value=100 * (median(ratios) - 1),
-            runs=2 * rounds,
+            runs=4 * rounds,
             note=f"{100 * (low - 1):.1f} % to {100 * (high - 1):.1f} %; "
             f"steps of {1e3 * step_s:.2f} ms by themselves",
         )
 
 
 def _ratios(name: str, rounds: int) -> tuple[list[float], float]:
-    """Looked at over plain of each round of four processes, A B B A, and the plain step."""
-    ratios, plain_s = [], []
-    for _ in range(rounds):
-        spent: dict[str, list[float]] = {"plain": [], "look": []}
-        for side in ("plain", "look", "look", "plain"):
-            words = [sys.executable, "-m", "benchmarks.looked", side, name, str(SECONDS_S)]
-            found = json.loads(run(words, ENVIRONMENT).stdout.splitlines()[-1])
-            spent[side].append(found["step_s"])
-        ratios.append(sum(spent["look"]) / sum(spent["plain"]))
-        plain_s += spent["plain"]
-    return ratios, median(plain_s)
+    """Looked at over plain of each round, and the plain step in seconds."""
+    words = [sys.executable, "-m", "benchmarks.looked", name, str(rounds), str(SECONDS_S)]
+    found = json.loads(run(words, ENVIRONMENT).stdout.splitlines()[-1])
+    ratios = [look / plain for look, plain in zip(found["look"], found["plain"], strict=True)]
+    return ratios, median(found["plain"])

@@ -64,8 +64,9 @@ HEADINGS = {
     "look": (
         "Diagnose",
         "How much longer a step takes while `tfdyno diagnose` looks at it, by a callback of the "
-        "training's own: processes in turns, by themselves and looked at, A B B A. Each round "
-        "gives a ratio; their median, with its 95 % interval. What a whole diagnosis takes is on "
+        "training's own: trainings in turns in one process, plain and looked at, A B B A. Each "
+        "round gives a ratio; their median, with its 95 % interval. What a whole diagnosis takes "
+        "is on "
         "[the page of the suite](bottlenecks.md).",
     ),
 }

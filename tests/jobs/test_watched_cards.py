@@ -56,7 +56,10 @@ class Mute(FakeNvml):
 def watched(nvml: FakeNvml) -> Iterator[Sampler]:
     """A sampler that has seen enough of a child which still runs."""
     words = [sys.executable, "-c", "import time; time.sleep(30)"]
-    with Sampler(interval_s=0.02, library=nvml) as sampler, subprocess.Popen(words) as process:
+    with (
+        Sampler(interval_s=0.02, library=nvml, visible="0,1") as sampler,
+        subprocess.Popen(words) as process,
+    ):
         try:
             sampler.watch(process.pid)
             nvml.processes = [(process.pid, 20 << 30)]
@@ -99,6 +102,18 @@ def test_what_a_card_did_before_the_steady_steps_is_left_out() -> None:
         assert told(sampler, 0).cards[0].lowered_ratio > 0.0
         assert told(sampler, 0, since_s=since_s).cards[0].lowered_ratio == 0.0
         assert told(sampler, 0, since_s=time.monotonic()) == ON_CARD  # too short to tell
+
+
+def test_errors_that_are_corrected_count_only_while_steps_run() -> None:
+    nvml = FakeNvml()
+    nvml.errors = {0: 7, 1: 2}
+    with watched(nvml) as sampler:
+        before = told(sampler, 0).cards[0]
+        nvml.errors[0] = 19
+        wait(sampler, time.monotonic() + 0.1)
+        after = told(sampler, 0).cards[0]
+    assert (before.corrected_errors, before.uncorrected_errors) == (0, 2)
+    assert (after.corrected_errors, after.uncorrected_errors) == (12, 2)
 
 
 @pytest.mark.parametrize("nvml", [NoNvml(), Mute()])

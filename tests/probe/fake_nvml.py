@@ -25,6 +25,7 @@ class FakeNvml:
         self.unsupported: set[str] = set()
         self.processes: list[tuple[int, int | None]] = []
         self.reasons = 0x4
+        self.errors = {0: 0, 1: 0}
         self.calls: list[str] = []
 
     def __getattribute__(self, name: str) -> Any:
@@ -92,6 +93,11 @@ class FakeNvml:
 
     def nvmlDeviceGetEccMode(self, handle: int) -> list[int]:
         return [1, 1]
+
+    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, counter: int) -> int:
+        assert counter == 0, "since the driver was loaded"
+        self._card(handle)
+        return self.errors[kind]
 
     def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:
         return [0, 0]

@@ -27,6 +27,8 @@ BUSY = Reading(
     graphics_clock_hz=1.755e9,
     memory_clock_hz=2.619e9,
     throttle=("software power cap",),
+    corrected_errors=0,
+    uncorrected_errors=0,
 )
 WITH_BINDINGS = """
 import dataclasses, json

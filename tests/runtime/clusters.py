@@ -265,8 +265,14 @@ def _run() -> tuple[dict[str, Any], str]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(parent.pid, signal.SIGKILL)
         if parent.returncode:
-            return {}, output[-6000:]
+            return {}, _without_echoes(output)[-6000:]
         return json.loads((Path(name) / "result.json").read_text()), ""
+
+
+def _without_echoes(output: str) -> str:
+    """Without the lines in which TensorFlow says of each function that it could not remove it."""
+    echoes = ("E0000", "Additional GRPC", ":UNKNOWN", "This could happen if the remote")
+    return "\n".join(line for line in output.splitlines() if not line.startswith(echoes))
 
 
 def addresses(roles: dict[str, int]) -> dict[str, list[str]]:

@@ -45,11 +45,22 @@ try:
 except UsageError as error:
     no_pipeline = str(error)
 
+made = []
+def note(value):
+    made.append(float(value[0]))
+    return value
+def noting(a, b):
+    return tf.ensure_shape(tf.py_function(note, [a], tf.float32), [1]), b
+noted = slices.map(noting).batch(16)
+cached = d.own_stream({"x": noted.cache()}, 0)
+cached_sizes = sizes(cached, 12)
+
 batch = d.first_batch(d.own_stream({"x": (part for part in [(x[:9], y[:9])] * 2)}, 0))
 ids = np.array([[3], [5], [7]], "int32")
 mixed = d.randomised(({"ids": ids, "image": np.zeros((3, 2), "uint8"), "f": x[:3]}, y[:3]))
 result = {
     "arrays": sizes(arrays), "split": sizes(split), "own": sizes(own), "last": sizes(last),
+    "cached": cached_sizes, "made": sorted(made),
     "mapped": sizes(mapped), "notes": [last.notes, mapped.notes], "refused": refused,
     "faster": sizes(faster), "ready": sizes(ready), "no_pipeline": no_pipeline,
     "options": [faster.notes, ready.notes],
@@ -74,6 +85,13 @@ def found() -> dict[str, Any]:
 )
 def test_batches_are_whole_and_do_not_end(found: dict[str, Any], kind: str, size: int) -> None:
     assert found[kind] == [size] * 8
+
+
+def test_a_cache_is_filled_by_the_first_pass_though_its_smaller_last_batch_is_left_out(
+    found: dict[str, Any],
+) -> None:
+    assert found["cached"] == [16] * 12
+    assert found["made"] == [float(number) for number in range(50)]
 
 
 def test_options_of_the_input_keep_what_comes_and_its_order(found: dict[str, Any]) -> None:

@@ -51,9 +51,11 @@ def test_what_was_measured_is_described() -> None:
 def test_files_are_read_and_counted() -> None:
     seen = feed("records")
     warm = [one for one in seen.rounds if one.kind == "warm"]
-    for one in warm:  # 1,016 bytes a record, in files of 200 that are read at once and ahead
-        assert one.read_bytes == pytest.approx(1016 * one.samples, abs=5 * 200 * 1016)
-    assert sum(one.read_bytes for one in warm) > 3 * 200 * 1016
+    read, samples = sum(one.read_bytes for one in warm), sum(one.samples for one in warm)
+    # 1,016 bytes a record; TensorFlow reads ahead by some thousand records, in a round that is busy
+    # with something else by fewer.
+    assert samples > 3 * 200
+    assert read == pytest.approx(1016 * samples, rel=0.3, abs=5 * 200 * 1016)
     assert seen.disk
     assert (seen.disk.files, seen.disk.total_bytes) == (3, 3 * 200 * 1016)
     assert [one.kind for one in seen.rounds][-2:] == ["cold", "cold"]

@@ -55,6 +55,16 @@ def test_functions_that_are_more_explain_resident_growth() -> None:
     assert (found.kind, found.low_bytes_per_step) == ("functions", 6_000.0)
 
 
+def test_functions_that_the_user_keeps_are_a_leak_though_the_allocator_hides_it() -> None:
+    hidden = Slope(low=-2e6, best=1e6, high=4e6)
+    kept = replace(_suspect("functions", 0.0), words="dict of 12 tf.functions held by a.py:4")
+    found = growth("host", hidden, [kept])
+    assert found is not None
+    assert (found.kind, found.low_bytes_per_step, found.bytes_per_step) == ("functions", 512.0, 1e6)
+    assert growth("host", hidden, [_suspect("functions", 0.0)]) is None  # TensorFlow's own
+    assert growth("host", Slope(low=-2.0, best=100.0, high=4.0), [kept]) is None
+
+
 def test_the_largest_holder_is_told_first_and_crumbs_are_not() -> None:
     found = _host(5e6, _suspect("logs", 300.0), _suspect("tensors", 4e6))
     assert found is not None

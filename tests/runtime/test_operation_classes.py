@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfdyno.core.step_facts import OPERATION_CLASSES
-from tfdyno.runtime.operation_classes import SPECIAL, TABLE, Operation, class_of
+from tfdyno.runtime.operation_classes import LAYOUT, SPECIAL, TABLE, Operation, class_of
 
 with TABLE.open(encoding="utf-8", newline="") as lines:
     ROWS = list(csv.DictReader(lines))
@@ -59,7 +59,7 @@ with TABLE.open(encoding="utf-8", newline="") as lines:
         ({"hlo": ("fusion", "broadcast", "multiply")}, "elementwise"),
         ({"hlo": ("fusion", "slice", "xor"), "scope": "d/random_uniform/X"}, "random"),
         ({"hlo": ("fusion", "compare", "add", "gather")}, "data_movement"),
-        ({"kernel": "nchwToNhwcKernel", "type": "Conv2D"}, "data_movement"),
+        ({"kernel": "nchwToNhwcKernel", "type": "Conv2D"}, "layout"),
         ({"kernel": "a_kernel_nobody_knows", "type": "Conv2D"}, "conv"),
         ({"type": "StatefulPartitionedCall"}, "wrapper"),
         ({"type": "IteratorGetNext"}, "input"),
@@ -85,7 +85,7 @@ def test_every_row_has_a_known_class_a_pattern_that_compiles_and_a_source() -> N
     assert len(ROWS) > 20
     for row in ROWS:
         assert row["field"] in ("type", "scope", "hlo", "kernel")
-        assert row["class"] in {*OPERATION_CLASSES, *SPECIAL}
+        assert row["class"] in {*OPERATION_CLASSES, *SPECIAL, LAYOUT}
         assert row["source"]
         assert None not in row, "a cell with a comma needs quotes"
         assert re.compile(row["pattern"]).search("") is None  # it does not fit everything
@@ -114,7 +114,7 @@ def test_every_row_has_a_known_class_a_pattern_that_compiles_and_a_source() -> N
         ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "collective"),
         ("MemcpyD2H", "copy"),
         ("Memset", "data_movement"),
-        ("void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<int>", "data_movement"),
+        ("void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<int>", "layout"),
         ("some_kernel_nobody_knows", "other"),
     ],
 )  # fmt: skip

@@ -128,7 +128,8 @@ def test_the_busiest_card_is_told_with_copies_and_what_ran_beside_it() -> None:
     assert found.class_s["data_movement"] == pytest.approx((10 + 10) / 2 * US)
     assert found.float64_s == pytest.approx(2.5 * US)
     assert (found.copied_bytes, found.count_per_step) == (2048, 2.5)
-    assert found.copy_s == pytest.approx(10 * US)
+    assert found.copy_s == found.fed_s == pytest.approx(10 * US)
+    assert found.fed_bytes == 2048
     # Of the 20 us of Unique on the CPU the card rests for 10, of 200; MatMul has a kernel.
     assert found.host_only == ("Unique (m/look/Unique): 5% of the step",)
 
@@ -210,3 +211,18 @@ def test_each_card_has_its_own_work_without_the_exchange_in_which_it_waits() -> 
     single = operation_facts(read_planes(space({**planes, "/device:GPU:10": {}})), 2)
     assert single is not None
     assert single.device_own_s == ()
+
+
+def test_kernels_that_turn_the_order_of_channels_are_counted_among_those_that_move_data() -> None:
+    turned = "NHWCToNCHW"
+    stream = [
+        one("void cudnn::ops::nchwToNhwcKernel<float>", 0, 30, tf_op="m/conv2d/Conv2D:Conv2D"),
+        one("sm80_xmma_fprop_implicit_gemm_f16f16", 30, 40, tf_op="m/conv2d/Conv2D:Conv2D"),
+        one("transpose", 70, 10, tf_op=f"m/c/Conv2D-0-Transpose{turned}-LayoutOptimizer:Transpose"),
+        one("transpose", 80, 20, tf_op="m/permute/transpose:Transpose"),
+    ]  # fmt: skip
+    planes = {"/device:GPU:0": {"Stream #16(Compute)": stream}}
+    found = operation_facts(read_planes(space(planes)), 2)
+    assert found
+    assert found.layout_s == pytest.approx(20 * US)
+    assert found.class_s == pytest.approx({"data_movement": 30 * US, "conv": 20 * US})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.runtime.benches import in_tensorflow
 from tests.runtime.watched import line_of, traced
 
 pytestmark = pytest.mark.tf
@@ -75,3 +76,30 @@ def test_a_model_compiled_in_each_step_and_a_dataset_made_in_each_are_told() -> 
     one = _only("dataset")
     assert (one["function"], one["differs"]) == ("double", "a new dataset for each call")
     assert one["place"] == line_of("dataset", ".map(double)")
+
+
+OF_DEVICES = """
+import dataclasses
+import tensorflow as tf
+from tfdyno.runtime.watched_traces import TraceWatch
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))
+watch = TraceWatch()
+watch.start()
+for _ in range(5):
+    next(iter(data))
+    watch.step += 1
+watch.stop()
+result = [dataclasses.asdict(one) for one in watch.facts()]
+"""
+
+
+def test_functions_of_an_iterator_over_several_devices_are_not_the_user_s() -> None:
+    found: list[dict[str, Any]] = in_tensorflow(OF_DEVICES)
+    assert found
+    assert {one["differs"] for one in found} == {
+        "a new iterator over several devices for each call"
+    }
+    assert {one["traces"] for one in found} == {4}

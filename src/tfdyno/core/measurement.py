@@ -136,6 +136,10 @@ class CardTelemetry:
     memory_clock_hz: tuple[float, ...] = ()
     throttle: tuple[tuple[str, ...], ...] = ()
     """Reasons at each point; empty: none."""
+    corrected_errors: tuple[int, ...] = ()
+    """Of its memory, that ECC corrected since the driver was loaded."""
+    uncorrected_errors: tuple[int, ...] = ()
+    """Likewise, that it could not correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

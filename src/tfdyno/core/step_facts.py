@@ -141,9 +141,15 @@ class OperationFacts:
     float64_s: float = 0.0
     host_only: tuple[str, ...] = ()
     """Operations that ran on the CPU though a card was there, with their share of the step."""
+    layout_s: float = 0.0
+    """Of ``class_s["data_movement"]``: turning the order of channels of pictures."""
     copied_bytes: float = 0.0
     """Between devices, per step."""
     copy_s: float = 0.0
+    fed_s: float = 0.0
+    """Of ``copy_s``: from the host to a card."""
+    fed_bytes: float = 0.0
+    """Of ``copied_bytes``, likewise."""
     collective_exposed_s: float = 0.0
     """Per step, in exchange between replicas while nothing was computed."""
     collective_hidden_s: float = 0.0
@@ -239,6 +245,10 @@ class CardFacts:
     """Why, the most frequent first: ``power_cap``."""
     other_memory_bytes: int = 0
     """Held by processes of others at most."""
+    corrected_errors: int = 0
+    """Of its memory, that ECC corrected while steps ran."""
+    uncorrected_errors: int = 0
+    """That it could not correct since the driver was loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,19 @@ def _card(parts: Sequence[Part], place: int, known: Card | None) -> CardFacts:
         lowered_ratio=sum(map(bool, seen)) / len(seen) if seen else 0.0,
         reasons=tuple(reason for reason, _ in reasons.most_common()),
         other_memory_bytes=int(max(read("other_memory_bytes"), default=0)),
+        corrected_errors=sum(
+            _risen([card.corrected_errors[at] for at in points])
+            for card, points in _cards(parts, place)
+            if card.corrected_errors
+        ),
+        uncorrected_errors=int(max(read("uncorrected_errors"), default=0)),
     )
+
+
+def _risen(counted: Sequence[int]) -> int:
+    """By how much a counter rose over those of its points that could be read."""
+    known = [value for value in counted if value >= 0]
+    return max(0, known[-1] - known[0]) if known else 0
 
 
 def _known(environment: Environment, place: int) -> Card | None:

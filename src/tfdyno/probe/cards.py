@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.measurement import Card
-from tfdyno.probe.child_nvml import THROTTLE
+from tfdyno.probe.child_nvml import THROTTLE, UNCORRECTED, VOLATILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PERCENT = 100.0
 WATT_MW = 1000.0
 MHZ_HZ = 1e6
+CORRECTED = 0
+"""``NVML_MEMORY_ERROR_TYPE_CORRECTED``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,10 @@ class Reading:
     memory_clock_hz: float | None = None
     throttle: tuple[str, ...] | None = None
     """What holds its clocks down; empty: nothing."""
+    corrected_errors: int | None = None
+    """Of its memory, that ECC corrected since the driver was loaded."""
+    uncorrected_errors: int | None = None
+    """Likewise, that it could not correct."""
 
 
 @contextlib.contextmanager
@@ -129,6 +135,8 @@ def reading(library: Any, handle: Any) -> Reading:  # noqa: ANN401
         throttle=None
         if reasons is None
         else tuple(words for bit, words in THROTTLE.items() if reasons & bit),
+        corrected_errors=_errors(library, handle, CORRECTED),
+        uncorrected_errors=_errors(library, handle, UNCORRECTED),
     )
 
 
@@ -142,6 +150,11 @@ def text(answer: object) -> str:
 def _clock(library: Any, handle: Any, kind: str, number: int) -> float | None:  # noqa: ANN401
     kind_number = getattr(library, kind, number)
     return _scaled(ask(library, "nvmlDeviceGetClockInfo", handle, kind_number), MHZ_HZ)
+
+
+def _errors(library: Any, handle: Any, kind: int) -> int | None:  # noqa: ANN401
+    found = ask(library, "nvmlDeviceGetTotalEccErrors", handle, kind, VOLATILE)
+    return None if found is None else int(found)
 
 
 def _scaled(answer: float | None, factor: float) -> float | None:

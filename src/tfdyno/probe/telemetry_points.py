@@ -98,6 +98,8 @@ def _card(points: Sequence[CardPoint]) -> CardTelemetry:
         graphics_clock_hz=_column(one.graphics_clock_hz for one in readings),
         memory_clock_hz=_column(one.memory_clock_hz for one in readings),
         throttle=tuple(one or () for one in throttle) if any(map(_known, throttle)) else (),
+        corrected_errors=_column(one.corrected_errors for one in readings),
+        uncorrected_errors=_column(one.uncorrected_errors for one in readings),
     )
 
 

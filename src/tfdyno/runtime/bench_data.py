@@ -15,12 +15,15 @@ from tfdyno.core.recipe import InputOptions
 from tfdyno.runtime.bench_synthetic import SEED
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec, of_fit
 from tfdyno.runtime.input_options import with_input_options
+from tfdyno.runtime.input_stages import kind, walk
 from tfdyno.runtime.rebatch import is_arrays, rebatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _AS_IT_IS = InputOptions()
+_COMPLETED = {"cache", "snapshot"}
+"""Stages that keep nothing of a pass that did not come to its end."""
 INLINED = 128
 """TensorFlow makes constants of captured tensors with up to so many values."""
 
@@ -97,7 +100,18 @@ def _repeated(dataset: Any) -> Any:  # noqa: ANN401
         return dataset
     first = tf.nest.flatten(dataset.element_spec)[0]
     open_size = bool(first.shape.rank) and first.shape[0] is None
-    return (dataset.take(count - 1) if open_size and count > 1 else dataset).repeat()
+    if not open_size or count <= 1:
+        return dataset.repeat()
+    if any(kind(stage) in _COMPLETED for stage in walk(dataset)):
+        return _all_but_last(dataset, count).repeat()
+    return dataset.take(count - 1).repeat()
+
+
+def _all_but_last(dataset: Any, count: int) -> Any:  # noqa: ANN401
+    """As ``take(count - 1)``, but each pass reads its input to the end."""
+    numbered = dataset.enumerate().filter(lambda number, _element: number < count - 1)
+    kept = numbered.map(lambda _number, element: element)
+    return kept.apply(tf.data.experimental.assert_cardinality(count - 1))
 
 
 def _of_arrays(arguments: dict[str, Any]) -> Any:  # noqa: ANN401

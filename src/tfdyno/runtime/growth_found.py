@@ -97,7 +97,9 @@ def growth(
         if not is_sure:
             best, low = max(best, held_best), max(low, held_low)
     elif low < _least(ranked, is_counted=is_counted or where == "device"):
-        return None
+        if where == "device" or best < LEAST_BYTES_PER_STEP or not any(map(_is_kept_graph, ranked)):
+            return None
+        low = LEAST_BYTES_PER_STEP  # each of them holds a graph, whatever the allocator does
     told = [one for one in ranked if _matters(one, best)]
     return GrowthFacts(
         where=where,
@@ -114,6 +116,11 @@ def _least(suspects: Sequence[Suspect], *, is_counted: bool) -> float:
     if any(one.kind in ("functions", "iterators") for one in suspects):
         return LEAST_BYTES_PER_STEP
     return LEAST_COUNTED_BYTES_PER_STEP if is_counted else LEAST_UNKNOWN_BYTES_PER_STEP
+
+
+def _is_kept_graph(one: Suspect) -> bool:
+    """Functions that an object of the user's holds, and ever more of them."""
+    return one.kind == "functions" and ".py:" in one.words
 
 
 def _matters(one: Suspect, best: float) -> bool:

@@ -14,6 +14,8 @@ NO_WORK = frozenset({"input", "wait", "wrapper"})
 """Beside ``OPERATION_CLASSES``: waiting for data or others, or calling what counts by itself."""
 EXCHANGE = ("collective", "packing")
 """``packing``: several tensors laid together for one exchange, or taken apart behind it."""
+LAYOUT = "layout"
+"""Turns pictures from one order of channels into the other; part of ``data_movement``."""
 PACKS = frozenset({"Concat", "ConcatV2", "Split", "SplitV"})
 SPECIAL = NO_WORK | {"python", "checkpoint", "copy", "program"}
 """``copy``: between devices, or a device and the host. ``program``: one of XLA runs on a CPU."""
@@ -44,7 +46,7 @@ class Operation:
 
 @functools.cache
 def class_of(operation: Operation) -> str:
-    """One of ``OPERATION_CLASSES`` or ``SPECIAL``.
+    """One of ``OPERATION_CLASSES`` or ``SPECIAL``, or ``LAYOUT``.
 
     Opcodes say most, then the kernel, then the type: a convolution's kernel may only turn a layout.
     A type, and each opcode, must fit a pattern whole; of scopes and kernels a part is enough.

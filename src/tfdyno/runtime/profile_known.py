@@ -37,7 +37,7 @@ class Known:
 
     operation: Operation
     operation_class: str
-    """Of ``OPERATION_CLASSES``, ``SPECIAL`` or ``EXCHANGE``."""
+    """Of ``OPERATION_CLASSES``, ``SPECIAL`` or ``EXCHANGE``; ``LAYOUT``."""
     is_compiled: bool = False
     """By XLA."""
     is_float64: bool = False

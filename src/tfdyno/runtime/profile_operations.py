@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.step_facts import OPERATION_CLASSES, OperationFacts
-from tfdyno.runtime.operation_classes import EXCHANGE, NO_WORK
+from tfdyno.runtime.operation_classes import EXCHANGE, LAYOUT, NO_WORK
 from tfdyno.runtime.profile_device import cpu_events, gpu_events
 from tfdyno.runtime.profile_spans import merged
 from tfdyno.runtime.profile_steps import marked
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 _LARGEST = 10
 _LONGEST_NAME = 120
+_FED = re.compile(r"^Memcpy\s?(H2D|HtoD)")
+"""As TensorFlow's cupti_collector.cc calls a copy from the host to a card, and as it did before."""
 _TOLD_AS = {
-    "packing": "collective", "copy": "data_movement", "python": "other", "checkpoint": "other",
-    "program": "other",
+    "packing": "collective", "copy": "data_movement", LAYOUT: "data_movement", "python": "other",
+    "checkpoint": "other", "program": "other",
 }  # fmt: skip
 """Classes of operations that facts have no name for."""
 
@@ -101,14 +103,18 @@ def operations_of(events: Events, counted: Chosen, steps: float) -> OperationFac
     longest = sorted(names.items(), key=lambda item: -item[1])[:_LARGEST]
     counted = counted & ~events.of(*NO_WORK)
     exchange, copies = counted & events.of(*EXCHANGE), counted & events.of("copy")
+    fed = copies & events.where([bool(_FED.search(one.operation.kernel)) for one in events.known])
     busy_s, alone_s = busy(events, counted), busy(events, counted & ~exchange)
     return OperationFacts(
         class_s=class_seconds(events, counted, steps),
         count_per_step=float((counted & ~events.of("program")).sum()) / steps,
         busy_s=busy_s / steps,
         float64_s=float(seconds[double].sum()),
+        layout_s=busy(events, counted & events.of(LAYOUT)) / steps,
         copied_bytes=float(events.copied_bytes[copies].sum()) / steps,
         copy_s=busy(events, copies) / steps,
+        fed_s=busy(events, fed) / steps,
+        fed_bytes=float(events.copied_bytes[fed].sum()) / steps,
         collective_exposed_s=(busy_s - alone_s) / steps,
         collective_hidden_s=(busy(events, exchange) - (busy_s - alone_s)) / steps,
         collectives_per_step=float((counted & events.of("collective")).sum()) / steps,

@@ -99,7 +99,8 @@ class StepsUnderWay:
                     silent_since = time.monotonic()
         self._count -= 1
         if isinstance(outcome, Exception):
-            raise self._failed(outcome)
+            told = self._failed(outcome)
+            raise told from (None if told is outcome else outcome)
         self.last_value = outcome
 
     def _failed(self, error: Exception) -> Exception:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 FUNCTION_TYPE: Any = type(tf.function(lambda: None))
 MADE_AGAIN = "a new tf.function for each call"
 DATASET_AGAIN = "a new dataset for each call"
+ITERATOR_AGAIN = "a new iterator over several devices for each call"
+_ITERATORS = "multi_device_iterator_ops.py"
+"""Of TensorFlow: makes its functions anew for each iterator."""
 _FEWEST_MADE = 2
 """After the first: a second function of the same code may well be meant."""
 _MOST_EARLIER = 16
@@ -54,6 +57,7 @@ class _Seen:
     made_s: float = 0.0
     made_place: str = ""
     of_data: bool = False
+    of_iterator: bool = False
     callback: str = ""
 
 
@@ -211,8 +215,13 @@ class TraceWatch:
         key = (*key, own_place()) if of_data else key
         self._keys[function] = key
         if key not in self._seen:
-            place = own_place() or code_place(getattr(_python(function), "__code__", None))
-            self._seen[key] = _Seen(title=title, place=place, of_data=of_data)
+            code = getattr(_python(function), "__code__", None)
+            self._seen[key] = _Seen(
+                title=title,
+                place=own_place() or code_place(code),
+                of_data=of_data,
+                of_iterator=code is not None and code.co_filename.endswith(_ITERATORS),
+            )
         return self._seen[key]
 
 
@@ -227,7 +236,7 @@ def _facts(seen: _Seen) -> RetraceFacts | None:
             traces=made,
             calls=max(seen.calls, made + 1),
             seconds_s=seen.made_s,
-            differs=DATASET_AGAIN if seen.of_data else MADE_AGAIN,
+            differs=_made_again(seen),
             callback=seen.callback,
         )
     if not seen.traces:
@@ -238,6 +247,12 @@ def _facts(seen: _Seen) -> RetraceFacts | None:
         calls=max(seen.calls, seen.traces), seconds_s=seen.seconds_s, differs=seen.examples[most],
         callback=seen.callback,
     )  # fmt: skip
+
+
+def _made_again(seen: _Seen) -> str:
+    if seen.of_iterator:
+        return ITERATOR_AGAIN
+    return DATASET_AGAIN if seen.of_data else MADE_AGAIN
 
 
 def _identity(function: Any) -> tuple[Key, str, bool]:  # noqa: ANN401

@@ -54,7 +54,8 @@ callbacks = st.builds(
 )  # fmt: skip
 DIFFERS = ("", "argument x: shape (32, 8) -> (31, 8)", "argument step: 3 -> 4",
            "argument x: float32 -> float64", "a new tf.function for each call",
-           "a new dataset for each call")  # fmt: skip
+           "a new dataset for each call",
+           "a new iterator over several devices for each call")  # fmt: skip
 retraces = st.builds(
     RetraceFacts, function=st.sampled_from(("f", "train_step")), place=places, traces=counts,
     calls=counts, seconds_s=seconds, differs=st.sampled_from(DIFFERS),

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.bottleneck.steps import HOST, answer, drafts, facts, only, primary
 
 from tfdyno.core.step_facts import CallbackFacts, CardFacts, StepFacts
-from tfdyno.rules.bottleneck.card import idle, shared, slowed_down
+from tfdyno.rules.bottleneck.card import idle, memory_errors, shared, slowed_down
 
 CARD = CardFacts(name="NVIDIA L4", busy_ratio=0.95, power_w=70.0, power_limit_w=72.0,
                  clock_hz=1.5e9, clock_limit_hz=2.0e9)  # fmt: skip
@@ -99,3 +99,12 @@ def test_what_a_record_knows_of_its_epochs_is_a_finding_as_ever() -> None:
     told = answer(record(CARD, callbacks=(CallbackFacts(name="validation", per_epoch_s=2.0),)))
     assert told.primary.cause == "callback.validation_each_epoch"
     assert told.split_s["validation"] == pytest.approx(told.step_s / 2)
+
+
+def test_errors_of_its_memory_are_told_and_never_lead() -> None:
+    failing = answer(record(replace(CARD, corrected_errors=1200)))
+    assert failing.primary.cause == "healthy.not_seen"
+    assert any("1,200 errors corrected while steps ran" in note for note in failing.notes)
+    lost = only(memory_errors, record(CARD, replace(CARD, uncorrected_errors=3)))
+    assert [one.text.split()[0] for one in lost.evidence] == ["3"]
+    assert drafts(memory_errors, record(CARD)) == {}

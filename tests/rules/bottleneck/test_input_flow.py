@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.rules.bottleneck.steps import (
+    OPERATIONS,
     drafts,
     facts,
     only,
@@ -20,6 +21,7 @@ from tfdyno.rules.bottleneck.input_flow import (
     missing_interleave,
     missing_prefetch,
     no_cache,
+    slow_copy,
     slow_read,
     slow_start,
     tiny_files,
@@ -129,3 +131,16 @@ def test_a_loop_waits_at_its_epochs_only_where_these_are_known() -> None:
     seen = facts(input=given, source="loop")
     assert not drafts(slow_start, seen)
     assert drafts(slow_start, replace(seen, input=replace(given, samples_per_epoch=3200)))
+
+
+def test_a_batch_that_is_copied_while_the_card_waits_is_input() -> None:
+    # 6 of 20 ms, 70 % of them go
+    operations = replace(OPERATIONS, class_s={"gemm": 0.010, "data_movement": 0.006}, copy_s=0.006,
+                         copied_bytes=60e6, fed_s=0.006, fed_bytes=60e6)  # fmt: skip
+    seen = facts(device="gpu", operations=operations, execution="xla", precision="mixed_float16")
+    found = only(slow_copy, seen)
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(20 / (20 - 0.7 * 6))
+    assert found.evidence[1].text == "57.2 MiB a step, 9.31 GiB a second"
+    assert primary(seen).cause == "input.slow_copy"
+    assert not drafts(slow_copy, facts(device="gpu", operations=replace(operations, fed_s=0.0)))

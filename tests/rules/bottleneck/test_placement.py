@@ -42,6 +42,14 @@ def test_replicas_have_variables_everywhere() -> None:
     assert not drafts(variables_elsewhere, facts(devices={"CPU:1": 8}))
 
 
+def test_what_the_host_feeds_is_not_between_devices() -> None:
+    fed = replace(COPIES, fed_s=0.006, fed_bytes=2**20 - 4096)
+    found = only(copies, facts(device="gpu", operations=fed))
+    assert found.evidence[0].text == "copies between devices: 2 ms of a step of 20 ms (10 %)"
+    assert found.evidence[1].text == "4 KiB a step"
+    assert not drafts(copies, facts(device="gpu", operations=replace(fed, fed_s=0.008)))
+
+
 def test_copies_between_devices_are_a_part_of_the_step() -> None:
     found = only(copies, facts(operations=COPIES))
     assert found.evidence[0].text == "copies between devices: 8 ms of a step of 20 ms (40 %)"

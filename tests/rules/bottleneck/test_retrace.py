@@ -111,3 +111,19 @@ def test_the_evidence_names_the_limit() -> None:
     found = only(traced_again, facts(retraces=(traced(),)))
     text = "step was traced 10 times after the first in 40 calls (up to 3 are left alone)"
     assert found.evidence[0].text == text
+
+
+def test_tracing_now_and_then_is_spread_over_the_steps_of_the_split() -> None:
+    again, once = traced("argument x: shape (1,) -> (2,)"), traced(traces=1, seconds_s=9.0)
+    told = answer(facts(retraces=(again, once)))
+    assert told.split_s["retrace"] == pytest.approx(0.010)
+    assert sum(told.split_s.values()) == pytest.approx(told.step_s) == pytest.approx(0.030)
+
+
+def test_a_new_iterator_over_the_replicas_in_each_epoch_is_not_the_users_function() -> None:
+    again = traced("a new iterator over several devices for each call", calls=11)
+    told = answer(facts(retraces=(again,))).primary
+    assert told.cause == "retrace.new_iterator"
+    assert "steps_per_epoch" in told.fix[0].text
+    assert told.expected_gain
+    assert told.expected_gain.best == pytest.approx(30 / 21)

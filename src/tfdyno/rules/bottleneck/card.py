@@ -71,4 +71,20 @@ def shared(seen: Seen) -> Iterator[Draft]:
                     values={"held": format_bytes(most)})  # fmt: skip
 
 
-CARD_RULES = (idle, slowed_down, shared)
+def memory_errors(seen: Seen) -> Iterator[Draft]:
+    """A card whose memory fails: what ECC corrects takes time, what it cannot ends the run."""
+    corrected = max((one.corrected_errors for one in seen.facts.cards), default=0)
+    lost = max((one.uncorrected_errors for one in seen.facts.cards), default=0)
+    told = []
+    if corrected:
+        told.append(evidence(f"{corrected:,} errors corrected while steps ran", _SOURCE))
+    if lost:
+        told.append(evidence(f"{lost:,} errors since the driver was loaded that could not be "
+                             "corrected", _SOURCE))  # fmt: skip
+    if told:
+        yield Draft(cause="compute.memory_errors", evidence=tuple(told),
+                    values={"kind": "lost" if lost else "corrected",
+                            "counted": " and ".join(one.text for one in told)})  # fmt: skip
+
+
+CARD_RULES = (idle, slowed_down, shared, memory_errors)

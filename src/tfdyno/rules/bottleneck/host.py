@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
-from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.gains import amdahl, saving
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _PLACE = " in "
 _LINES = 3
+_HEAVY = ("gemm", "conv")
 _MOST_TEXT = 80
 """Letters of a line that is told as it is written."""
 
@@ -25,7 +27,7 @@ def run_eagerly(seen: Seen) -> Iterator[Draft]:
     facts = seen.facts
     if facts.execution != "eager" and not matching("eager", facts.python_steps):
         return
-    gain = _inside_gain(seen, "host.run_eagerly")
+    gain = _graph_gain(seen)
     if gain is None:
         return
     told = [evidence("the step runs operation by operation from Python", "the script")]
@@ -203,6 +205,32 @@ def _inside_gain(seen: Seen, name: str) -> Gain | None:
         return amdahl(seen.step_s, seen.split.held_s or seen.step_s, (low, best, high))
     part_s = seen.split.inside_s
     return amdahl(seen.step_s, part_s, removes) if seen.counts(part_s) else None
+
+
+def _graph_gain(seen: Seen) -> Gain | None:
+    """Of the same step as a graph, which starts operations without Python and merges small ones.
+
+        step = not Python's + products and convolutions + share * other operations + count * start
+
+    In a run all of the host's part is the eager step's: its Python lets go of what the step before
+    made. In a loop what lies between two calls of the step stays.
+    """
+    operations, parts_s = seen.facts.operations, seen.split.parts_s
+    gain = _inside_gain(seen, "host.run_eagerly")
+    if gain is None or operations is None:
+        return gain
+    heavy = sum(operations.class_s.get(name, 0.0) for name in _HEAVY)
+    whole = sum(operations.class_s.values())
+    other_s = parts_s["compute"] * (1.0 - heavy / whole) if whole else 0.0
+    python_s = parts_s["host"] - (seen.split.between_s if seen.facts.source == "loop" else 0.0)
+    ends = {
+        end: python_s
+        + (1.0 - limits()[f"graph_small_ratio_{end}"]) * other_s
+        - operations.count_per_step * limits()[f"graph_operation_s_{end}"]
+        for end in ("best", "high")
+    }
+    likely = saving(seen.step_s, 0.0, ends["best"], ends["high"])
+    return replace(likely, low=min(gain.low, likely.best))
 
 
 def _long_share(seen: Seen) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes, format_si
-from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent
+from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl, with_less_work, without_wait
 from tfdyno.rules.bottleneck.input_stage import Timed, found, heavy, reading_s, timed
 from tfdyno.rules.bottleneck.seen import (
     calls_at_once,
     draws,
+    fed_s,
     reads,
     runs_python,
     samples_of_step,
@@ -87,6 +88,21 @@ def slow_start(seen: Seen) -> Iterator[Draft]:
         settings={"input.cache": "true"} if kept else {},
         place=shuffle.place if shuffle else "",
     )
+
+
+def slow_copy(seen: Seen) -> Iterator[Draft]:
+    """The card waits until the batch has come over the bus."""
+    part_s, operations, name = fed_s(seen), seen.facts.operations, "input.slow_copy"
+    if operations is None or not seen.counts(part_s):
+        return
+    told = [evidence(f"copies to the card: {of_step(seen, part_s)}", "profile")]
+    if operations.fed_bytes > 0.0:
+        rate = format_bytes(operations.fed_bytes / operations.fed_s)
+        told.append(evidence(f"{format_bytes(operations.fed_bytes)} a step, {rate} a second",
+                             "profile"))  # fmt: skip
+    yield Draft(cause=name, evidence=tuple(told),
+                gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                values={"share": percent(part_s / seen.step_s)})  # fmt: skip
 
 
 def tiny_files(seen: Seen) -> Iterator[Draft]:
@@ -202,4 +218,5 @@ def _reader(seen: Seen, given: InputFacts) -> Timed | None:
 
 INPUT_FLOW_RULES = (
     missing_prefetch, no_cache, slow_start, tiny_files, slow_read, missing_interleave, keeps_order,
+    slow_copy,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.compute import half_policy
-from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
+from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.split import share
 from tfdyno.rules.bottleneck.tables import cause
@@ -44,9 +44,23 @@ def precision(seen: Seen) -> Iterator[Draft]:
                     values={"share": percent(part_s / seen.step_s), "policy": policy})  # fmt: skip
 
 
+def channels(seen: Seen) -> Iterator[Draft]:
+    """Kernels that only turn the order of channels, for others that want it otherwise."""
+    operations, name = seen.facts.operations, "memory_bandwidth.channels"
+    if seen.facts.device != "gpu" or operations is None:
+        return
+    whole_s = sum(operations.class_s.values())
+    part_s = seen.split.parts_s["compute"] * operations.layout_s / whole_s if whole_s else 0.0
+    if seen.counts(part_s):
+        text = f"kernels that turn the order of channels: {of_step(seen, part_s)}"
+        yield Draft(cause=name, evidence=(evidence(text, "profile"),),
+                    gain=amdahl(seen.step_s, part_s, cause(name).removes),
+                    values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
 def _told(seen: Seen, part_s: float) -> Evidence:
     text = f"elementwise, normalisation and copies: {percent(part_s / seen.step_s)} of the step"
     return evidence(text, "profile")
 
 
-MEMORY_BANDWIDTH_RULES = (fusion, precision)
+MEMORY_BANDWIDTH_RULES = (fusion, precision, channels)

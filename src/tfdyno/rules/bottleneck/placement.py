@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.seen import fed_s
 from tfdyno.rules.bottleneck.tables import cause, limits
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ def variables_elsewhere(seen: Seen) -> Iterator[Draft]:
 
 
 def copies(seen: Seen) -> Iterator[Draft]:
-    """Tensors that go from device to device in each step."""
-    part_s, operations = seen.split.parts_s["copy"], seen.facts.operations
+    """Tensors that go from device to device in each step, but for the batch."""
+    operations = seen.facts.operations
+    part_s = seen.split.parts_s["copy"] - fed_s(seen)
     if operations is None or not seen.counts(part_s) or _elsewhere(seen):
         return
     told = [evidence(f"copies between devices: {of_step(seen, part_s)}", "profile")]
-    if operations.copied_bytes > 0.0:
-        told.append(evidence(f"{format_bytes(operations.copied_bytes)} a step", "profile"))
+    if moved := operations.copied_bytes - operations.fed_bytes:
+        told.append(evidence(f"{format_bytes(moved)} a step", "profile"))
     yield Draft(cause="placement.copies", evidence=tuple(told),
                 gain=amdahl(seen.step_s, part_s, cause("placement.copies").removes),
                 values={"share": percent(part_s / seen.step_s)})  # fmt: skip

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.gains import amdahl
-from tfdyno.rules.bottleneck.split import traced_in_each_step_s, watched_steps
+from tfdyno.rules.bottleneck.split import (
+    traced_in_each_step_s,
+    traced_now_and_then_s,
+    watched_steps,
+)
 from tfdyno.rules.bottleneck.tables import cause, limits, matching
 
 if TYPE_CHECKING:
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.core.step_facts import RetraceFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
-_KINDS = ("new_function", "shape", "dtype")
+_KINDS = ("new_iterator", "new_function", "shape", "dtype")
 
 
 def traced_again(seen: Seen) -> Iterator[Draft]:
@@ -94,9 +98,11 @@ def _beyond(one: RetraceFacts, each_s: float, step_s: float) -> bool:
 
 
 def _beside_s(seen: Seen) -> float:
-    """Tracing per step that the typical step does not hold, for it happens now and then."""
-    every = sum(max(0.0, one.seconds_s) for one in seen.facts.retraces)
-    return max(0.0, every / watched_steps(seen.facts) - traced_in_each_step_s(seen.facts))
+    """Tracing per step that the split does not hold: a few traces, and those of callbacks."""
+    facts = seen.facts
+    held_s = traced_in_each_step_s(facts) + traced_now_and_then_s(facts)
+    every_s = sum(max(0.0, one.seconds_s) for one in facts.retraces)
+    return max(0.0, every_s / watched_steps(facts) - held_s)
 
 
 RETRACE_RULES = (traced_again,)

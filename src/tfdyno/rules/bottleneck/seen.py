@@ -99,3 +99,11 @@ def waits_itself(seen: Seen, given: InputFacts) -> bool:
 def samples_of_step(seen: Seen) -> int:
     """Of all replicas together; facts have it for each of them."""
     return seen.facts.batch_size * max(1, seen.facts.replica_count)
+
+
+def fed_s(seen: Seen) -> float:
+    """Seconds of a step in which the host gives the card its data."""
+    operations = seen.facts.operations
+    if operations is None or operations.copy_s <= 0.0:
+        return 0.0
+    return seen.split.parts_s["copy"] * min(1.0, operations.fed_s / operations.copy_s)

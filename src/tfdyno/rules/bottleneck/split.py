@@ -14,7 +14,7 @@ from tfdyno.rules.bottleneck.tables import limits, matching
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.step_facts import InputFacts, OperationFacts, StepFacts
+    from tfdyno.core.step_facts import InputFacts, OperationFacts, RetraceFacts, StepFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,9 @@ def split_of(facts: StepFacts) -> Split:
     else:
         _unnamed(facts, outside, parts)
     _close(parts, step_s)
-    step_s += _of_epochs(facts, parts)
+    rare_s = traced_now_and_then_s(facts)
+    parts["retrace"] += rare_s
+    step_s += _of_epochs(facts, parts) + rare_s
     return Split(
         step_s=step_s,
         held_s=held_s,
@@ -127,6 +129,8 @@ def _at_the_pace_of_steps(facts: StepFacts, step_s: float) -> StepFacts:
         operations,
         busy_s=operations.busy_s * pace,
         copy_s=operations.copy_s * pace,
+        fed_s=operations.fed_s * pace,
+        layout_s=operations.layout_s * pace,
         class_s={name: seconds_s * pace for name, seconds_s in operations.class_s.items()},
         collective_exposed_s=operations.collective_exposed_s * pace,
         collective_hidden_s=operations.collective_hidden_s * pace,
@@ -160,12 +164,32 @@ def _given(
 
 
 def traced_in_each_step_s(facts: StepFacts) -> float:
-    """Seconds of tracing that the typical step holds: of functions traced in most of their calls.
+    """Seconds of tracing that the typical step holds: of functions traced in most of the steps.
 
-    What is traced now and then makes a few steps long and leaves the typical one as it is.
+    What is traced now and then makes a few steps long and leaves the typical one as it is; so does
+    what TensorFlow itself traces for the new iterator of each epoch.
     """
-    often = [one for one in facts.retraces if 2 * one.traces > one.calls]
+    often = [one for one in facts.retraces if _is_in_most_steps(one, facts)]
     return sum(one.seconds_s for one in often) / watched_steps(facts)
+
+
+def _is_in_most_steps(one: RetraceFacts, facts: StepFacts) -> bool:
+    return 2 * one.traces > watched_steps(facts)
+
+
+def traced_now_and_then_s(facts: StepFacts) -> float:
+    """Seconds a step, over all of them, of functions traced again and again in fewer than half.
+
+    Left out are a few traces, as of a smaller last batch, and those within a callback, whose time
+    is the callback's.
+    """
+    least = limits()["retraces_least"]
+    rare = (
+        max(0.0, one.seconds_s)
+        for one in facts.retraces
+        if one.traces >= least and not one.callback and not _is_in_most_steps(one, facts)
+    )
+    return sum(rare) / watched_steps(facts)
 
 
 def watched_steps(facts: StepFacts) -> int:
