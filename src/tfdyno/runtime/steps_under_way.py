@@ -83,7 +83,7 @@ class StepsUnderWay:
         while True:
             value = self._given.get()
             try:
-                self._done.put(value.fetch())
+                self._done.put(_fetched(value))
             except Exception as error:
                 self._done.put(error)
 
@@ -139,6 +139,29 @@ class StepsUnderWay:
         if missing := unreachable(self._cluster):
             what = f"no step was done for {self.patience_s:.0f} s"
             raise ToolError(what, why=f"{_named(missing)} any more", remedy=RESUME)
+
+
+def _fetched(value: Any) -> Any:  # noqa: ANN401
+    """What a step returned.
+
+    It can be there on a worker that dies before it is copied from there. The copy fails then, each
+    time with an error of its own, until TensorFlow has another worker do the step again. What a
+    step itself raised is the same error each time.
+
+    Raises:
+        Exception: What the step raised.
+    """
+    before: Exception | None = None
+    while True:
+        try:
+            return value.fetch()
+        except tf.errors.CancelledError:
+            raise
+        except tf.errors.OpError as error:
+            if error is before:
+                raise
+            before = error
+        time.sleep(OFTEN_S)
 
 
 def unreachable(cluster: Addresses) -> list[str]:
