@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import pytest
 from tests.judged import everything
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno_truth.fit import fit, neutral
+from tfdyno_truth.fit import LATER_FITS, fit, neutral
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.rows import contradicted, read_rows, single_gpu
 from tfdyno_truth.run import fit_all
@@ -20,6 +22,9 @@ from tfdyno_truth.ways import LEARNED_FROM, WAYS
 
 if TYPE_CHECKING:
     from tfdyno_truth.design import Design
+
+SEED = 20261123
+LEAST_ROWS = 5
 
 
 def design() -> Design:
@@ -84,6 +89,27 @@ def test_a_term_that_is_left_out_has_no_effect() -> None:
     assert held["t_launch"] == parameters["t_launch"].low
 
 
+@pytest.mark.parametrize("way", LEARNED_FROM)
+def test_a_sample_of_unseen_cards_and_models_is_predicted(way: str) -> None:
+    """Three of each kind; what a run leaves out is told by its name when it fails."""
+    rows = design().rows
+    label = WAYS[way].label
+    bad = contradicted(list(rows))
+    counts = Counter(label(row) for row in rows if not row.apart)
+    usual = sorted(name for name, count in counts.items() if count >= LEAST_ROWS)
+    left_out = random.Random(f"{SEED} {way}").sample(usual, 3)
+    for name in left_out:
+        seen = [i for i, row in enumerate(rows)
+                if label(row) != name and not (row.apart or row.number in bad)]  # fmt: skip
+        judged_rows = [i for i, row in enumerate(rows) if label(row) == name and not row.apart]
+        fitted = fit(design().take(np.array(seen)), time_model().parameters,
+                     start=time_model().values, evaluations=LATER_FITS)  # fmt: skip
+        part = design().take(np.array(judged_rows))
+        error = np.abs(part.predict(fitted) / np.exp(part.log_step) - 1.0)
+        assert np.median(error) < 0.3, name
+
+
+@pytest.mark.slow
 def test_unseen_cards_and_models_stay_within_the_floor() -> None:
     fitted = fit_all(FOLDER)
     for way in LEARNED_FROM:

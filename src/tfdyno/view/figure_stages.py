@@ -32,7 +32,7 @@ def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
     factor_s, unit = step_unit(one.batch_s)
     rows = [_row(_short(each.title), each.batch_s, each.samples_per_s, factor_s) for each in stages]
     rows.append(_row(_ALL, one.batch_s, samples / one.batch_s, factor_s, is_all=True))
-    chart = absolute(tuple(rows), f"{unit} of one batch, with nothing but the pipeline running",
+    chart = absolute(tuple(rows), f"{unit} of one batch",
                      limit=one.held_s / factor_s,
                      limit_text=f"the step alone: {seconds_words(one.held_s)}")  # fmt: skip
     parts = [f"{row.name} {row.number}" for row in rows]

@@ -27,6 +27,7 @@ def test_it_learns(trained: Trained) -> None:
 
 
 @pytest.mark.tf
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["shuffled", "still"])
 def test_it_does_not_learn_when_broken(how: str, trained: Trained) -> None:
     assert_does_not_learn("lstm", how, trained)

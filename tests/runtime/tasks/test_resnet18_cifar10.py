@@ -26,10 +26,12 @@ WAYS = ("whole", "shuffled")
 
 
 @pytest.mark.tf
+@pytest.mark.slow
 def test_it_learns(trained: Trained) -> None:
     assert_learns("resnet18-cifar10", trained, ways=WAYS)
 
 
 @pytest.mark.tf
+@pytest.mark.slow
 def test_it_does_not_learn_from_shuffled_labels(trained: Trained) -> None:
     assert_does_not_learn("resnet18-cifar10", "shuffled", trained, ways=WAYS)
