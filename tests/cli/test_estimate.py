@@ -117,6 +117,15 @@ def test_the_explanation_follows_the_answer_and_fits_80_columns() -> None:
         (("--gpu", "t4", "--batch-size", "99999999999"), "is not possible: the largest that is"),
         (("--gpu", "t4", "--replicas", "1,x"), "replicas 'x' is not a number"),
         (("--gpu", "t4", "--replicas", "2", "--link", "nvlnk"), "there is no link 'nvlnk'"),
+        (
+            ("--gpu", "t4", "--replicas", "2", "--nodes", "2"),
+            "give --replicas or --nodes, not both",
+        ),
+        (("--gpu", "t4", "--nodes", "2"), "2 nodes need a network between them"),
+        (("--gpu", "t4", "--nodes", "0"), "nodes 0 is not possible"),
+        (("--gpu", "t4", "--nodes", "2", "--network", "pcie4-x16"), "pcie4-x16 is no network"),
+        (("--gpu", "t4", "--replicas", "12", "--network", "eth-25g"), "do not fill nodes of 8 x"),
+        (("--gpu", "t4", "--nodes", "999999", "--network", "eth-25g"), "replicas are not possible"),
         (("--gpu", "t4", "--input-shape", "0,3"), "input size 0 is not possible"),
         (("--gpu", "t4", "--fit", "0"), "call of fit 0 is not possible"),
         (("--gpu", "t4", "--precision", "float8"), "float8"),
@@ -135,6 +144,31 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sente
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_several_numbers_of_cards_give_a_table_of_what_they_gain() -> None:
+    words = ("--route", "quick", "--gpu", "rtx-3090", "--batch-size", "64", "--replicas", "2,8")
+    done = tfdyno("estimate", MODEL, *words)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("A second RTX 3090 gains ")
+    assert max(map(len, lines)) <= 80
+    (series,) = json.loads(tfdyno("estimate", MODEL, *words, "--json").stdout)["scaling"]
+    assert [row["replicas"] for row in series["rows"]] == [1, 2, 8]
+    assert series["rows"][0]["gain_ratio"] == {"low": 1.0, "best": 1.0, "high": 1.0}
+    assert all(0.0 < row["efficiency_ratio"]["best"] <= 1.0 for row in series["rows"])
+
+
+def test_nodes_are_joined_by_the_network_that_is_named() -> None:
+    words = ("--route", "quick", "--gpu", "h100-sxm5-80gb", "--batch-size", "64", "--nodes", "1,4",
+             "--network", "ib-ndr-400")  # fmt: skip
+    found = json.loads(tfdyno("estimate", MODEL, *words, "--json").stdout)["estimates"]
+    assert [(one["replicas"], one["nodes"], one["network"]) for one in found] == [
+        (8, 1, ""),
+        (32, 4, "8xib-ndr-400"),
+    ]
+    slow = (*words[:-1], "eth-10g")
+    slower = json.loads(tfdyno("estimate", MODEL, *slow, "--json").stdout)["estimates"]
+    assert slower[1]["exposed_s"] > found[1]["exposed_s"]
 
 
 def test_a_missing_file_is_told_with_the_nearest_name(tmp_path: Path) -> None:

@@ -100,3 +100,8 @@ def test_the_clusters_messages_take_no_proxy_and_other_exceptions_are_kept() -> 
         "no_proxy": "intranet,localhost,127.0.0.1",
         "NO_PROXY": "localhost,127.0.0.1",
     }
+
+
+def test_the_hosts_of_a_cluster_are_kept_from_a_proxy() -> None:
+    variables = loopback_variables({"no_proxy": "n1,elsewhere"}, ["n1", "n2", "n2"])
+    assert variables == {"no_proxy": "n1,elsewhere,n2", "NO_PROXY": "n1,n2"}

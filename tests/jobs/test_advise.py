@@ -241,3 +241,24 @@ def test_the_answer_is_refined_after_each_family_that_was_compiled() -> None:
     assert seen[0][1] == 0 < seen[1][1] < exact_rows(last) == len(under_xla)
     assert last.advice.exact  # rows under a strategy run without XLA: nothing compiles them
     assert len(under_xla) < len(last.advice.ranking)
+
+
+def test_machines_together_are_weighed_over_their_network() -> None:
+    card = find("h100-sxm5-80gb")
+    found = advise(
+        request(conditions=Conditions(gpus=(card,), max_nodes=2), network="ib-ndr-400")
+    ).advice
+    wide = [one for one in found.ranking if one.count == 16]
+    assert wide
+    for one in wide:
+        assert (one.estimate.nodes, one.estimate.network) == (2, "8xib-ndr-400")
+        assert one.offer
+        assert one.offer.instance.startswith("2 x ")
+
+
+def test_the_recommended_card_is_told_over_the_number_of_gpus(whole: Outcome) -> None:
+    best = whole.advice.pick("balanced")
+    assert best
+    (series,) = whole.advice.scaling
+    assert series.gpu == best.candidate.gpu
+    assert series.counts[0] == 1

@@ -3,10 +3,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.advice import offer
 
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.errors import UsageError
-from tfdyno.jobs._market import Conditions, Supply, is_stale, share_of, supplies
+from tfdyno.jobs._market import (
+    Conditions,
+    Supply,
+    clusters_of,
+    is_stale,
+    share_of,
+    supplies,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,3 +101,15 @@ def test_owned_cards_never_have_a_stale_price() -> None:
     assert supply.offer is not None
     assert supply.offer.provider == "owned"
     assert not is_stale(supply.offer)
+
+
+def test_machines_together_are_offers_of_their_own() -> None:
+    gpu, small = find("h100-sxm5-80gb"), offer("h100-sxm5-80gb", 2.0, gpu_count=4)
+    whole = offer("h100-sxm5-80gb", 20.0, gpu_count=8, instance="box", vcpus=96)
+    found = clusters_of([small, whole], {gpu.slug: gpu}, 6)
+    assert [(one.instance, one.gpu_count, one.usd_per_h, one.vcpus) for one in found] == [
+        ("2 x box", 16, 40.0, 192),
+        ("4 x box", 32, 80.0, 384),
+        ("6 x box", 48, 120.0, 576),
+    ]
+    assert clusters_of([whole], {gpu.slug: gpu}, 1) == []

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.model.steps import convolution, kernel, program, trace
 
+from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import all_gpus, find
-from tfdyno.catalog.links import default_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core.interval import Scaled
 from tfdyno.model.estimate import estimate_step
@@ -46,7 +46,7 @@ def estimate(
         gpu=card,
         batch_size=batch_size,
         replicas=replicas,
-        link=default_link(card, replicas) if replicas > 1 and mode == "train" else None,
+        cluster=cluster_of(card, replicas) if replicas > 1 and mode == "train" else None,
         precision=precision,
         mode=mode,
         execution=execution,

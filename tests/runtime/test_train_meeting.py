@@ -189,3 +189,24 @@ def test_two_processes_go_on_where_they_stopped() -> None:
         assert weights(one["resumed"]) == weights(one["whole"])
         for name, values in one["whole"]["history"].items():
             assert one["resumed"]["history"][name] == pytest.approx(values, abs=1e-6)
+
+
+def test_worker_0_leaves_last(tmp_path: Path) -> None:
+    first, second = pair(tmp_path / "meeting")
+    left: list[int] = []
+
+    def leave(meeting: Meeting, rank: int) -> None:
+        meeting.leave(limit_s=20.0)
+        left.append(rank)
+
+    thread = threading.Thread(target=leave, args=(first, 0))
+    thread.start()
+    leave(second, 1)
+    thread.join(20.0)
+    assert left == [1, 0]
+
+
+def test_worker_0_does_not_wait_for_ever(tmp_path: Path) -> None:
+    first, _ = pair(tmp_path / "meeting")
+    first.leave(limit_s=0.1)
+    Meeting(None, rank=0, count=1, has_gpu=False).leave()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.judged import as_fit, some
+from tests.truth.test_scaling import judged
 
 from tfdyno.catalog.time_model import read_time_model, time_model
 from tfdyno.core.errors import UsageError
-from tfdyno_truth import publish, ratchet
+from tfdyno_truth import publish, ratchet, scaling_report
 from tfdyno_truth.accuracy import accuracy
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.publish import Refit
@@ -82,3 +83,31 @@ def test_only_fitted_constants_change(place: Path, refit: Refit) -> None:
     for name, parameter in time_model().parameters.items():
         if name not in exchange:
             assert after[name].value == pytest.approx(parameter.value, rel=1e-4)
+
+
+def test_a_fit_of_the_exchange_alone_leaves_the_rest_as_it_was(place: Path, refit: Refit) -> None:
+    publish.publish(refit, "")
+    before = read_time_model(place / "time_model.toml").parameters
+    steps = read_scores(place / "scores.toml")
+    publish.publish_scaling(judged())
+    stored, page = read_scores(place / "scores.toml"), (place / "docs" / "accuracy.md").read_text()
+    shipped = read_time_model(place / "time_model.toml")
+    assert steps
+    assert stored
+    assert stored.constants == ratchet.fingerprint(shipped)
+    assert stored.ways == steps.ways
+    assert stored.scaling["model"] == judged().spreads["model"]
+    for name, value in judged().constants.items():
+        assert shipped.parameters[name].value == pytest.approx(value, rel=1e-4)
+    changed = {n for n, p in shipped.parameters.items() if p.value != before[n].value}
+    assert changed <= set(judged().constants)
+    assert scaling_report.answer(judged()) in page
+    assert page.count("## Several GPUs") == page.count("## Constants") == 1
+    assert "The 3 worst on several GPUs" in (place / "docs" / "accuracy-plots.html").read_text()
+    assert publish.worse_scaling(judged()) == ()
+
+
+def test_the_exchange_alone_cannot_be_written_before_a_fit(place: Path) -> None:
+    assert not (place / "scores.toml").exists()
+    with pytest.raises(UsageError, match="run tfdyno-truth fit"):
+        publish.publish_scaling(judged())

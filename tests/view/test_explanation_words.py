@@ -155,7 +155,8 @@ def test_a_value_is_told_in_the_unit_that_reads_best(number: float, unit: str, t
 
 def test_an_exchange_shows_every_number_of_its_sum() -> None:
     one = Exchange(
-        link="pcie3-x16", replicas=4, payload_bytes=1e8, bus_bytes_per_s=1e10,
+        link="pcie3-x16", replicas=4, nodes=1, network_latency_s=0.0,
+        payload_bytes=1e8, bus_bytes_per_s=1e10,
         shares=(Factor(name="x", constant="allreduce_pcie", factor_ratio=0.5),), sent_s=0.03,
         bucket_bytes=2.5e7, latency_s=1e-5, hops_s=2.4e-4, hidden_s=0.0, waiting_s=0.01,
         whole_s=0.04024, exposed_s=0.04024, constants=(), source="",
@@ -165,6 +166,10 @@ def test_an_exchange_shows_every_number_of_its_sum() -> None:
         "× 10 µs = 240 µs; waiting for the slowest card 10 ms; the backward pass hides up to 0 µs, "
         "so 40.2 ms delay the step"
     )
+    wide = replace(one, replicas=16, nodes=4, network_latency_s=5e-6)
+    assert "4 buckets × (6 hops × 10 µs + 4 hops × 5 µs) =" in words.exchange(wide)
+    alone = replace(one, replicas=4, nodes=4, network_latency_s=5e-6)
+    assert "4 buckets × 4 hops × 5 µs =" in words.exchange(alone)
 
 
 def test_a_source_is_told_once() -> None:

@@ -15,6 +15,7 @@ from tfdyno_truth.memory import MemoryScores, memory_scores
 from tfdyno_truth.recalibrate import Gain
 from tfdyno_truth.rows import TRUTH, read_rows
 from tfdyno_truth.run import Fitted
+from tfdyno_truth.scaling import ScalingScores
 from tfdyno_truth.score import judged
 from tfdyno_truth.sheet import Judged, Line, Sheet, sheet, whole
 from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
@@ -71,9 +72,12 @@ class Accuracy:
     gains: tuple[Gain, ...]
     """What one own measurement is worth, for models that no fit has seen."""
     memory: MemoryScores
-    scaling_errors: np.ndarray
-    exchange: dict[str, float]
-    """Constants of the gradient exchange."""
+    scaling: ScalingScores
+
+    @property
+    def exchange(self) -> dict[str, float]:
+        """Constants of the gradient exchange."""
+        return self.scaling.constants
 
 
 def accuracy(
@@ -88,7 +92,6 @@ def accuracy(
     memory = memory_scores(folder)
     tell("runs on several GPUs")
     runs = scaling.runs_of(read_rows(), folder, time_model(), fitted.constants)
-    exchange = scaling.fit_scaling(runs, time_model())
     return Accuracy(
         fitted=fitted,
         sheets=sheets,
@@ -103,8 +106,7 @@ def accuracy(
         ablated=ablation.read_results(),
         gains=recalibrate.gains(judged(fitted, WAYS["model"].title)),
         memory=memory,
-        scaling_errors=scaling.efficiency_errors(runs, time_model().values | exchange),
-        exchange=exchange,
+        scaling=scaling.scaling_scores(runs, time_model(), tell, WORST),
     )
 
 

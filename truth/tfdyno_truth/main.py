@@ -39,6 +39,11 @@ COMMANDS = {
         summary="Compare the quick route with the compiled one.",
         section="Judge",
     ),
+    "scaling": Entry(
+        module="tfdyno_truth.commands.scaling",
+        summary="Refit and score the exchange between several GPUs alone.",
+        section="Make",
+    ),
     "fit": Entry(
         module="tfdyno_truth.commands.fit",
         summary="Refit the constants of the time model to the measurements.",

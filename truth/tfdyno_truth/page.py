@@ -17,17 +17,19 @@ from tfdyno_truth.score import judged
 from tfdyno_truth.ways import WAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+
     from tfdyno_truth.accuracy import Accuracy
+    from tfdyno_truth.sections import Section
 
 TEMPLATES = TRUTH / "tfdyno_truth" / "templates"
 
 
 def render(found: Accuracy) -> str:
     """Make the page; figures are of the predictions with the card left out."""
-    made = environment()
-    loaders = [FileSystemLoader(TEMPLATES)] + ([made.loader] if made.loader else [])
-    made.loader = ChoiceLoader(loaders)
-    made.filters["prose"] = _prose
+    made = _environment()
     unseen = judged(found.fitted, WAYS["gpu"].title)
     first = found.sheets["gpu"].whole[0]
     return made.get_template("accuracy.html.j2").render(
@@ -47,6 +49,19 @@ def render(found: Accuracy) -> str:
         variables=palette.variables,
         paint_rules=palette.paint_rules,
     )
+
+
+def render_sections(sections: Sequence[Section]) -> str:
+    """Some of the page's sections as it has them."""
+    return _environment().get_template("sections.html.j2").render(sections=sections)
+
+
+def _environment() -> Environment:
+    made = environment()
+    loaders = [FileSystemLoader(TEMPLATES)] + ([made.loader] if made.loader else [])
+    made.loader = ChoiceLoader(loaders)
+    made.filters["prose"] = _prose
+    return made
 
 
 def _boxes(found: Accuracy) -> tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import read_time_model, time_model
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.errors import UsageError
-from tfdyno_truth import page, ratchet, report, toml
+from tfdyno_truth import page, ratchet, report, scaling_report, toml
 from tfdyno_truth.accuracy import Accuracy, accuracy
 from tfdyno_truth.ratchet import Accepted
 from tfdyno_truth.rows import TRUTH
 from tfdyno_truth.run import ROOT, TIME_MODEL, fit_all
+from tfdyno_truth.sections import markdown
 from tfdyno_truth.ways import LEARNED_FROM, WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tfdyno_truth.scaling import ScalingScores
 
 SCORES = TRUTH / "scores.toml"
 
@@ -56,10 +60,49 @@ def refit(
     stored = ratchet.read_scores(SCORES)
     if stored is not None and not every_way:
         kept = {way: entries for way, entries in stored.ways.items() if way in found.sheets}
-        stored = ratchet.Scores(constants=stored.constants, rows=stored.rows, ways=kept)
-    now = ratchet.scores_of(found.sheets, time_model(), len(fitted.design.rows))
+        stored = replace(stored, ways=kept, accepted=())
+    rows = len(fitted.design.rows)
+    now = ratchet.scores_of(found.sheets, time_model(), rows, scaling=found.scaling)
     before = stored.rows if stored else 0
     return Refit(accuracy=found, worse=ratchet.worsened(stored, now), rows_before=before)
+
+
+def worse_scaling(found: ScalingScores) -> tuple[str, ...]:
+    """What a fit of the exchange alone makes worse, in words."""
+    stored = ratchet.read_scores(SCORES)
+    if stored is None:
+        return ()
+    now = ratchet.scores_of({}, time_model(), stored.rows, scaling=found)
+    return ratchet.worsened(replace(stored, ways={}), now)
+
+
+def publish_scaling(found: ScalingScores) -> None:
+    """Write the constants of the exchange, their scores, and the sections of both pages.
+
+    Raises:
+        UsageError: There are no scores or pages yet: those are the full fit's.
+    """
+    stored, docs = ratchet.read_scores(SCORES), ROOT / "docs"
+    if stored is None:
+        raise UsageError(f"there is no {SCORES}", remedy="run tfdyno-truth fit")
+    model = time_model()
+    toml.rewrite(TIME_MODEL, version=model.version, values=found.constants, widths=model.intervals)
+    shipped = read_time_model(TIME_MODEL)
+    kept = ratchet.scores_of({}, shipped, stored.rows, stored.accepted, found)
+    ratchet.write_scores(SCORES, replace(kept, ways=stored.ways))
+    sections = tuple(scaling_report.sections(found))
+    told = "\n".join(markdown(section) + "\n" for section in sections)
+    _put(docs / "accuracy.md", r"## Several GPUs\n.*?(?=\n## )", told)
+    pattern = r'<section class="tables" id="several-gpus">.*?</section>'
+    _put(docs / report.FIGURES, pattern, page.render_sections(sections).strip())
+
+
+def _put(path: Path, pattern: str, told: str) -> None:
+    """Replace what matches in a page, atomically."""
+    text, found = re.subn(pattern, lambda _old: told, path.read_text(), count=1, flags=re.S)
+    if not found:
+        raise UsageError(f"{path} has no such section", remedy="run tfdyno-truth fit")
+    write_atomic(path, text.encode())
 
 
 def publish(found: Refit, reason: str) -> None:
@@ -90,7 +133,9 @@ def publish(found: Refit, reason: str) -> None:
     )
     shipped = read_time_model(TIME_MODEL)
     rows = len(fitted.design.rows)
-    ratchet.write_scores(SCORES, ratchet.scores_of(found.accuracy.sheets, shipped, rows, accepted))
+    scaling = found.accuracy.scaling
+    now = ratchet.scores_of(found.accuracy.sheets, shipped, rows, accepted, scaling)
+    ratchet.write_scores(SCORES, now)
     docs = ROOT / "docs"
     write_atomic(docs / "accuracy.md", report.page(found.accuracy).encode())
     write_atomic(docs / report.FIGURES, page.render(found.accuracy).encode())

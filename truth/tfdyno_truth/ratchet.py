@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tfdyno.core.codec import from_builtins, read_toml, to_json, write_atomic
+from tfdyno_truth.scaling import LEFT_OUT, Spread
 from tfdyno_truth.sheet import ALL, FRAMEWORKS
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.time_model import TimeModel
+    from tfdyno_truth.scaling import ScalingScores
     from tfdyno_truth.sheet import Line, Sheet
 
 BIG_STRATUM = 20
@@ -27,6 +29,9 @@ SLACK_WHOLE = {"mean": 0.0005, "p90": 0.002, "coverage": 0.005, "half_width": 0.
 """How much worse still counts as equal: the solver's noise and the rounding of what is stored."""
 SLACK_STRATUM = {"mean": 0.01, "p90": 0.03}
 """A stratum may lose a little when the whole does not; how far its intervals hold is not judged."""
+SLACK_SCALING = {"mean": 0.002, "median": 0.002, "p90": 0.005}
+SLACK_SCALING_PART = {"mean": 0.01, "median": 0.01, "p90": 0.03}
+"""Of efficiencies on several GPUs: of wholes, and of nodes and bridges, which have few rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,8 @@ class Scores:
     ways: dict[str, dict[str, Entry]]
     """``shipped``, ``gpu``, ``model``, ``pair`` -> set of rows -> scores."""
     accepted: tuple[Accepted, ...] = ()
+    scaling: dict[str, dict[str, Spread]] = field(default_factory=dict)
+    """``model``, ``gpu`` -> set of runs on several GPUs -> errors of the efficiency."""
 
 
 def fingerprint(model: TimeModel) -> str:
@@ -79,13 +86,16 @@ def scores_of(
     model: TimeModel,
     rows: int,
     accepted: tuple[Accepted, ...] = (),
+    scaling: ScalingScores | None = None,
 ) -> Scores:
-    """What is to be stored of the sheets of all ways."""
+    """What is to be stored of the sheets of all ways, and of the runs on several GPUs."""
+    spreads = scaling.spreads if scaling else {}
     return Scores(
         constants=fingerprint(model),
         rows=rows,
         ways={way: dict(_entries(sheet)) for way, sheet in sheets.items()},
         accepted=accepted,
+        scaling={way: spreads[way] for way in LEFT_OUT if way in spreads},
     )
 
 
@@ -135,10 +145,19 @@ def worsened(before: Scores | None, after: Scores) -> tuple[str, ...]:
                 continue
             slack = SLACK_WHOLE if label in WHOLES else SLACK_STRATUM
             found += [f"{way} left out, {label}: {words}" for words in _worse(old, new, slack)]
+    for way, spreads in before.scaling.items():
+        for label, known in spreads.items():
+            again = after.scaling.get(way, {}).get(label)
+            if again is None:
+                found.append(f"several GPUs, {way} left out, {label}: no longer scored")
+                continue
+            slack = SLACK_SCALING if label in WHOLES else SLACK_SCALING_PART
+            found += [f"several GPUs, {way} left out, {label}: {words}"
+                      for words in _worse(known, again, slack)]  # fmt: skip
     return tuple(found)
 
 
-def _worse(old: Entry, new: Entry, slack: Mapping[str, float]) -> Iterator[str]:
+def _worse(old: Entry | Spread, new: Entry | Spread, slack: Mapping[str, float]) -> Iterator[str]:
     for metric, allowed in slack.items():
         a, b = getattr(old, metric), getattr(new, metric)
         if a is None or b is None:
@@ -179,6 +198,11 @@ def _lines(scores: Scores) -> Iterable[str]:
                 value = getattr(entry, name)
                 if value is not None:
                     yield f"{name} = {value}"
+    for way, spreads in scores.scaling.items():
+        for label, spread in spreads.items():
+            yield f'\n[scaling.{way}."{label}"]'
+            for name in Spread.__slots__:
+                yield f"{name} = {getattr(spread, name)}"
     for one in scores.accepted:
         yield f"\n[[accepted]]\non = {_text(one.on)}\nreason = {_text(one.reason)}"
         yield "worse = [\n" + "".join(f"    {_text(words)},\n" for words in one.worse) + "]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno_truth import cells, memory_report, report_parts, routes, score_text
+from tfdyno_truth import cells, memory_report, report_parts, routes, scaling_report, score_text
 from tfdyno_truth.accuracy import SHIPPED
 from tfdyno_truth.both import Prices
 from tfdyno_truth.sections import Section, Table, markdown
@@ -58,7 +58,7 @@ def summary(found: Accuracy) -> str:
         if name in ("gpu", "model"):
             parts += [f"{framework}\n{score_text.table(lines)}"
                       for framework, lines in sheet.strata.items()]  # fmt: skip
-    return "\n\n".join([*parts, report_parts.several_gpus(found).prose])
+    return "\n\n".join([*parts, scaling_report.answer(found.scaling)])
 
 
 def page(found: Accuracy) -> str:
@@ -99,7 +99,7 @@ def sections(found: Accuracy) -> Iterator[Section]:
     yield report_parts.ablation(found)
     yield report_parts.own_measurement(found)
     yield from routes.sections(Prices(constants=found.fitted.constants, widths=found.fitted.widths))
-    yield report_parts.several_gpus(found)
+    yield from scaling_report.sections(found.scaling)
     yield Section(title="Constants", table=_constants(found))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tfdyno_truth import cells
 from tfdyno_truth.ablation import NOTHING
 from tfdyno_truth.cases import UNEXPLAINED
@@ -161,15 +159,3 @@ def own_measurement(found: Accuracy) -> Section:
                 "half-width that holds 90 %", "half-width given", "which holds")  # fmt: skip
     table = Table(headings=headings, rows=rows)
     return Section(title="One own measurement", prose=OWN, table=table)
-
-
-def several_gpus(found: Accuracy) -> Section:
-    """Efficiency on several GPUs against the same run on one."""
-    errors = found.scaling_errors
-    constants = ", ".join(f"{name} {value:.3g}" for name, value in found.exchange.items())
-    prose = (
-        f"Weak-scaling efficiency, 2–8 GPUs over the card's own link, {len(errors)} groups: error "
-        f"mean {errors.mean():.1%}, median {np.median(errors):.1%}, "
-        f"90 % below {np.quantile(errors, 0.9):.1%}. All rows were seen by the fit ({constants})."
-    )
-    return Section(title="Several GPUs", prose=prose)

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 @click.option(
     "--count", "--replicas", "counts", type=Wholes("count"), help="Only so many GPUs at once."
 )
+@click.option("--max-nodes", type=Whole("nodes"), help="Weigh up to so many machines together.")
+@click.option(
+    "--network",
+    type=Filled(),
+    metavar="[PORTSx]SLUG",
+    help="What joins the machines: 8xib-ndr-400, efa-v2-p5.",
+)
 @click.option(
     "--feed", type=click.Path(path_type=Path), metavar="FILE",
     help="Input as data bench measured it: vCPUs may hold GPUs back.",
@@ -112,12 +119,14 @@ def _request(given: dict[str, Any]) -> Request:
             owned=parse_list(given["owned"]) if given["owned"] else (),
             offers_file=given["offers"],
             scenario=scenario,
+            max_nodes=given["max_nodes"] or 1,
         ),
         batch_size=given["batch_size"] or 0,
         global_batch_size=given["global_batch"] or 0,
         precision=given["precision"] or "",
         execution=given["execution"] or "",
         link=given["link"] or "",
+        network=given["network"] or "",
         steps=given["steps"] or 0,
         epochs=given["epochs"] or 0,
         samples=given["samples"] or 0,

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from tfdyno.cli.options import OneOf, Wholes, workload_from, workload_options
+from tfdyno.cli.options import Filled, OneOf, Whole, Wholes, workload_from, workload_options
 from tfdyno.cli.progress import progress_line
 from tfdyno.core import settings
+from tfdyno.core.errors import UsageError
 
 
 @click.command()
@@ -21,9 +22,19 @@ from tfdyno.core import settings
 @click.option(
     "--replicas",
     type=Wholes("replicas"),
-    default="1",
-    show_default=True,
-    help="Cards that train together.",
+    help="Cards that train together; several numbers give a table.  [default: 1]",
+)
+@click.option("--nodes", type=Wholes("nodes"), help="Machines that train together, not --replicas.")
+@click.option(
+    "--gpus-per-node",
+    type=Whole("GPUs per node"),
+    help="Cards of a machine.  [default: as many as one holds]",
+)
+@click.option(
+    "--network",
+    type=Filled(),
+    metavar="[PORTSx]SLUG",
+    help="What joins the machines: ib-hdr-200, 8xib-ndr-400, eth-25g.",
 )
 @click.option(
     "--verify/--no-verify", default=None,
@@ -36,7 +47,10 @@ from tfdyno.core import settings
 def estimate(
     gpu: str,
     mode: str,
-    replicas: tuple[int, ...],
+    replicas: tuple[int, ...] | None,
+    nodes: tuple[int, ...] | None,
+    gpus_per_node: int | None,
+    network: str | None,
     verify: bool | None,
     explain: bool,
     **given: Any,
@@ -50,12 +64,18 @@ def estimate(
     from tfdyno.jobs.estimate import Question, check
     from tfdyno.jobs.estimate import estimate as answer_of
 
+    if replicas and nodes:
+        raise UsageError("give --replicas or --nodes, not both",
+                         why="nodes times GPUs per node are the replicas")  # fmt: skip
     question = Question(
         workload=workload_from(given, mode=mode),
         gpus=parse_list(gpu),
         batch_size=given["batch_size"] or 0,
         global_batch_size=given["global_batch"] or 0,
-        replicas=replicas,
+        replicas=replicas or (1,),
+        nodes=nodes or (),
+        gpus_per_node=gpus_per_node or 0,
+        network=network or "",
         link=given["link"] or "",
         precision=given["precision"] or "",
         execution=given["execution"] or "",
@@ -71,13 +91,21 @@ def estimate(
         from tfdyno.core.codec import to_json
         from tfdyno.view.documents import estimate_document
 
-        click.echo(to_json(estimate_document(answer.estimates, answer.trace, answer.batch_source,
-                                             answer.notes)).decode())  # fmt: skip
+        told = estimate_document(answer.estimates, answer.trace, answer.batch_source,
+                                 answer.notes, answer.scaling, answer.sharding)  # fmt: skip
+        click.echo(to_json(told).decode())
         return
     from tfdyno.view.estimate_text import estimate_text
     from tfdyno.view.text import colour_wanted, terminal_width
 
     names = {one.slug: one.name for one in question.gpus}
+    if answer.scaling:
+        from tfdyno.view.scale_out_text import scale_out_text
+
+        table = scale_out_text(
+            answer.scaling, names, width=terminal_width(), colour=colour_wanted()
+        )
+        click.echo(f"{table}\n")
     click.echo(
         estimate_text(
             answer.estimates,
@@ -90,10 +118,15 @@ def estimate(
             colour=colour_wanted(),
         )
     )
+    if answer.sharding:
+        from tfdyno.view.sharding_text import sharding_text
+
+        ways = sharding_text(answer.sharding, names, width=terminal_width(), colour=colour_wanted())
+        click.echo(f"\n{ways}")
     if explain:
         from tfdyno.view.explanation_text import explanations_text
 
-        told = explanations_text(
+        why = explanations_text(
             answer.estimates, names, width=terminal_width(), colour=colour_wanted()
         )
-        click.echo(f"\n\n{told}")
+        click.echo(f"\n\n{why}")

@@ -16,7 +16,8 @@ class Entry:
     module: str
     """Holds a ``click.Command`` named like the command."""
     summary: str
-    section: str
+    section: str = ""
+    """Empty: it is not listed, since programs call it."""
 
 
 class LazyGroup(click.Group):
@@ -30,7 +31,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order of the table."""
-        return list(self.entries)
+        return [name for name, entry in self.entries.items() if entry.section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of one command; None for an unknown name."""
@@ -53,18 +54,19 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         import difflib  # a tenth of what --help may cost
 
-        near = difflib.get_close_matches(name, self.entries, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {_words(self.entries)}"
+        listed = self.list_commands(ctx)
+        near = difflib.get_close_matches(name, listed, n=2, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {_words(listed)}"
         raise click.UsageError(f"no command '{name}'; {hint}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one block per section, without importing any command."""
-        for section in dict.fromkeys(entry.section for entry in self.entries.values()):
+        for section in filter(None, dict.fromkeys(e.section for e in self.entries.values())):
             rows = [(n, e.summary) for n, e in self.entries.items() if e.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)
 
 
-def _words(names: dict[str, Entry]) -> str:
+def _words(names: list[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}"

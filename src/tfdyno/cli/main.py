@@ -57,6 +57,11 @@ COMMANDS = {
         summary="Train with a recipe: precision, XLA, input, strategy, checkpoints.",
         section="Train",
     ),
+    "launch": Entry(
+        module="tfdyno.cli.launch",
+        summary="Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.",
+        section="Train",
+    ),
     "recipe": Entry(
         module="tfdyno.cli.recipe",
         summary="Show, compare and choose the settings of a training run.",
@@ -76,6 +81,10 @@ COMMANDS = {
         module="tfdyno.cli.diagnose",
         summary="Say what holds a training back, and prove the fix.",
         section="Measure",
+    ),
+    "node": Entry(
+        module="tfdyno.cli.node",
+        summary="Take part in a training as one process of several.",
     ),
     "gpus": Entry(
         module="tfdyno.cli.gpus",

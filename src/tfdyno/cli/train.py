@@ -10,21 +10,16 @@ from tfdyno.cli.options import (
     INPUT_SHAPE,
     JSON,
     PYTHON,
-    SET,
     UNSAFE,
     WORKLOAD,
     Filled,
-    OneOf,
-    Whole,
     recipe_from,
-    workload_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.train_options import HOW_OPTIONS, WHAT_OPTIONS, kept_settings, workload_of
 from tfdyno.cli.train_progress import train_progress
-from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import from_settings, typed
-from tfdyno.core.training import how_often
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,54 +28,13 @@ if TYPE_CHECKING:
     from tfdyno.jobs.train import Question, Trained
 
 AUTO = "auto"
-_EVERY = "--checkpoint-every"
-
-
-class _Every(click.ParamType[tuple[int, float]]):
-    """How often: a number of steps, or a time as 30s, 10min, 1h; as (steps, seconds)."""
-
-    name = "N|TIME"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, float]:
-        """Read it; raises ``UsageError``."""
-        return how_often(value, _EVERY)
 
 
 @click.command()
 @WORKLOAD
-@click.option(
-    "--recipe", type=Filled(), metavar="FILE|auto",
-    help="Settings, TOML or the folder of a run; auto: what estimate advises for this machine.",
-)  # fmt: skip
-@SET
-@click.option("--epochs", type=Whole("epochs"), help="Instead of the workload's own number.")
-@click.option("--steps-per-epoch", type=Whole("steps"), help="Instead of the whole data.")
-@click.option(
-    "--data", type=Filled(), metavar="FILE.py:FUNCTION",
-    help="Returns the data of a model that brings none.",
-)  # fmt: skip
-@click.option(
-    "--output", type=Filled(), metavar="DIR",
-    help="Folder of the run.  [default: a new one in tfdyno-runs]",
-)  # fmt: skip
+@WHAT_OPTIONS
 @click.option("--resume", is_flag=True, help="Go on with the run in --output where it stopped.")
-@click.option(
-    _EVERY, "every", type=_Every(),
-    help="So many steps, or a time as 10min.  [default: 5min, and at each epoch's end]",
-)  # fmt: skip
-@click.option("--keep", type=Whole("checkpoints"), help="So many checkpoints stay.  [default: 3]")
-@click.option("--tensorboard", is_flag=True, help="Write logs for TensorBoard.")
-@click.option(
-    "--norms", type=Whole("steps"), metavar="N",
-    help="Norms of gradients and activations per layer every N steps, for TensorBoard.",
-)  # fmt: skip
-@click.option("--no-model", is_flag=True, help="Do not keep the trained model as model.keras.")
-@click.option(
-    "--spot", type=OneOf("--spot", settings.CLOUDS), metavar="CLOUD",
-    help="Listen to aws, gcp or azure for the end of a spot machine.",
-)  # fmt: skip
+@HOW_OPTIONS
 @click.option("--dry-run", is_flag=True, help="Print the plan, with time and memory of a step.")
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
 @INPUT_SHAPE
@@ -111,7 +65,7 @@ def train(**given: Any) -> int:
     with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
         trained = run(question, progress=shown.progress, output=shown.output)
     told = [f"{name}: {why}" for name, why in reasons.items()]
-    return _answer(trained, (*notes[:1], *told, *notes[1:]), given)
+    return answer(trained, (*notes[:1], *told, *notes[1:]), given)
 
 
 def _question(
@@ -121,20 +75,7 @@ def _question(
     from tfdyno.core.training import RunSettings
     from tfdyno.jobs.train import Question
 
-    full = {**given, "precision": "", "input_spec": (), "fit_number": 1}
-    workload = workload_from(full, mode="train")
-    steps, seconds_s = given["every"] or (None, None)
-    asked: dict[str, Any] = {
-        "epochs": given["epochs"],
-        "steps_per_epoch": given["steps_per_epoch"],
-        "keep": given["keep"],
-        "norms_steps": given["norms"],
-        "tensorboard": given["tensorboard"] or bool(given["norms"]) or None,
-        "save_model": False if given["no_model"] else None,
-        "checkpoint_steps": steps,
-        "checkpoint_s": seconds_s,
-    }
-    kept = {name: value for name, value in asked.items() if value is not None}
+    workload, kept = workload_of(given), kept_settings(given)
     changes = typed(given["changes"])
     recipe: Recipe | None = None
     reasons: dict[str, str] = {}
@@ -186,7 +127,7 @@ def _preview(
     return 0
 
 
-def _answer(trained: Trained, notes: tuple[str, ...], given: dict[str, Any]) -> int:
+def answer(trained: Trained, notes: tuple[str, ...], given: dict[str, Any]) -> int:
     """Print the answer; 1 where something is wrong with what was trained."""
     from dataclasses import replace
 

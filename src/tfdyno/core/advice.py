@@ -9,6 +9,7 @@ from tfdyno.core.estimate import Estimate
 from tfdyno.core.feed import Feeding
 from tfdyno.core.hardware import Offer
 from tfdyno.core.interval import Interval
+from tfdyno.core.scale_out import ScaleOut
 
 Verdict = Literal["feasible", "too late", "too dear", "does not fit", "no offer", "cannot run"]
 Scenario = Literal["develop", "research", "industrial", "edge", "serve"]
@@ -138,6 +139,8 @@ class Advice:
     """Whether memory came from the compiler for every ranked row that runs under XLA."""
     notes: tuple[str, ...] = ()
     """What was left out or went another way, one sentence each."""
+    scaling: tuple[ScaleOut, ...] = ()
+    """What more of the recommended card bring; empty where it cannot train with others."""
 
     def pick(self, title: Title) -> Pick | None:
         """The pick of that name; None where nothing qualifies."""

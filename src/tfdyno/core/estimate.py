@@ -56,7 +56,7 @@ class Estimate:
     gpu: str
     replicas: int
     link: str
-    """Slug of the interconnect that was assumed; empty for one GPU."""
+    """Slug of what joins the GPUs of a node, else the nodes; empty for one GPU."""
     batch_size: int
     """Per replica."""
     global_batch_size: int
@@ -107,6 +107,13 @@ class Estimate:
     """The same of ``max_batch_size``, where that is verified."""
     memory_measured_on: str = ""
     """Card on which predicted memory was compared with what it held; empty: unverified."""
+    nodes: int = 1
+    network: str = ""
+    """Slug of what joins the nodes, with its ports where there are several (``8xib-hdr-200``)."""
+    exposed_s: float = 0.0
+    """What the exchange of gradients adds to the step; ``terms_s`` has all of it."""
+    efficiency_ratio: Interval | None = None
+    """Of the exchange: the step without it over the step; None where nothing is exchanged."""
     energy_kwh_per_epoch: Interval | None = None
     """Of all replicas; None where the length of the data is not known."""
     warnings: tuple[str, ...] = ()

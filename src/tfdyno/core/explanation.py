@@ -128,22 +128,27 @@ class OtherKernels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """The exchange of gradients between replicas, as a sum of ring passes."""
+    """The exchange of gradients between replicas: a ring in every node, a tree between nodes."""
 
     link: str
+    """The slowest link on the way."""
     replicas: int
+    nodes: int
     payload_bytes: float
     """Gradients of one replica."""
     bus_bytes_per_s: float
+    """Of the link, or of the host's memory where the cards have no way of their own."""
     shares: tuple[Factor, ...]
-    """Of the link's bus bandwidth."""
+    """Of that bandwidth."""
     sent_s: float
     """``2 (n - 1) / n * payload / (bus * shares)``."""
     bucket_bytes: float
     latency_s: float
-    """Of one hop."""
+    """Of one hop inside a node."""
+    network_latency_s: float
+    """Of one hop between nodes; 0 on one node."""
     hops_s: float
-    """``2 (n - 1) * latency`` for every bucket."""
+    """``2 (g - 1) * latency + 2 log2(nodes) * network latency`` for every bucket."""
     hidden_s: float
     """What the backward pass may hide of these two."""
     waiting_s: float
@@ -152,7 +157,7 @@ class Exchange:
     exposed_s: float
     """What delays the step: the part that is not hidden, the last bucket at least, and waiting."""
     constants: tuple[str, ...]
-    """Names of the constants behind what is hidden and waited for."""
+    """Names of the constants behind the bandwidth, what is hidden and waited for."""
     source: str
 
 

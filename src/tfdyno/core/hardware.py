@@ -97,6 +97,35 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """GPUs of one kind that train together: equal nodes, and what joins the GPUs."""
+
+    gpu: Gpu
+    nodes: int
+    gpus_per_node: int
+    inside: Link | None
+    """Joins all GPUs of a node; None where a node has one."""
+    bridge: Link | None = None
+    """Joins the GPUs of a node two by two, beside ``inside``."""
+    network: Link | None = None
+    """Joins the nodes; None where there is one, and where it is not known."""
+    ports: int = 1
+    """Of the network on every node; links that are told by the node count as one."""
+
+    def __post_init__(self) -> None:
+        """Refuse a cluster that cannot be: no GPU, several in a node that nothing joins."""
+        if min(self.nodes, self.gpus_per_node, self.ports) < 1:
+            raise ValueError(f"need nodes, GPUs per node and ports >= 1, got {self}")
+        if self.gpus_per_node > 1 and self.inside is None and self.bridge is None:
+            raise ValueError(f"{self.gpus_per_node} GPUs of a node need a link between them")
+
+    @property
+    def replicas(self) -> int:
+        """GPUs in all."""
+        return self.nodes * self.gpus_per_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """A machine with GPUs that somebody rents out, or a card that the user owns."""
 

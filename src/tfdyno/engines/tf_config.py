@@ -111,12 +111,19 @@ def tf_config(task: Task, where: Mapping[Task, str]) -> str:
     return json.dumps({"cluster": cluster, "task": {"type": task.kind, "index": task.index}})
 
 
-def loopback_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that keep the cluster's own messages away from a proxy of the network."""
+def loopback_variables(
+    environment: Mapping[str, str], hosts: Sequence[str] = ("localhost", LOOPBACK)
+) -> dict[str, str]:
+    """Variables that keep the cluster's own messages away from a proxy of the network.
+
+    Args:
+        environment: The variables so far.
+        hosts: Of the cluster; those of this machine where nothing else is said.
+    """
     variables = {}
     for key in PROXY_KEYS:
         kept = [part for part in environment.get(key, "").split(",") if part.strip()]
-        missing = [host for host in ("localhost", LOOPBACK) if host not in kept]
+        missing = [host for host in dict.fromkeys(hosts) if host not in kept]
         variables[key] = ",".join(kept + missing)
     return variables
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
+from tfdyno.catalog.links import most_in_one_machine
 from tfdyno.catalog.offers import all_offers, staleness
 from tfdyno.core.advice import Scenario
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import OWNED, VENDOR, Gpu, Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 SMALL_POWER_W = 75.0
 """What a PCIe slot gives: an edge box seldom has a power cable for a card."""
@@ -34,6 +35,8 @@ class Conditions:
     owned: tuple[Gpu, ...] = ()
     offers_file: Path | None = None
     scenario: Scenario = "research"
+    max_nodes: int = 1
+    """Most machines of one offer that train together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +119,39 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
         )
     spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
     counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
-    return [
+    chosen = [
         offer
         for offer in offers
         if offer.gpu_slug in cards
         and (not conditions.providers or offer.provider in conditions.providers)
         and (spot is None or offer.spot == spot)
-        and (not counts or offer.gpu_count in counts)
+    ]
+    chosen += clusters_of(chosen, cards, conditions.max_nodes)
+    return [offer for offer in chosen if not counts or offer.gpu_count in counts]
+
+
+def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:
+    """Two machines of an offer, four and so on up to the most, as offers of their own.
+
+    Only machines that hold as many cards as there can be in one: with fewer, a larger machine is
+    the nearer choice.
+    """
+    counts = sorted({max_nodes, *(2**power for power in range(1, max_nodes.bit_length()))} - {1})
+    return [
+        replace(
+            offer,
+            slug=f"{offer.slug} x {count}",
+            instance=f"{count} x {offer.instance}",
+            gpu_count=offer.gpu_count * count,
+            vcpus=offer.vcpus * count,
+            ram_bytes=offer.ram_bytes * count,
+            usd_per_h=offer.usd_per_h * count,
+        )
+        for offer in offers
+        for count in counts
+        if count <= max_nodes
+        and offer.gpu_fraction >= 1.0
+        and offer.gpu_count == most_in_one_machine(cards[offer.gpu_slug])
     ]
 
 

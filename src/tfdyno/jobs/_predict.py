@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.clusters import cluster_of, find_network
 from tfdyno.catalog.families import family_of
-from tfdyno.catalog.links import cannot_join, default_link, find_link
+from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.estimate import Estimate
-    from tfdyno.core.hardware import Gpu, Link
+    from tfdyno.core.hardware import Cluster, Gpu
     from tfdyno.core.workload import Trace, Workload
 
 
@@ -38,6 +39,8 @@ class Predictor:
     precision: str = ""
     execution: str = ""
     link: str = ""
+    network: str = ""
+    gpus_per_node: int = 0
     exact: dict[str, Program] = field(default_factory=dict)
     """Compiled programs by GPU family."""
     proven: dict[tuple[str, int, int], Program] = field(default_factory=dict)
@@ -75,7 +78,7 @@ class Predictor:
             gpu=gpu,
             batch_size=size,
             replicas=replicas,
-            link=self._link(gpu, replicas),
+            cluster=self.cluster(gpu, replicas),
             precision=self.precision,
             mode=self.traced.trace.workload.mode,
             execution=execution,
@@ -141,11 +144,17 @@ class Predictor:
         joined = replicas > 1 and trace.workload.mode == "train"
         return self.execution or ("graph" if joined else trace.execution)
 
-    def _link(self, gpu: Gpu, replicas: int) -> Link | None:
+    def cluster(self, gpu: Gpu, replicas: int) -> Cluster | None:
+        """What joins so many cards; None where they exchange nothing."""
         if replicas == 1 or self.traced.trace.workload.mode == "infer":
             return None
-        named = find_link(self.link) if self.link else None
-        return named if named and not cannot_join(gpu, named) else default_link(gpu, replicas)
+        return cluster_of(
+            gpu,
+            replicas,
+            link=self.link,
+            network=self.network,
+            gpus_per_node=self.gpus_per_node,
+        )
 
 
 def predictor_for(
@@ -155,6 +164,8 @@ def predictor_for(
     precision: str = "",
     execution: str = "",
     link: str = "",
+    network: str = "",
+    gpus_per_node: int = 0,
     fresh: bool = False,
     progress: Callable[[str], None],
 ) -> Predictor:
@@ -166,6 +177,8 @@ def predictor_for(
         precision: As asked, ``tf32`` and strict ``float32`` apart; empty: the script's own.
         execution: One of ``settings.EXECUTIONS``; empty: what Keras would do.
         link: Slug of the interconnect; empty: the one that the card has by itself.
+        network: What joins nodes, as ``find_network`` reads it; empty: all cards are in one.
+        gpus_per_node: 0: as many as one machine holds.
         fresh: Trace again even if the cache has it.
         progress: Called with a line at every stage.
 
@@ -179,6 +192,8 @@ def predictor_for(
         settings.one_of(execution, settings.EXECUTIONS, "execution")
     if link:
         find_link(link)
+    if network:
+        find_network(network)
     policy = "float32" if precision == "tf32" else precision
     if isinstance(workload, Traced) and policy in ("", workload.trace.policy):
         named, traced = workload.trace.workload, workload
@@ -197,6 +212,8 @@ def predictor_for(
         precision=precision,
         execution=execution,
         link=link,
+        network=network,
+        gpus_per_node=gpus_per_node,
         anchors=anchors_for(traced.trace),
     )
 

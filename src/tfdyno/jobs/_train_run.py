@@ -10,12 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.cluster import Seat, host_of, tf_config_of
 from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
-from tfdyno.engines.tf_config import Task, chief_of, multiworker, one_card_each, parameter_server
+from tfdyno.engines.tf_config import (
+    Task,
+    chief_of,
+    loopback_variables,
+    multiworker,
+    one_card_each,
+    parameter_server,
+)
 from tfdyno.jobs._card_rates import card_peaks
 from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
@@ -51,6 +59,8 @@ class Run:
     folder: Path
     data: str = ""
     spot: str = ""
+    seat: Seat | None = None
+    """Of this process among others that an engine has started; None: nobody else has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +94,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         "progress": progress,
         "timeout_s": math.inf,
         "python": interpreter(run.workload),
-        "env": variables,
+        "env": variables | _seat_variables(run.seat),
         "doing": doing,
         "hide_gpu": False,
         "stop_grace_s": STOP_GRACE_S,
@@ -100,7 +110,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
             pids.append(pid)
             sampler.watch(pid)  # of several the first, which is the chief
 
-        if tasks := _tasks(run.recipe, visible):
+        if not run.seat and (tasks := _tasks(run.recipe, visible)):
             found = run_children(
                 CHILD,
                 [request] * len(tasks),
@@ -113,7 +123,8 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
                 **common,
             )
         else:
-            log = run.folder / LOGS / Task(kind="worker").log_name
+            own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
+            log = run.folder / LOGS / own.log_name
             found = run_child(CHILD, request, output=output, log=log, started=started, **common)
     outcome = from_builtins(found["outcome"], TrainOutcome, where=f"the result of {doing}")
     if notices and outcome.stopped:
@@ -145,21 +156,30 @@ def _every(raw: Any, every: int, count: int) -> Any:  # noqa: ANN401
     return [_every(one, every, count) for one in raw] if many else raw
 
 
+def _seat_variables(seat: Seat | None) -> dict[str, str]:
+    """What tells TensorFlow of the others, and keeps its messages away from a proxy."""
+    if seat is None:
+        return {}
+    hosts = [host_of(address) for address in seat.addresses]
+    return {"TF_CONFIG": tf_config_of(seat)} | loopback_variables(os.environ, hosts)
+
+
 def _tasks(recipe: Recipe, visible: str | None) -> tuple[Task, ...]:
     """Who is who where a strategy needs several processes; else nobody."""
     if recipe.strategy not in ("multiworker", "ps"):
         return ()
-    count = recipe.replica_count(len(_numbers(visible)))
+    count = recipe.replica_count(len(visible_cards(visible)))
     return multiworker(count) if recipe.strategy == "multiworker" else parameter_server(count)
 
 
 def _cards(tasks: tuple[Task, ...], visible: str | None) -> dict[Task, str] | None:
     """One card for each worker, where there are cards."""
-    numbers = _numbers(visible)
+    numbers = visible_cards(visible)
     return one_card_each(tasks, numbers) if numbers else None
 
 
-def _numbers(visible: str | None) -> list[str]:
+def visible_cards(visible: str | None) -> list[str]:
+    """Numbers of the cards of this machine that CUDA_VISIBLE_DEVICES lets a process see."""
     with cards.opened(None) as nvml:
         return [str(index) for index, _ in cards.handles(nvml, visible)] if nvml else []
 

@@ -133,7 +133,7 @@ def result_of(process: Process, result: Path) -> dict[str, Any]:
     try:
         outcome: dict[str, Any] = json.loads(result.read_bytes())
     except (OSError, ValueError):
-        raise _crash(process) from None
+        raise crash_of(process) from None
     if error := outcome.get("error"):
         kind = UsageError if error["kind"] == "usage" else ToolError
         name = process.command.name
@@ -142,7 +142,8 @@ def result_of(process: Process, result: Path) -> dict[str, Any]:
     return outcome
 
 
-def _crash(process: Process) -> ChildCrash:
+def crash_of(process: Process) -> ChildCrash:
+    """What the end of a child without a result means, by its exit code and its last words."""
     code, command = process.exit_code, process.command
     assert code is not None
     words = process.last_words(LAST_LINES if command.name else 1)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.clusters import find_network
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import rejected_in
 from tfdyno.catalog.software import NEWEST, check_release
@@ -25,6 +26,7 @@ from tfdyno.jobs._feeding import Feeder
 from tfdyno.jobs._market import Conditions, Supply, scenario_words, supplies
 from tfdyno.jobs._picks import sober_picks
 from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor_for
+from tfdyno.jobs._scale_out import scaling_of
 from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.estimate import Route
@@ -34,6 +36,8 @@ from tfdyno.view.offers_text import left_out_note
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from tfdyno.core.scale_out import ScaleOut
 
 INFERENCE = ("serve", "edge")
 """Scenarios that run the forward pass only."""
@@ -50,6 +54,8 @@ class Request:
     precision: str = ""
     execution: str = ""
     link: str = ""
+    network: str = ""
+    """What joins machines; needed where ``conditions.max_nodes`` allows more than one."""
     steps: int = 0
     epochs: int = 0
     samples: int = 0
@@ -105,6 +111,7 @@ def advise(
         precision=request.precision,
         execution=request.execution,
         link=request.link,
+        network=request.network,
         fresh=request.fresh,
         progress=progress,
     )
@@ -138,6 +145,13 @@ def check(request: Request) -> None:
     check_vendor(request.conditions.owned)
     if request.batch_size and request.global_batch_size:
         raise UsageError("give --batch-size or --global-batch, not both")
+    if request.network:
+        find_network(request.network)
+    elif request.conditions.max_nodes > 1:
+        raise UsageError(
+            f"{request.conditions.max_nodes} machines need a network between them",
+            remedy="name it with --network, ib-ndr-400 or efa-v2-p5 for example",
+        )
     if request.steps and (request.epochs or request.samples):
         raise UsageError(
             "give --steps, or --epochs and --samples, not both", why="each says how long the run is"
@@ -256,4 +270,8 @@ def _outcome(
         *notes,
         *notes_on(measured.items()),
     )
-    return Outcome(advice=replace(advice, notes=notes), trace=trace, program=program, gpus=gpus)
+    scaling: tuple[ScaleOut, ...] = ()
+    if best and best.candidate.offer and best.candidate.offer.gpu_fraction >= 1.0:
+        scaling = scaling_of(predictor, gpus[best.candidate.gpu], request.global_batch_size)
+    advice = replace(advice, notes=notes, scaling=scaling)
+    return Outcome(advice=advice, trace=trace, program=program, gpus=gpus)

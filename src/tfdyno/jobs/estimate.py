@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.catalog.clusters import cluster_of, find_network
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.links import cannot_join, find_link, is_network, most_in_one_machine
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
+from tfdyno.core.scale_out import ScaleOut
+from tfdyno.core.sharding import Sharding
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._exact import add_cached, add_compiled, verified_limit
@@ -20,6 +23,7 @@ from tfdyno.jobs._predict import (
     predictor_for,
     shared_batch,
 )
+from tfdyno.jobs._scale_out import scale_outs, shardings
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.trace import Traced
 
@@ -46,6 +50,12 @@ class Question:
     """Sum over the replicas, held fixed; 0: the batch per replica is held."""
     replicas: tuple[int, ...] = (1,)
     link: str = ""
+    nodes: tuple[int, ...] = ()
+    """Machines, in the place of ``replicas``; each has ``gpus_per_node``."""
+    gpus_per_node: int = 0
+    """0: as many as one machine holds."""
+    network: str = ""
+    """What joins the machines: ``ib-hdr-200``, or with its ports ``8xib-hdr-200``."""
     precision: str = ""
     execution: str = ""
     route: Route = "auto"
@@ -64,6 +74,10 @@ class Answer:
     trace: Trace
     batch_source: str
     notes: tuple[str, ...]
+    scaling: tuple[ScaleOut, ...] = ()
+    """What more of each card bring; empty where one number of replicas was asked for."""
+    sharding: tuple[Sharding, ...] = ()
+    """Of the cards that do not hold the batch alone: how several would."""
 
 
 def estimate(question: Question, *, progress: Callable[[str], None] = silent) -> Answer:
@@ -78,12 +92,15 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         ToolError: A child process failed.
     """
     check(question)
+    question = counted(question)
     predictor = predictor_for(
         question.workload,
         batch_size=question.batch_size or _first_share(question),
         precision=question.precision,
         execution=question.execution,
         link=question.link,
+        network=question.network,
+        gpus_per_node=question.gpus_per_node,
         fresh=question.fresh,
         progress=progress,
     )
@@ -101,7 +118,24 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         trace=predictor.traced.trace,
         batch_source=_source(question, predictor),
         notes=(*notes, *_without_network(found), *_measured(question, predictor)),
+        scaling=scale_outs(
+            question.gpus,
+            found,
+            lambda gpu: _one(predictor, question, gpu, 1, details=False),
+            global_batch=bool(question.global_batch_size),
+            samples_per_epoch=predictor.traced.trace.samples_per_epoch,
+        ),
+        sharding=shardings(question.gpus, found),
     )
+
+
+def counted(question: Question) -> Question:
+    """The question with ``nodes`` told as replicas."""
+    if not question.nodes:
+        return question
+    each = question.gpus_per_node or min(most_in_one_machine(gpu) for gpu in question.gpus)
+    replicas = tuple(count * each for count in question.nodes)
+    return replace(question, replicas=replicas, gpus_per_node=each, nodes=())
 
 
 def check(question: Question) -> None:
@@ -114,6 +148,7 @@ def check(question: Question) -> None:
             why="one is the batch of a replica, the other the sum over all of them",
         )
     _check_link(question)
+    question = counted(question)
     _check_explained(question)
     if question.verify and question.route == "quick":
         raise UsageError("--verify needs the compiler", remedy="leave --route quick out")
@@ -124,6 +159,24 @@ def check(question: Question) -> None:
             )
         if question.global_batch_size:
             check_batch(shared_batch(question.global_batch_size, count))
+    _check_cluster(question)
+
+
+def _check_cluster(question: Question) -> None:
+    """Refuse nodes that nothing joins, before any work."""
+    if question.network:
+        find_network(question.network)
+    if not question.network and not question.gpus_per_node:
+        return
+    for gpu in question.gpus:
+        for count in question.replicas:
+            cluster_of(
+                gpu,
+                count,
+                link=question.link,
+                network=question.network,
+                gpus_per_node=question.gpus_per_node,
+            )
 
 
 def _check_explained(question: Question) -> None:
@@ -152,10 +205,11 @@ def _without_network(found: tuple[Estimate, ...]) -> tuple[str, ...]:
     for one in found:
         gpu = find(one.gpu)
         most = most_in_one_machine(gpu)
-        if one.link and one.replicas > most and not is_network(find_link(one.link)):
+        joined = one.network or (one.link and is_network(find_link(one.link)))
+        if one.link and one.replicas > most and not joined:
             return (
                 f"More than {most} x {gpu.name} need several machines: the network between them "
-                "is not in these numbers; name it with --link.",
+                "is not in these numbers; name it with --network.",
             )
     return ()
 

@@ -6,11 +6,13 @@ import contextlib
 import re
 import secrets
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfdyno.core.cluster import Seat
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import TfdynoError, UsageError
@@ -25,9 +27,6 @@ from tfdyno.jobs.reference import option_words, script_words
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.revision import revision
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEFAULT_FOLDER = Path("tfdyno-runs")
 MOST_SEED = 2**31
@@ -52,6 +51,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    """The other processes of a training that an engine has started."""
+
+    seat: Seat
+    """Of this process, which is the one that writes."""
+    meet: Callable[[Run], object]
+    """Called before the first step: waits for the others and tells them how it is trained."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
     """What came out, and where it is."""
 
@@ -70,6 +79,7 @@ def train(
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
+    company: Company | None = None,
 ) -> Trained:
     """Train to the end, or until somebody ends it.
 
@@ -80,6 +90,7 @@ def train(
         question: Workload, recipe and settings.
         progress: Called with a line at every stage, and with events as JSON while it trains.
         output: Called with every line that the user's code prints.
+        company: Others that train with this process, which is the chief then.
 
     Raises:
         UsageError: The workload, its data or the recipe is wrong, or the folder holds another run.
@@ -102,15 +113,18 @@ def train(
             data=record.data,
             spot=question.spot,
             folder=folder.path,
+            seat=company.seat if company else None,
         )
         try:
+            if company:
+                company.meet(run)
             sitting = sat(run, progress=progress, output=output)
         except BaseException as error:
             stopped = not isinstance(error, Exception)
             ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
             with contextlib.suppress(OSError, TfdynoError):  # the error itself is to be told
                 folder.write(ended)
-            error.add_note(_kept(replace(question, data=record.data), folder.path))
+            error.add_note(_kept(replace(question, data=record.data), folder.path, company))
             raise
         outcome = replace(sitting.outcome, notes=(*notes, *sitting.outcome.notes))
         ended = _ended(
@@ -129,7 +143,7 @@ def train(
         environment=sitting.environment,
         telemetry=sitting.telemetry,
         resume_command=resume_command(replace(question, data=record.data), folder.path)
-        if outcome.stopped
+        if outcome.stopped and not company
         else "",
     )
 
@@ -282,10 +296,12 @@ def _words(error: BaseException) -> str:
     return str(error) if isinstance(error, TfdynoError) else type(error).__name__
 
 
-def _kept(question: Question, folder: Path) -> str:
+def _kept(question: Question, folder: Path, company: Company | None) -> str:
     """What is left of a run that failed, and how to go on."""
     markers = list((folder / "checkpoints").glob("step-*.json"))
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."
     newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
+    if company:
+        return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
     return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"

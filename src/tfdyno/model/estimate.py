@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.explanation import Exchange, Width
-from tfdyno.core.hardware import Gpu, Link
+from tfdyno.core.hardware import Cluster, Gpu
 from tfdyno.core.interval import Interval
 from tfdyno.core.time_model import MemoryModel, TimeModel
 from tfdyno.core.workload import Trace
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Mode
 
 
+PACKED = "graph"
+"""Execution whose gradients go in one pack: tf.distribute, as Keras calls it, joins all of them
+into one tensor before it sends them (``bytes_per_pack`` 0), so the backward pass hides nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
     """What is asked, as the arguments of ``estimate_step`` name it."""
@@ -37,7 +42,7 @@ class _Case:
     gpu: Gpu
     batch_size: int
     replicas: int
-    link: Link | None
+    cluster: Cluster | None
     precision: str
     setting: step.Setting
     time_model: TimeModel
@@ -66,7 +71,7 @@ def estimate_step(
     gpu: Gpu,
     batch_size: int,
     replicas: int = 1,
-    link: Link | None = None,
+    cluster: Cluster | None = None,
     precision: str,
     mode: Mode,
     execution: str,
@@ -86,7 +91,7 @@ def estimate_step(
         gpu: The card.
         batch_size: Samples per replica.
         replicas: Cards that train together, or serve side by side, each with its own batch.
-        link: What joins them; needed when several train together.
+        cluster: What joins them; needed when several train together.
         precision: Policy that was asked for; empty: the trace's own, with TF32 where the card
             has it. ``float32`` is strict.
         mode: train or infer.
@@ -104,12 +109,12 @@ def estimate_step(
         The estimate of one step; ``flops_per_step`` and ``energy_j_per_step`` are of all replicas.
 
     Raises:
-        ValueError: The batch or replicas are below 1, a link is missing, or a program without a
-            marker is asked for another batch than its own.
+        ValueError: The batch or replicas are below 1, the cluster is missing or of another size,
+            or a program without a marker is asked for another batch than its own.
     """
     joined = replicas > 1 and mode == "train"
     _check(time_program, memory_program, batch_size=batch_size, replicas=replicas)
-    if joined and link is None:
+    if joined and (cluster is None or cluster.replicas != replicas):
         raise ValueError(f"{replicas} replicas need a link between them")
     family = intervals.model_family(KernelTable.of(time_program))
     case = _Case(
@@ -117,7 +122,7 @@ def estimate_step(
         gpu=gpu,
         batch_size=batch_size,
         replicas=replicas,
-        link=link if joined else None,
+        cluster=cluster if joined else None,
         precision=precision,
         setting=step.Setting(
             execution=execution,
@@ -132,7 +137,7 @@ def estimate_step(
     return Estimate(
         gpu=gpu.slug,
         replicas=replicas,
-        link=case.link.slug if case.link else "",
+        **_joined_fields(timed, case),
         batch_size=batch_size,
         global_batch_size=batch_size * replicas,
         mode=mode,
@@ -210,17 +215,36 @@ def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
 
 def _exchange(case: _Case, device_s: float) -> Exchange | None:
     """The gradient exchange; none where a card trains alone."""
-    if case.link is None:
+    if case.cluster is None:
         return None
     return scaling.exchange(
         gradient_bytes=gradient_bytes(case.trace.trainable_parameter_count, case.trace.policy),
-        replicas=case.replicas,
-        gpu=case.gpu,
-        link=case.link,
+        cluster=case.cluster,
         device_s=device_s,
         execution=case.setting.execution,
+        packed=case.setting.execution == PACKED,
         constants=case.time_model,
     )
+
+
+def _joined_fields(timed: _Timed, case: _Case) -> dict[str, Any]:
+    """What joins the cards, and what their exchange costs."""
+    cluster, found = case.cluster, timed.exchange
+    if cluster is None or found is None:
+        return {"link": ""}
+    network = cluster.network
+    near = cluster.bridge or cluster.inside or network
+    ports = f"{cluster.ports}x" if cluster.ports > 1 else ""
+    best = 1.0 - found.exposed_s / timed.step_s.best
+    width = scaling.efficiency_width(best, case.time_model)
+    around = intervals.around(best, width)
+    return {
+        "link": near.slug if near else "",
+        "nodes": cluster.nodes,
+        "network": f"{ports}{network.slug}" if network else "",
+        "exposed_s": found.exposed_s,
+        "efficiency_ratio": Interval(low=around.low, best=best, high=min(1.0, around.high)),
+    }
 
 
 def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]:
@@ -336,11 +360,12 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
 
 
 def _sources(case: _Case) -> tuple[str, ...]:
-    gpu, link = case.gpu, case.link
+    gpu, cluster = case.gpu, case.cluster
     found = (
         f"time model {case.time_model.version}",
         f"memory model {case.memory_model.version}",
         f"{gpu.name}: {gpu.source}",
         f"usable memory: {gpu.usable_memory_source}",
     )
-    return (*found, f"{link.slug}: {link.source}") if link else found
+    links = (cluster.inside, cluster.bridge, cluster.network) if cluster else ()
+    return (*found, *(f"{link.slug}: {link.source}" for link in links if link))

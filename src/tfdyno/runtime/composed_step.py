@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.errors import UsageError
+from tfdyno.runtime.exchange_wait import ExchangeWait
 from tfdyno.runtime.replica_values import (
     Written,
     is_averaged,
@@ -46,15 +47,24 @@ class Whole:
 class ComposedStep:
     """The functions that ``fit`` and ``evaluate`` call of a model built under a strategy."""
 
-    def __init__(self, model: Any, *, compiled: bool, accumulation: int = 1) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        *,
+        compiled: bool,
+        accumulation: int = 1,
+        timed: bool = False,
+    ) -> None:
         """Prepare; must be called in the strategy's scope, with the model and optimizer built.
 
         Args:
             model: A compiled Keras model.
             compiled: Whether XLA compiles the part of each replica.
             accumulation: Batches per update of the weights.
+            timed: Whether it counts how long it waits for other processes.
         """
         self.model, self.strategy = model, model.distribute_strategy
+        self.wait = ExchangeWait(self.strategy) if timed else None
         self.optimizer, self.compiled, self.accumulation = model.optimizer, compiled, accumulation
         self.direct = False
         """Whether Keras' own ``train_step`` runs as it is: it updates weights more than once."""
@@ -84,6 +94,8 @@ class ComposedStep:
 
     def give_back(self) -> None:
         """Leave the optimizer as it was, for Keras' own functions."""
+        if self.wait:
+            self.wait.give_back()
         if "_all_reduce_sum_gradients" in vars(self._inner):
             del self._inner._all_reduce_sum_gradients
         self._inner.ema_overwrite_frequency = self._overwrite_every
@@ -156,7 +168,11 @@ class ComposedStep:
     def _train_batch(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
         if self.direct:
             return self._local(self.strategy.run(self.model.train_step, args=(data,)))
+        if self.wait:
+            self.wait.begin()
         logs = self.strategy.run(self._train_replica, args=(data,))
+        if self.wait:
+            self.wait.add()
         if self._sums:
             is_last = tf.equal((self.batch_count + 1) % self.accumulation, 0)
             tf.cond(is_last, self._update, lambda: tf.constant(0))
@@ -168,7 +184,11 @@ class ComposedStep:
         return self._local(logs)
 
     def _update(self) -> Any:  # noqa: ANN401
+        if self.wait:
+            self.wait.begin()
         self.strategy.run(self._update_replica)
+        if self.wait:
+            self.wait.add()
         return tf.constant(0)
 
     def _test_batch(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -205,7 +225,9 @@ class ComposedStep:
         written = self._write_own(self.model.train_step, values, count)
         agreed = [(v, times(value, count)) for v, value in written if is_averaged(v)]
         agreed += [(v, value) for v, value in written if v.aggregation == "sum"]
-        total_count, totals = _exchanged(context, count, [*sums, *(value for _, value in agreed)])
+        total_count, totals = self._exchange(
+            context, count, [*sums, *(value for _, value in agreed)]
+        )
         self._write_common(written, agreed, totals[len(sums) :], total_count)
         if not self._sums:
             self._apply(context, totals[: len(sums)], total_count)
@@ -215,7 +237,7 @@ class ComposedStep:
         """Update the weights by what was accumulated, and begin anew."""
         context = tf.distribute.get_replica_context()
         sums = [total.read_value() for total in self._sums]
-        total_count, totals = _exchanged(context, sums[0], sums[1:])
+        total_count, totals = self._exchange(context, sums[0], sums[1:])
         with tf.control_dependencies([total_count, *totals]):
             for total in self._sums:
                 total.assign(tf.zeros_like(total))
@@ -225,6 +247,13 @@ class ComposedStep:
             for variable in self._targets
         ]
         self._apply(context, gradients, total_count)
+
+    def _exchange(self, context: Any, count: Any, parts: list[Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401
+        """The sums over all replicas, with the wait for them counted where that is asked."""
+        if not self.wait:
+            return _exchanged(context, count, parts)
+        found: tuple[Any, list[Any]] = self.wait.timed(_exchanged, context, count, parts)
+        return found
 
     def _apply(self, context: Any, totals: list[Any], total_count: Any) -> None:  # noqa: ANN401
         # Keras has divided the loss by the number of replicas; here it is by samples.

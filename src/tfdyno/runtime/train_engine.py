@@ -11,6 +11,7 @@ from tfdyno.runtime.input_options import with_input_options
 from tfdyno.runtime.recipe_apply import replicas
 from tfdyno.runtime.train_build import build_for, build_model, change_model, is_always_full
 from tfdyno.runtime.train_settle import is_composed, settle_training, taken_over
+from tfdyno.runtime.train_strategy import worker_count
 
 if TYPE_CHECKING:
     import contextlib
@@ -124,7 +125,10 @@ class Engine:
             build_for(model, element_spec)
             if self.is_composed:
                 self.composed = ComposedStep(
-                    model, compiled=recipe.execution == "xla", accumulation=self._accumulation
+                    model,
+                    compiled=recipe.execution == "xla",
+                    accumulation=self._accumulation,
+                    timed=worker_count() > 1,
                 )
                 is_even = batch_size % replicas(model) == 0
                 self.composed.always_full = is_even and is_always_full(element_spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,13 @@ from tfdyno.runtime.recipe_apply import replicas, verify
 from tfdyno.runtime.stop_asked import asked_to_stop
 from tfdyno.runtime.train_board import TrainBoard
 from tfdyno.runtime.train_build import samples_of
+from tfdyno.runtime.train_company import Company
 from tfdyno.runtime.train_engine import Engine
 from tfdyno.runtime.train_epochs import Hooks, Place, epochs_of
 from tfdyno.runtime.train_functions import First, Last, functions_of
 from tfdyno.runtime.train_meeting import Meeting
 from tfdyno.runtime.train_nan import keep_good, repeated, unlocated
-from tfdyno.runtime.train_outcome import Counts, outcome_of
+from tfdyno.runtime.train_outcome import Counts, Sitting, outcome_of
 from tfdyno.runtime.train_strategy import is_chief, worker_count, worker_rank
 from tfdyno.runtime.train_watch import NanLoss, RunAbout, Watch
 
@@ -74,28 +75,13 @@ class _Stopped(BaseException):
     """Leaves ``fit`` after the checkpoint of a stop; no ``except Exception`` of the user does."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Sitting:
-    """What this sitting knows while it runs."""
-
-    history: dict[str, list[float]] = field(default_factory=dict)
-    stop: str = ""
-    """The signal that asked for the end."""
-    before_validation: list[tuple[Any, Any]] = field(default_factory=list)
-    """Metrics of the training while those of the validation are computed."""
-    notes: list[str] = field(default_factory=list)
-    is_verified: bool = False
-    random: dict[str, Any] = field(default_factory=dict)
-    """The random generators before anything of the data was read."""
-
-
 class _Training:
     """One sitting of a training; ``fit`` calls back into it."""
 
     def __init__(self, model: Any, arguments: dict[str, Any], plan: TrainPlan) -> None:  # noqa: ANN401
         self.model, self.plan, self.settings = model, plan, plan.settings
         self.arguments = {**arguments, "verbose": 0}  # Keras' bar would be drawn into ours
-        self.sitting = _Sitting()
+        self.sitting = Sitting()
         self.engine = Engine(model, plan.recipe)
         self.hooks = Hooks(
             made=self._made,
@@ -113,6 +99,7 @@ class _Training:
         self.checkpoints: Checkpoints | None = None
         self.found: Checkpoint | None = None
         self.extra: dict[str, Any] = {}
+        self.company: Company | None = None
         given = arguments.get("callbacks") or []
         self.own = list(given) if isinstance(given, list | tuple) else [given]
         folder = Path(self.settings.output) if self.settings.output else None
@@ -151,7 +138,11 @@ class _Training:
             if self.checkpoints:
                 self.checkpoints.wait()
                 self.sitting.notes += self.checkpoints.notes
-        return self._outcome(stopped)
+            if self.company:
+                self.sitting.notes += self.company.notes
+        outcome = self._outcome(stopped)
+        self.meeting.leave()
+        return outcome
 
     @property
     def _epochs(self) -> int:
@@ -207,6 +198,8 @@ class _Training:
         self.counts.samples_per_step = size
         early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
+        if self.meeting.is_joint and self.engine.composed:
+            self.company = Company(self.model, self.engine.composed)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))
         if self.found and self.checkpoints:
@@ -231,6 +224,8 @@ class _Training:
     def _ran(self, logs: Any) -> None:  # noqa: ANN401
         """The train function has returned: counting, watching, checkpoints, stopping."""
         sitting, place, done = self.sitting, self.hooks.place, self.hooks.calling
+        if self.company:
+            self.company.steps(done - place.step)
         self.counts.step += done - place.step
         place.step = done
         if not sitting.is_verified:
@@ -353,6 +348,8 @@ class _Training:
                 self.sitting.history.setdefault(name, []).append(float(value))
         self.counts.epochs = epoch + 1
         self.plan.watch.epoch_end(epoch, logs)
+        if self.company:
+            self.company.epoch_end(epoch + 1)
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
         count = self.hooks.place.batch_count or self.hooks.place.step
         following = Place(epoch=epoch + 1, step=0, batch_count=count)

@@ -8,6 +8,7 @@ a step that nobody has reached yet, in a file of the folder that they share.
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ MARGIN_CALLS = 2
 exchange before."""
 MARGIN_CALLS_GPU = 50
 """A GPU is given calls ahead; so many are never under way."""
+
+LEFT = "left-"
+"""Files that say that a worker has done its part."""
+LEAVE_S = 60.0
 
 
 class Meeting:
@@ -37,7 +42,7 @@ class Meeting:
             steps_per_call: At most, of the train function.
         """
         self.is_joint = count > 1
-        self._folder, self._rank = folder, rank
+        self._folder, self._rank, self._count = folder, rank, count
         self._margin = (MARGIN_CALLS_GPU if has_gpu else MARGIN_CALLS) * steps_per_call
         self._agreed: dict[Kind, int] = {}
         if folder and self.is_joint:
@@ -76,6 +81,21 @@ class Meeting:
                 with contextlib.suppress(OSError):
                     (self._folder / name).unlink()
         return True
+
+    def leave(self, limit_s: float = LEAVE_S) -> None:
+        """At the end: worker 0, which the others ask for news, goes last.
+
+        Args:
+            limit_s: How long it waits; then it goes alone.
+        """
+        if not self.is_joint or self._folder is None:
+            return
+        with contextlib.suppress(OSError):
+            (self._folder / f"{LEFT}{self._rank}").touch()
+        until_s = time.monotonic() + limit_s
+        names = [self._folder / f"{LEFT}{rank}" for rank in range(self._count)]
+        while self._rank == 0 and time.monotonic() < until_s and not all(n.exists() for n in names):
+            time.sleep(0.05)
 
     def _ask(self, kind: Kind) -> None:
         assert self._folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,21 @@ class Counts:
     compiled: bool = False
     """Whether XLA compiles the step, or that of each replica."""
     nan: NanLoss | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Sitting:
+    """What this sitting knows while it runs."""
+
+    history: dict[str, list[float]] = field(default_factory=dict)
+    stop: str = ""
+    """The signal that asked for the end."""
+    before_validation: list[tuple[Any, Any]] = field(default_factory=list)
+    """Metrics of the training while those of the validation are computed."""
+    notes: list[str] = field(default_factory=list)
+    is_verified: bool = False
+    random: dict[str, Any] = field(default_factory=dict)
+    """The random generators before anything of the data was read."""
 
 
 def outcome_of(

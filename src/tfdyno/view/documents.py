@@ -13,19 +13,62 @@ if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.feed import Feeding
     from tfdyno.core.interval import Interval
+    from tfdyno.core.scale_out import ScaleOut
+    from tfdyno.core.sharding import Sharding
     from tfdyno.core.workload import Trace
 
 _ESTIMATE_LEFT_OUT = ("layers", "roofline", "largest_buffers", "live_curve_bytes", "explanation")
 
 
 def estimate_document(
-    estimates: Sequence[Estimate], trace: Trace, batch_source: str, notes: Sequence[str]
+    estimates: Sequence[Estimate],
+    trace: Trace,
+    batch_source: str,
+    notes: Sequence[str],
+    scaling: Sequence[ScaleOut] = (),
+    sharding: Sequence[Sharding] = (),
 ) -> dict[str, Any]:
     """``{"estimates": […], "trace": {…}}``: every field of every estimate, under its own name."""
     return {
         "estimates": [to_builtins(one) for one in estimates],
         "trace": {**trace_document(trace), "batch_source": batch_source},
         "notes": list(notes),
+        **({"scaling": [_scaling(one) for one in scaling]} if scaling else {}),
+        **({"sharding": [to_builtins(one) for one in sharding]} if sharding else {}),
+    }
+
+
+def _scaling(series: ScaleOut) -> dict[str, Any]:
+    """What more of a card bring; the estimates themselves stand in ``estimates``."""
+    rows = []
+    for row in series.rows:
+        one = row.estimate
+        rows.append(
+            {
+                "replicas": one.replicas,
+                "nodes": one.nodes,
+                "link": one.link,
+                "network": one.network,
+                "batch_size": one.batch_size,
+                "global_batch_size": one.global_batch_size,
+                "execution": one.execution,
+                "step_s": to_builtins(one.step_s),
+                "samples_per_s": to_builtins(one.samples_per_s),
+                "gain_ratio": to_builtins(row.gain_ratio),
+                "efficiency_ratio": to_builtins(row.efficiency_ratio),
+                "added_ratio": row.added_ratio,
+                "exposed_s": one.exposed_s,
+                "usd_per_million_samples": _range(row.million_samples_usd),
+                "usd_per_epoch": _range(row.usd_per_epoch),
+                "fits": one.fits,
+            }
+        )
+    return {
+        "gpu": series.gpu,
+        "holds": series.holds,
+        "pays_until": series.pays_until,
+        "price": to_builtins(series.price) if series.price else None,
+        "rows": rows,
     }
 
 
@@ -69,6 +112,7 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
         "changes": [to_builtins(one) for one in advice.changes],
         "buy_or_rent": [to_builtins(one) for one in advice.buy_or_rent],
         "run": to_builtins(advice.run),
+        "scaling": [_scaling(one) for one in advice.scaling],
         "assumptions": advice.assumptions,
         "notes": list(advice.notes),
         "sources": list(advice.sources),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_si, significant
@@ -132,15 +133,25 @@ def reached(price: KernelPrice) -> str:
 
 def exchange(one: Exchange) -> str:
     """The exchange of gradients with its numbers put in."""
-    hops, buckets = 2 * (one.replicas - 1), one.payload_bytes / max(one.bucket_bytes, 1.0)
+    rounds, buckets = 2 * (one.replicas - 1), one.payload_bytes / max(one.bucket_bytes, 1.0)
     return (
-        f"{hops}/{one.replicas} × {format_si(one.payload_bytes, 'B')} / "
+        f"{rounds}/{one.replicas} × {format_si(one.payload_bytes, 'B')} / "
         f"({format_si(one.bus_bytes_per_s, 'B')}/s{_multiplied(one.shares)} of {one.link}) = "
-        f"{time_words(one.sent_s)}; {significant(buckets)} buckets × {hops} hops × "
-        f"{time_words(one.latency_s)} = {time_words(one.hops_s)}; waiting for the slowest card "
+        f"{time_words(one.sent_s)}; {significant(buckets)} buckets × {_hops(one)} "
+        f"= {time_words(one.hops_s)}; waiting for the slowest card "
         f"{time_words(one.waiting_s)}; the backward pass hides up to {time_words(one.hidden_s)}, "
         f"so {time_words(one.exposed_s)} delay the step"
     )
+
+
+def _hops(one: Exchange) -> str:
+    """The way of a small message: a ring in every node, a tree between nodes."""
+    inside = 2 * (one.replicas // one.nodes - 1)
+    ways = [f"{inside} hops × {time_words(one.latency_s)}"] if inside or one.nodes == 1 else []
+    if one.nodes > 1:
+        between = significant(2 * math.log2(one.nodes))
+        ways.append(f"{between} hops × {time_words(one.network_latency_s)}")
+    return ways[0] if len(ways) == 1 else f"({' + '.join(ways)})"
 
 
 def peak(one: Peak) -> str:

@@ -130,7 +130,7 @@ def _json(advice: Advice) -> str:
             estimates.append(raw["estimate"])
         return raw | {"estimate": places[key]}
 
-    whole: dict[str, Any] = to_builtins(replace(advice, ranking=(), picks=()))
+    whole: dict[str, Any] = to_builtins(replace(advice, ranking=(), picks=(), scaling=()))
     whole["ranking"] = [place(candidate) for candidate in advice.ranking]
     whole["picks"] = [
         {"title": p.title, "reason": p.reason, "candidate": place(p.candidate)}

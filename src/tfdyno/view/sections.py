@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.view import cards, figures, sentences
+from tfdyno.view import cards, figures, scale_out_text, sentences
 from tfdyno.view.explanation_table import explanation_table, explanation_title
 from tfdyno.view.figure_cost import cost_figure, frontier
 from tfdyno.view.figure_memory import live_figure
 from tfdyno.view.figure_roofline import roofline_figure
+from tfdyno.view.figure_scale_out import scale_out_figure
 from tfdyno.view.layers import group_layers
 from tfdyno.view.sentences import Finding
 from tfdyno.view.svg import Figure, Table
@@ -69,6 +70,7 @@ def evidence(
         *found,
         Section(id="memory", short="Memory", panels=(_memory(advice, best, gpus),)),
         Section(id="terms", short="Bottleneck", panels=(_terms(advice, best),)),
+        *_scaling(advice, gpus),
         Section(id="roofline", short="Roofline", panels=rooflines),
         Section(id="layers", short="Layers", panels=layers),
         Section(id="sure", short="How sure", panels=(_sure(advice, best),)),
@@ -102,6 +104,23 @@ def _terms(advice: Advice, best: Candidate) -> Panel:
         note="Right: best estimate of one step and, in brackets, its 9-in-10 range. Causes "
         "overlap in time, so their shares are of their sum.",
     )
+
+
+def _scaling(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Section, ...]:
+    """What more of the recommended card bring; no section where that is not known."""
+    found = []
+    for series in advice.scaling:
+        name = gpus[series.gpu].name if series.gpu in gpus else series.gpu
+        panel = Panel(
+            topic="Several GPUs",
+            finding=Finding(
+                scale_out_text.sentence(series, name).rstrip("."),
+                scale_out_text.assumed(series),
+            ),
+            figures=_drawn(scale_out_figure(series, name)),
+        )
+        found.append(Section(id="scaling", short="Several GPUs", panels=(panel,)))
+    return tuple(found)
 
 
 def _roofline(card: Candidate, gpus: Mapping[str, Gpu]) -> Panel:

@@ -1,0 +1,124 @@
+"""Clusters: which links join so many GPUs, in one machine or in several."""
+
+from __future__ import annotations
+
+import re
+
+from tfdyno.catalog.links import (
+    cannot_join,
+    default_link,
+    find_link,
+    is_network,
+    most_in_one_machine,
+)
+from tfdyno.core.errors import UsageError
+from tfdyno.core.hardware import Cluster, Gpu, Link
+
+MOST_PORTS = 32
+BRIDGE = "NVLink bridge"
+"""Kind of a link that joins two cards only."""
+_PORTS = re.compile(r"(\d+)x(?=[a-z])")
+
+
+def find_network(text: str) -> tuple[Link, int]:
+    """The network of ``ib-hdr-200`` or ``8xib-hdr-200``, and its ports per node (0: not told).
+
+    Raises:
+        UsageError: There is no such network, or so many ports are not possible.
+    """
+    name = text.strip().lower()
+    told = _PORTS.match(name)
+    link = find_link(name[told.end() :] if told else name)
+    if not is_network(link):
+        raise UsageError(
+            f"{link.slug} is no network", why=f"{link.kind} joins the GPUs of one machine",
+            remedy="name it with --link, and with --network what joins the machines",
+        )  # fmt: skip
+    ports = int(told[1]) if told else 0
+    if told and not 1 <= ports <= MOST_PORTS:
+        raise UsageError(f"{ports} ports on a node are not possible",
+                         remedy=f"give 1 to {MOST_PORTS}")  # fmt: skip
+    if ports > 1 and not is_per_port(link):
+        raise UsageError(f"{link.slug} is told for a whole node: {link.scope}",
+                         remedy=f"name it as {link.slug}")  # fmt: skip
+    return link, ports
+
+
+def is_per_port(link: Link) -> bool:
+    """Whether a network's bandwidth is that of one port; others are told by the node."""
+    return link.scope.endswith("port")
+
+
+def usual_ports(gpu: Gpu, gpus_per_node: int) -> int:
+    """Ports of the network that machines with this card usually have.
+
+    One for each GPU of an NVSwitch board (NVIDIA's DGX A100 to B300), one for two GPUs of older
+    boards with NVLink (DGX-1), one in all others.
+    """
+    joined = default_link(gpu, gpus_per_node)
+    if gpus_per_node == 1 or not joined.kind.startswith("NVLink"):
+        return 1
+    return gpus_per_node if "NVSwitch" in joined.kind else max(1, gpus_per_node // 2)
+
+
+def cluster_of(
+    gpu: Gpu,
+    replicas: int,
+    *,
+    link: str = "",
+    network: str = "",
+    gpus_per_node: int = 0,
+) -> Cluster:
+    """The cluster of so many GPUs.
+
+    Args:
+        gpu: The card.
+        replicas: GPUs in all.
+        link: Slug of what joins the GPUs of a node; empty, or one that these cards lack: the one
+            that they have by themselves. A network joins them all where one machine holds them.
+        network: What joins the nodes, as ``find_network`` reads it; empty: one node, however
+            large.
+        gpus_per_node: 0: as many as one machine holds where a network is named.
+
+    Raises:
+        UsageError: A link is unknown, GPUs do not fill the nodes, or nodes lack a network.
+    """
+    named = find_link(link) if link else None
+    if named and is_network(named):
+        network, named = network or link, None
+        if not gpus_per_node and replicas <= most_in_one_machine(gpu):
+            gpus_per_node = 1
+    if named and cannot_join(gpu, named):
+        named = None
+    each = gpus_per_node or (min(replicas, most_in_one_machine(gpu)) if network else replicas)
+    each = min(each, replicas)
+    _check(gpu, replicas, each, network)
+    nodes = replicas // each
+    joined = find_network(network) if network and nodes > 1 else None
+    ports = 1
+    if joined and is_per_port(joined[0]):
+        ports = joined[1] or usual_ports(gpu, each)
+    bridged = named if named and named.kind == BRIDGE else None
+    inside = named if named and not bridged else None
+    return Cluster(
+        gpu=gpu,
+        nodes=nodes,
+        gpus_per_node=each,
+        inside=(inside or default_link(gpu, each)) if each > 1 else None,
+        bridge=bridged if each > 1 else None,
+        network=joined[0] if joined else None,
+        ports=ports,
+    )
+
+
+def _check(gpu: Gpu, replicas: int, each: int, network: str) -> None:
+    if replicas % each:
+        raise UsageError(
+            f"{replicas} replicas do not fill nodes of {each} x {gpu.name}",
+            remedy=f"give a multiple of {each}, or --gpus-per-node",
+        )
+    if replicas > each and not network:
+        raise UsageError(
+            f"{replicas // each} nodes need a network between them",
+            remedy="name it with --network, ib-hdr-200 or eth-25g for example",
+        )

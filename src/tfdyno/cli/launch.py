@@ -1,0 +1,285 @@
+"""``tfdyno launch``: one training on several nodes, here or by an engine."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.options import JSON, UNSAFE, WORKLOAD, Filled, OneOf, Whole
+from tfdyno.cli.train_options import RUN_OPTIONS, recipe_given, run_words, workload_of
+from tfdyno.core.errors import UsageError
+from tfdyno.core.launch_plan import (
+    ENGINES,
+    LaunchPlan,
+    engine_named,
+    extra_from,
+    name_from,
+    seconds_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.jobs.launch_local import Launched
+
+FOLDER = Path("tfdyno-runs")
+ON_IMAGE = "/workspace"
+"""Where a claim is mounted, if nothing else is said."""
+
+
+class _Engine(OneOf):
+    """An engine; names that people have for it are told as well."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read the name; raises ``UsageError``."""
+        return engine_named(str(value))
+
+
+class _Cards(click.ParamType[int]):
+    """GPUs of a node: 0 or more."""
+
+    name = "G"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read the number; raises ``UsageError``."""
+        text = str(value).strip()
+        if not text.isdecimal():
+            what = f"--gpus-per-node {text} is not possible"
+            raise UsageError(what, remedy="give a whole number, 0 or more")
+        return int(text)
+
+
+@click.command()
+@WORKLOAD
+@click.option("--on", "engine", type=_Engine("engine", ENGINES), default="local",
+              show_default=True, help="What starts it.")  # fmt: skip
+@click.option("--nodes", type=Whole("nodes"), default=1, show_default=True,
+              help="Each runs one process.")  # fmt: skip
+@click.option("--gpus-per-node", "gpus", type=_Cards(), default=0, show_default=True,
+              help="0: the CPUs train.")  # fmt: skip
+@click.option("--gpu", type=Filled(), metavar="SLUG", help="Which card, as tfdyno gpus names it.")
+@click.option("--cpus", type=Whole("CPUs"), help="Of each node.")
+@click.option("--memory", type=Filled(), metavar="SIZE", help="Of each node, as 64GiB.")
+@click.option("--time-limit", type=Filled(), metavar="TIME", help="As 90min, 2h, 1-12:00:00.")
+@click.option("--restarts", type=_Cards(), default=0, metavar="K", show_default=True,
+              help="After failures, each from the newest checkpoint.")  # fmt: skip
+@click.option("--name", type=Filled(), help="Of the job.  [default: the workload's]")
+@click.option("--image", type=Filled(), help="Container image with tfdyno in it.")
+@click.option("--python", type=Filled(), metavar="PATH",
+              help="Interpreter of the nodes, with tfdyno in it.")  # fmt: skip
+@click.option("--workdir", type=Filled(), metavar="DIR", help="Where the nodes run it.")
+@click.option("--port", type=Whole("port", most=65535), help="Of the first process of a node.")
+@click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Of all processes.")
+@click.option("--with", "extra", multiple=True, metavar="KEY=VALUE",
+              help="A setting of the engine alone; a wrong one lists them.")  # fmt: skip
+@RUN_OPTIONS
+@click.option("--dry-run", is_flag=True, help="Print the engine's file, start nothing.")
+@click.option("--write", type=Filled(), metavar="FOLDER", help="Keep the file, start nothing.")
+@UNSAFE
+@JSON
+@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
+def launch(**given: Any) -> int:
+    """Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.
+
+    WORKLOAD is what tfdyno train takes, unmodified; each node runs one process that sees all of
+    its GPUs. A job that was ended or has failed goes on from its newest checkpoint when it is
+    started again with the same --output. --on ray prints its plan (--dry-run, --write).
+    """
+    plan = _plan(given)
+    from tfdyno.jobs.launch import check_plan, rendered, written
+
+    check_plan(plan, recipe_given(given))
+    if given["write"]:
+        return _told_path(written(plan, Path(given["write"])), given)
+    if given["dry_run"]:
+        text = rendered(plan)
+        click.echo(_json({"plan": plan, "file": text}) if given["as_json"] else text.rstrip("\n"))
+        return 0
+    return _run_here(plan, given) if plan.engine == "local" else _submit(plan, given)
+
+
+def _plan(given: dict[str, Any]) -> LaunchPlan:
+    """The plan that the options describe; raises ``UsageError``."""
+    from tfdyno.jobs.launch import known_settings
+
+    engine = given["engine"]
+    _check_workload(given)
+    stem = Path(given["workload"].partition(":")[0]).stem
+    name = given["name"] or name_from(stem)
+    folder, python = _place(given)
+    return LaunchPlan(
+        engine=engine,
+        name=name,
+        reference=given["workload"],
+        script_arguments=given["script_arguments"],
+        options=run_words(given),
+        nodes=given["nodes"],
+        gpus_per_node=given["gpus"],
+        folder=folder,
+        output=given["output"] or _output(engine, name),
+        port=given["port"] or 0,
+        time_limit_s=seconds_of(given["time_limit"], "--time-limit") if given["time_limit"] else 0,
+        restarts=given["restarts"],
+        python=python,
+        image=given["image"] or "",
+        gpu=_slug(given["gpu"]),
+        cpus=given["cpus"] or 0,
+        memory_bytes=_bytes(given["memory"]),
+        environment=tuple(_variable(text) for text in given["variables"]),
+        extra=extra_from(given["extra"], known_settings(engine), engine),
+    )
+
+
+def _check_workload(given: dict[str, Any]) -> None:
+    """Refuse what cannot be read here; what lies in an image only is not looked for."""
+    is_elsewhere = given["engine"] == "kubernetes"
+    if not (is_elsewhere and not Path(given["workload"].partition(":")[0]).exists()):
+        workload_of({**given, "python": None})
+
+
+def _place(given: dict[str, Any]) -> tuple[str, str]:
+    """Where the nodes run it, and by which interpreter."""
+    here = given["engine"] in ("local", "slurm")
+    folder = given["workdir"] or (str(Path.cwd()) if here else "")
+    if given["engine"] == "kubernetes":
+        folder = folder or ON_IMAGE
+    return folder, given["python"] or (sys.executable if here else "python3")
+
+
+def _output(engine: str, name: str) -> str:
+    """A new folder where the run is watched; else one that a job finds again."""
+    if engine != "local":
+        return f"{FOLDER}/{name}"
+    import time
+
+    stem = f"{FOLDER}/{name}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    found, number = stem, 1
+    while Path(found).exists():
+        number += 1
+        found = f"{stem}-{number}"
+    return found
+
+
+def _slug(gpu: str | None) -> str:
+    if not gpu:
+        return ""
+    from tfdyno.catalog.gpus import find
+
+    return find(gpu).slug
+
+
+def _bytes(text: str | None) -> int:
+    if not text:
+        return 0
+    from tfdyno.core.units import parse_bytes
+
+    return round(parse_bytes(text))
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--env {text} cannot be read", remedy="write --env NAME=VALUE")
+    return name, value
+
+
+def _submit(plan: LaunchPlan, given: dict[str, Any]) -> int:
+    from tfdyno.jobs.launch import submit_words, submitted
+
+    path, said = submitted(plan, FOLDER)
+    if given["as_json"]:
+        click.echo(_json({"plan": plan, "path": str(path), "said": said}))
+    else:
+        click.echo(f"{' '.join(submit_words(plan))} {path}: {said or 'done'}")
+        click.echo(f"Its run is in {plan.output} on the nodes.")
+    return 0
+
+
+def _told_path(path: Path, given: dict[str, Any]) -> int:
+    click.echo(_json({"path": str(path)}) if given["as_json"] else str(path))
+    return 0
+
+
+def _run_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
+    from tfdyno.jobs.launch_local import launch_local
+
+    with _shown(given) as (progress, output):
+        launched = launch_local(plan, progress=progress, output=output)
+    return _answer(launched, plan, given)
+
+
+@contextlib.contextmanager
+def _shown(
+    given: dict[str, Any],
+) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
+    """Where the training is shown: each worker's lines behind its name, in its colour."""
+    from tfdyno.cli.train_progress import train_progress
+    from tfdyno.cli.worker_lines import coloured, is_noise
+    from tfdyno.view.text import colour_wanted
+
+    colour = colour_wanted(sys.stderr)
+    with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
+
+        def output(line: str) -> None:
+            if given["verbose"] or not is_noise(line):
+                shown.output(coloured(line, colour=colour))
+
+        yield shown.progress, output
+
+
+def _answer(launched: Launched, plan: LaunchPlan, given: dict[str, Any]) -> int:
+    from dataclasses import replace
+
+    from tfdyno.core.measurement import Telemetry
+    from tfdyno.jobs.train import shown
+    from tfdyno.view.train_document import TrainTold, train_document
+
+    outcome, record = launched.outcome, launched.record
+    again = tuple(f"Started again after: {failure}" for failure in launched.failures)
+    outcome = replace(outcome, notes=(*again, *outcome.notes))
+    assert record.environment
+    told = TrainTold(
+        outcome=outcome,
+        output=str(launched.folder) if given["as_json"] else shown(launched.folder),
+        reference=plan.reference,
+        recipe=launched.recipe,
+        environment=record.environment,
+        telemetry=record.telemetry or Telemetry(),
+        resume_command=resume_command(plan, launched) if outcome.stopped else "",
+    )
+    if given["as_json"]:
+        document = train_document(told)
+        click.echo(_json({**document, "nodes": plan.nodes, "failures": launched.failures}))
+    else:
+        from tfdyno.view.text import colour_wanted, terminal_width
+        from tfdyno.view.train_text import train_text
+
+        click.echo(train_text(told, width=terminal_width(), colour=colour_wanted()))
+    return int(any(one.severity == "error" for one in outcome.findings))
+
+
+def resume_command(plan: LaunchPlan, launched: Launched) -> str:
+    """What goes on with a run that was ended."""
+    import shlex
+
+    from tfdyno.jobs.train import shown
+
+    words = ["tfdyno", "launch", plan.reference, "--nodes", str(plan.nodes)]
+    words += ["--gpus-per-node", str(plan.gpus_per_node)] if plan.gpus_per_node else []
+    words += ["--output", shown(launched.folder), *plan.options]
+    return shlex.join([*words, *(["--", *plan.script_arguments] if plan.script_arguments else [])])
+
+
+def _json(value: object) -> str:
+    from tfdyno.core.codec import to_json
+
+    return to_json(value, indent=2).decode()

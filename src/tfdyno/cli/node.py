@@ -1,0 +1,108 @@
+"""``tfdyno node``: one process of a training on several nodes; engines start it, people seldom."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
+from tfdyno.cli.train_options import RUN_OPTIONS
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.launch_plan import seconds_of
+
+if TYPE_CHECKING:
+    from tfdyno.jobs.node import NodeEnd
+
+UNFINISHED = 75
+"""EX_TEMPFAIL of BSD's sysexits.h: started again, it goes on from its checkpoint."""
+PROGRESS = "progress: "
+EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
+
+
+class _Number(click.ParamType[int]):
+    """A whole number of at least 0."""
+
+    name = "N"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read it; raises ``UsageError``."""
+        text = str(value).strip()
+        if not text.isdecimal():
+            raise UsageError(f"'{value}' is not possible", remedy="give a whole number, 0 or more")
+        return int(text)
+
+
+@click.command()
+@WORKLOAD
+@RUN_OPTIONS
+@click.option("--nodes", type=Whole("nodes"), help="That take part; checked against the engine's.")
+@click.option("--gpus-per-node", "gpus", type=_Number(), help="0: the CPUs train.")
+@click.option("--rank", type=_Number(), help="Of this process, where no engine tells.")
+@click.option("--port", type=Whole("port", most=65535), help="Of every process.")
+@click.option("--wait", type=Filled(), metavar="TIME", help="For the others.  [default: 10min]")
+@click.option("--events", is_flag=True, help=EVENTS_HELP)
+@PYTHON
+@UNSAFE
+@JSON
+@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
+def node(**given: Any) -> int:
+    """Take part in a training as one process of several.
+
+    tfdyno launch, or an engine, starts it. Who it is and where the others are it reads from
+    TF_CONFIG, Slurm, an indexed Job of Kubernetes, SkyPilot or SageMaker, or from TFDYNO_RANK and
+    TFDYNO_WORKERS=host:port,… A run that is in --output already goes on from its newest
+    checkpoint. Exit code 75: it was ended before its end.
+    """
+    if given["gpus"] == 0:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before anything looks for cards
+    try:
+        end = _run(given)
+    except TfdynoError as error:
+        if given["events"]:
+            kind = "usage" if isinstance(error, UsageError) else "tool"
+            words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+            _say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
+        raise
+    if given["events"]:
+        _say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))
+    if end.trained and not given["events"]:
+        from tfdyno.cli.train import answer
+
+        code = answer(end.trained, (), given)
+        return UNFINISHED if end.is_unfinished else code
+    return UNFINISHED if end.is_unfinished else 0
+
+
+def _run(given: dict[str, Any]) -> NodeEnd:
+    from tfdyno.cli.train_options import question_from
+    from tfdyno.cli.train_progress import train_progress
+    from tfdyno.engines.rendezvous import WAIT_S
+    from tfdyno.jobs.node import NodeQuestion, node
+
+    asked = NodeQuestion(
+        question=question_from(given),
+        nodes=given["nodes"] or 0,
+        gpus_per_node=given["gpus"],
+        rank=given["rank"],
+        port=given["port"] or 0,
+        wait_s=seconds_of(given["wait"], "--wait") if given["wait"] else WAIT_S,
+    )
+    if given["events"]:
+        return node(asked, environment=os.environ, progress=_say, output=_print)
+    with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
+        return node(asked, environment=os.environ, progress=shown.progress, output=shown.output)
+
+
+def _say(line: str) -> None:
+    print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

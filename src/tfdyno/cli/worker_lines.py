@@ -1,0 +1,31 @@
+"""Lines of several workers on one terminal: a colour for each, and what nobody needs left out."""
+
+from __future__ import annotations
+
+import re
+
+from tfdyno.cli.train_progress import NOISE
+from tfdyno.view.text import paint
+
+COLOURS = ("cyan", "yellow", "green", "bold")
+PREFIX = re.compile(r"\[worker (\d+)\] ")
+_OWN_NOISE = re.compile(
+    r"WARNING:tensorflow:(Using CollectiveAllReduceStrategy eagerly|\d+ out of the last \d+ calls)"
+)
+"""TensorFlow's advice to whoever wrote the loop, which is tfdyno."""
+
+
+def coloured(line: str, *, colour: bool) -> str:
+    """The line with its worker's name in the worker's colour."""
+    found = PREFIX.match(line)
+    if not found:
+        return line
+    style = COLOURS[int(found[1]) % len(COLOURS)]
+    return paint(found[0].rstrip(), style, colour=colour) + " " + line[found.end() :]
+
+
+def is_noise(line: str) -> bool:
+    """Whether a line is a greeting or an advice of TensorFlow, whoever printed it."""
+    found = PREFIX.match(line)
+    rest = line[found.end() :] if found else line
+    return bool(NOISE.match(rest) or _OWN_NOISE.match(rest))

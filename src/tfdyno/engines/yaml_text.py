@@ -1,0 +1,30 @@
+"""YAML of plain values: the library quotes what another reader would take for something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WIDTH = 100
+
+
+def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
+    """Documents under each other, keys in their order, with comments at the top.
+
+    Args:
+        documents: Dictionaries, lists, texts and numbers; entries that are None are left out.
+        head: Lines of comment.
+    """
+    import yaml
+
+    plain = [without_none(document) for document in documents]
+    text: str = yaml.safe_dump_all(
+        plain, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
+    )
+    return "".join(f"# {line}\n" for line in head) + text
+
+
+def without_none(value: Any) -> Any:  # noqa: ANN401
+    """The same without entries that are None."""
+    if isinstance(value, dict):
+        return {key: without_none(one) for key, one in value.items() if one is not None}
+    return [without_none(one) for one in value] if isinstance(value, list | tuple) else value

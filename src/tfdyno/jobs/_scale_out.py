@@ -1,0 +1,122 @@
+"""Estimates over the number of replicas: the table of ``estimate --replicas 1,2,4,8``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.clusters import cluster_of
+from tfdyno.catalog.links import most_in_one_machine
+from tfdyno.catalog.offers import all_offers
+from tfdyno.catalog.time_model import time_model
+from tfdyno.core.scale_out import GpuPrice
+from tfdyno.core.sharding import Sharding
+from tfdyno.model.scale_out import scale_out
+from tfdyno.model.scaling import way_of
+from tfdyno.model.sharding import fewest_that_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.scale_out import ScaleOut
+    from tfdyno.jobs._predict import Predictor
+
+
+def scale_outs(
+    gpus: Sequence[Gpu],
+    found: Sequence[Estimate],
+    alone: Callable[[Gpu], Estimate],
+    *,
+    global_batch: bool,
+    samples_per_epoch: int,
+) -> tuple[ScaleOut, ...]:
+    """What more of each card bring; empty where they serve, or one number of them was asked for.
+
+    Args:
+        gpus: Cards, as they were asked for.
+        found: Their estimates.
+        alone: Estimates a card alone, where that was not asked for.
+        global_batch: Whether the sum over the replicas is held, not the batch of each.
+        samples_per_epoch: 0: not known.
+    """
+    exchanging = [one for one in found if one.mode == "train"]
+    if len({one.replicas for one in exchanging}) < 2:
+        return ()
+    series = []
+    for gpu in gpus:
+        mine = [one for one in found if one.gpu == gpu.slug]
+        if all(one.replicas > 1 for one in mine):
+            mine = [alone(gpu), *mine]
+        series.append(
+            scale_out(
+                mine,
+                holds="global batch" if global_batch else "batch per replica",
+                samples_per_epoch=samples_per_epoch,
+                price=price_of(gpu),
+            )
+        )
+    return tuple(series)
+
+
+def scaling_of(predictor: Predictor, gpu: Gpu, global_batch_size: int = 0) -> tuple[ScaleOut, ...]:
+    """What 2, 4 and 8 of a card bring in one machine; empty where it cannot train with others."""
+    trace = predictor.traced.trace
+    if trace.workload.mode != "train" or ":" in gpu.slug:
+        return ()
+    most = most_in_one_machine(gpu)
+    counts = [count for count in (1, 2, 4, 8) if count <= most]
+    if global_batch_size:
+        counts = [count for count in counts if global_batch_size % count == 0]
+    found = [predictor.estimate(gpu, replicas=n, batch_size=global_batch_size // n) for n in counts]
+    return scale_outs(
+        [gpu],
+        found,
+        lambda one: predictor.estimate(one, batch_size=global_batch_size),
+        global_batch=bool(global_batch_size),
+        samples_per_epoch=trace.samples_per_epoch,
+    )
+
+
+def shardings(gpus: Sequence[Gpu], found: Sequence[Estimate]) -> tuple[Sharding, ...]:
+    """Of the cards that do not hold their part of the batch: by what several of one machine do.
+
+    Only what one card was asked to hold counts, and only training.
+    """
+    told = []
+    for gpu in gpus:
+        ones = [one for one in found if one.gpu == gpu.slug and one.replicas == 1]
+        for one in ones:
+            if one.fits == "no" and one.mode == "train" and ":" not in gpu.slug:
+                plans = fewest_that_fit(one, _bandwidths(gpu))
+                told.append(Sharding(gpu=gpu.slug, batch_size=one.batch_size, plans=plans))
+    return tuple(told)
+
+
+def _bandwidths(gpu: Gpu) -> dict[int, float]:
+    most = most_in_one_machine(gpu)
+    model = time_model()
+    return {
+        count: way_of(cluster_of(gpu, count), model).bytes_per_s
+        for count in (2, 4, 8, 16)
+        if count <= most
+    }
+
+
+def price_of(gpu: Gpu) -> GpuPrice | None:
+    """The cheapest hour of one GPU among whole cards that stay; None where nobody offers them."""
+    offers = [
+        offer
+        for offer in all_offers(None)
+        if offer.gpu_slug == gpu.slug and not offer.spot and offer.gpu_fraction >= 1.0
+    ]
+    if not offers:
+        return None
+    best = min(offers, key=lambda offer: offer.usd_per_h / offer.gpu_count)
+    return GpuPrice(
+        usd_per_h=best.usd_per_h / best.gpu_count,
+        offer=best.slug,
+        gpu_count=best.gpu_count,
+        priced_on=best.priced_on,
+        source=best.source,
+    )

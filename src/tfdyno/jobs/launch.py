@@ -1,0 +1,122 @@
+"""Start a training on several nodes: here, or by an engine that gets a file made from the plan."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.codec import write_atomic
+from tfdyno.core.composition import check_composition
+from tfdyno.core.errors import ToolError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tfdyno.core.launch_plan import LaunchPlan
+    from tfdyno.core.recipe import Recipe
+
+SUBMIT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Engine:
+    """How an engine is given its file."""
+
+    suffix: str
+    submit: tuple[str, ...] = ()
+    """Words in front of the file; empty: it is not submitted from here."""
+
+
+_ENGINES = {
+    "local": _Engine(suffix=".sh"),
+    "ray": _Engine(suffix=".ray.yaml"),
+    "slurm": _Engine(suffix=".sbatch", submit=("sbatch", "--parsable")),
+    "kubernetes": _Engine(suffix=".yaml", submit=("kubectl", "apply", "--filename")),
+    "skypilot": _Engine(suffix=".sky.yaml", submit=("sky", "launch", "--yes", "--detach-run")),
+}
+
+
+def known_settings(engine: str) -> dict[str, str]:
+    """What ``--with`` may set for an engine, with what it means."""
+    if engine == "local":
+        return {}
+    found: dict[str, str] = importlib.import_module(f"tfdyno.engines.render_{engine}").KNOWN
+    return found
+
+
+def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
+    """Refuse what no node could train, before anything is submitted; raises ``UsageError``."""
+    check_composition(recipe)
+    if plan.backend == "jax":
+        why = "tfdyno's training loop is TensorFlow's"
+        raise UsageError("backend jax cannot be launched", why=why, remedy="leave --backend out")
+    if plan.nodes > 1 and recipe.strategy not in ("", "multiworker"):
+        what = f"strategy = {recipe.strategy} does not train on {plan.nodes} nodes"
+        why = "its processes or cards are those of one machine"
+        raise UsageError(what, why=why, remedy="leave it out, or use multiworker")
+    if recipe.devices:
+        what = f"devices = {recipe.devices} does not go with launch"
+        raise UsageError(what, remedy="say --nodes and --gpus-per-node")
+
+
+def rendered(plan: LaunchPlan) -> str:
+    """The file of the plan's engine; raises ``UsageError`` where it cannot do what is asked."""
+    module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
+    render: Callable[[LaunchPlan], str] = getattr(module, f"render_{plan.engine}")
+    return render(plan)
+
+
+def written(plan: LaunchPlan, folder: Path) -> Path:
+    """Keep the file of the plan's engine in a folder; raises ``UsageError``."""
+    text = rendered(plan)
+    path = folder / f"{plan.name}{_ENGINES[plan.engine].suffix}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"cannot write to {folder}", why=why) from None
+    write_atomic(path, text.encode())
+    if plan.engine == "local":
+        path.chmod(path.stat().st_mode | 0o111)
+    return path
+
+
+def submitted(plan: LaunchPlan, folder: Path) -> tuple[Path, str]:
+    """Give the file to the engine; the file, and what the engine's program printed.
+
+    Raises:
+        UsageError: The program is not on this machine, or refuses the file.
+        ToolError: It does not answer.
+    """
+    words = submit_words(plan)
+    if not words:
+        what = f"--on {plan.engine} is not started from here"
+        raise UsageError(what, remedy="print what it needs with --dry-run")
+    if not shutil.which(words[0]):
+        raise UsageError(
+            f"there is no {words[0]} on this machine",
+            why=f"--on {plan.engine} is started by it",
+            remedy="start it where it is, or keep its file with --write FOLDER",
+        )
+    path = written(plan, folder)
+    try:
+        done = subprocess.run(
+            [*words, str(path)], capture_output=True, text=True, check=False, timeout=SUBMIT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{words[0]} does not answer", why=str(error)) from None
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise UsageError(f"{words[0]} refuses {path}", why=said or f"exit code {done.returncode}")
+    return path, done.stdout.strip()
+
+
+def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
+    """What stands in front of the file to start it; empty where nothing does."""
+    if plan.engine == "skypilot" and plan.option("spot") == "true":
+        return ("sky", "jobs", "launch", "--yes", "--detach-run")
+    return _ENGINES[plan.engine].submit

@@ -1,0 +1,168 @@
+"""Train on several processes of this machine, each of which stands for a node."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import from_builtins
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.launch_plan import LaunchPlan, node_words
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import TrainOutcome
+from tfdyno.engines.local import Crew, Limits, attend, together
+from tfdyno.engines.process import Command, Process
+from tfdyno.engines.render_local import node_variables
+from tfdyno.engines.tf_config import free_ports, loopback_variables
+from tfdyno.jobs._train_run import STOP_GRACE_S
+from tfdyno.jobs._worker import PROGRESS, crash_of, silent
+from tfdyno.store.run_folder import RunFolder, RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+UNFINISHED, FINDING = 75, 1
+"""Exit codes of ``tfdyno node`` after which there is an answer in the folder."""
+WAIT = "5min"
+"""For all processes to be there: they start at once."""
+END_S = 5.0
+"""For the processes of a failed training to end; what they started ends with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """What came of it."""
+
+    folder: Path
+    outcome: TrainOutcome
+    record: RunRecord
+    recipe: Recipe
+    failures: tuple[str, ...] = ()
+    """After which it was started again, in words."""
+
+
+def launch_local(
+    plan: LaunchPlan,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+    started: Callable[[int, int], object] = lambda _rank, _pid: None,
+) -> Launched:
+    """Run the plan to its end, or until somebody ends it.
+
+    The first process that fails ends all. As often as the plan has restarts they begin again from
+    the newest checkpoint, unless what was asked is wrong.
+
+    Args:
+        plan: What is to run.
+        progress: Called with the progress of worker 0.
+        output: Called with every other line of all: ``[worker 1] …``.
+        started: Called with rank and process identifier of each.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong.
+        ToolError: A process failed more often than the plan has restarts.
+    """
+    folder = Path(plan.folder or ".", plan.output).absolute()
+    failures: list[str] = []
+    while True:
+        try:
+            _run(plan, progress, output, started)
+            break
+        except ToolError as error:
+            if len(failures) >= plan.restarts:
+                _note(error, folder, failures)
+                raise
+            failures.append(str(error))
+            left = plan.restarts - len(failures)
+            output(f"{error} All begin again from the newest checkpoint, {left} more times.")
+    record, recipe = RunFolder(folder).read()
+    outcome = from_builtins(_finite(record.outcome), TrainOutcome, where=str(folder))
+    return Launched(
+        folder=folder, outcome=outcome, record=record, recipe=recipe, failures=tuple(failures)
+    )
+
+
+def _run(
+    plan: LaunchPlan,
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+    started: Callable[[int, int], object],
+) -> None:
+    """Start all once and wait for their end."""
+    ports = free_ports(plan.nodes)
+    if plan.port:
+        ports = tuple(range(plan.port, plan.port + plan.nodes))
+    purpose = f"training {plan.reference}"
+    base = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    base |= loopback_variables(base)
+    words = node_words(plan)
+    place = words.index("node") + 1
+    words = (*words[:place], "--events", "--wait", WAIT, *words[place:])
+    commands = [
+        Command(
+            words=words,
+            environment=base | node_variables(plan, rank, ports),
+            purpose=purpose,
+            name=f"worker {rank}" if plan.nodes > 1 else "",
+        )
+        for rank in range(plan.nodes)
+    ]
+    limits = Limits(
+        run_s=plan.time_limit_s or math.inf, stop_s=STOP_GRACE_S, end_s=END_S, peers_s=STOP_GRACE_S
+    )
+    with together(commands, chief=0, mark=PROGRESS, progress=progress, output=output) as crew:
+        for rank, process in enumerate(crew.processes):
+            started(rank, process.popen.pid)
+        attend(crew, judged, limits)
+        _check_peers(crew)
+
+
+def judged(process: Process) -> Exception | None:
+    """What the end of a node means: None where it did its part."""
+    if process.exit_code in (0, UNFINISHED, FINDING):
+        return None
+    said = _event(process.said)
+    if said.get("event") != "failed":
+        return crash_of(process)
+    error: dict[str, str] = said["error"]
+    kind = UsageError if error["kind"] == "usage" else ToolError
+    name = process.command.name
+    what = error["what"]
+    what = f"{name}: {what}" if name and not what.startswith(name) else what
+    return kind(what, why=error["why"], remedy=error["remedy"])
+
+
+def _check_peers(crew: Crew) -> None:
+    """After the chief's good end the others have ended well, too, or it is said."""
+    for process in crew.processes:
+        if not process.runs and (error := judged(process)):
+            raise error
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _note(error: TfdynoError, folder: Path, failures: list[str]) -> None:
+    if failures:
+        error.add_note(f"It was started {len(failures) + 1} times.")
+    if any((folder / "checkpoints").glob("step-*.json")):
+        error.add_note("The same command goes on from its newest checkpoint.")
+
+
+def _finite(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Null, which stands for a loss that is no number, as a number again."""
+    history = {
+        name: [math.nan if value is None else value for value in values]
+        for name, values in outcome.get("history", {}).items()
+    }
+    return {**outcome, "history": history}

@@ -1,0 +1,127 @@
+"""What more GPUs bring, as terminal text: one sentence, then the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.units import significant
+from tfdyno.view.advice_words import brief
+from tfdyno.view.amounts import table_ms
+from tfdyno.view.text import WIDTH, paint, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.interval import Interval
+    from tfdyno.core.scale_out import ScaleOut, ScaleRow
+
+_HEADERS = ("GPUs", "batch", "step ms", "samples/s", "gain", "9 in 10", "efficiency", "exposed ms")
+MOST_TABLES = 3
+_SPARE = (1, 2, 5)
+"""Columns that a narrow screen lacks."""
+_SLOWER = 1.0
+
+
+def scale_out_text(
+    series: Sequence[ScaleOut],
+    names: Mapping[str, str],
+    *,
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """A sentence and a table for each card; of many cards the sentences alone."""
+    if len(series) > MOST_TABLES:
+        told = (wrapped(sentence(each, names[each.gpu]), width=width) for each in series)
+        return "\n".join(told)
+    return "\n\n".join(_one(each, names[each.gpu], width, colour) for each in series)
+
+
+def sentence(series: ScaleOut, name: str) -> str:
+    """Where more of a card stop paying."""
+    card, rows = brief(name), series.rows[1:]
+    if not rows:
+        return f"Only one {card} was asked for."
+    first, last = rows[0], rows[-1]
+    told = f"{_count(first)} {card} gain {_times(first)}"
+    if first.estimate.replicas == 2:
+        told = f"A second {card} gains {_times(first)}"
+    if all(row.gain_ratio.best < _SLOWER for row in rows):
+        return f"{told}: one alone is faster."
+    stops = series.pays_until
+    if stops == last.estimate.replicas:
+        more = f", {_count(last)} gain {_times(last)}" if last is not first else ""
+        return f"{told}{more}: each added card brings half of the first or more."
+    following = next(row for row in rows if row.estimate.replicas > stops)
+    after = "" if following is first else f", {_count(following)} gain {_times(following)}"
+    brings = max(0.0, following.added_ratio)
+    share = f"{significant(brings, 2)} of the first" if brings else "nothing"
+    return f"{told}{after}: beyond {stops} an added card brings {share}."
+
+
+def _count(row: ScaleRow) -> str:
+    return f"{row.estimate.replicas:,}"
+
+
+def _times(row: ScaleRow) -> str:
+    return f"{significant(row.gain_ratio.best, 2)}×"
+
+
+def _one(series: ScaleOut, name: str, width: int, colour: bool) -> str:
+    money = _money(series)
+    headers = (*_HEADERS, *([money[0]] if money else []))
+    rows = [
+        (*_cells(row), *([_usd(money[1][index])] if money else []))
+        for index, row in enumerate(series.rows)
+    ]
+    body = table(headers, rows, align=">" * len(headers), width=width, spare=_SPARE, colour=colour)
+    blocks = [paint(wrapped(sentence(series, name), width=width), "bold", colour=colour), body]
+    blocks.append(wrapped(assumed(series), width=width))
+    return "\n\n".join(blocks)
+
+
+def _cells(row: ScaleRow) -> tuple[str, ...]:
+    one, gain = row.estimate, row.gain_ratio
+    where = f"{one.replicas:,}" if one.nodes == 1 else (
+        f"{one.nodes:,} × {one.replicas // one.nodes:,}")  # fmt: skip
+    return (
+        where,
+        f"{one.batch_size:,}",
+        table_ms(one.step_s.best),
+        significant(one.samples_per_s.best, 2),
+        f"{gain.best:.2f}",
+        f"{gain.low:.2f}–{gain.high:.2f}" if one.replicas > 1 else "",
+        f"{row.efficiency_ratio.best:.0%}",
+        table_ms(one.exposed_s) if one.replicas > 1 else "",
+    )
+
+
+def _money(series: ScaleOut) -> tuple[str, list[Interval]] | None:
+    epochs = [row.usd_per_epoch for row in series.rows if row.usd_per_epoch]
+    millions = [row.million_samples_usd for row in series.rows if row.million_samples_usd]
+    if epochs:
+        return "$ an epoch", epochs
+    return ("$ a million", millions) if millions else None
+
+
+def _usd(value: Interval) -> str:
+    return significant(value.best, 2)
+
+
+def assumed(series: ScaleOut) -> str:
+    """What the numbers rest on."""
+    held = "batch of each GPU" if series.holds == "batch per replica" else "global batch"
+    kind = "weak" if series.holds == "batch per replica" else "strong"
+    parts = [f"Held: the {held} ({kind} scaling)."]
+    changed = {row.estimate.execution for row in series.rows}
+    if len(changed) > 1:
+        parts.append("One GPU runs XLA, several a graph without it: part of the loss is that.")
+    if any(row.estimate.execution == "graph" for row in series.rows[1:]):
+        parts.append(
+            "tf.distribute sends all gradients at once after the backward pass: nothing is hidden."
+        )
+    price = series.price
+    if price:
+        parts.append(
+            f"Price: ${price.usd_per_h:.2f} a GPU and hour, {price.offer}, {price.priced_on}."
+        )
+    return " ".join(parts)

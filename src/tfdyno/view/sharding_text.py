@@ -1,0 +1,59 @@
+"""How several cards would hold a model that one does not, as terminal text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.view.advice_words import brief
+from tfdyno.view.amounts import gib, table_ms
+from tfdyno.view.text import WIDTH, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.sharding import Sharding
+
+MOST_TABLES = 2
+_HEADERS = ("way", "cards", "GiB each", "step ms", "by formula")
+
+
+def sharding_text(
+    found: Sequence[Sharding], names: Mapping[str, str], *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """A sentence for each card, and the ways of the first."""
+    blocks = [_one(each, names[each.gpu], width, colour) for each in found[:MOST_TABLES]]
+    return "\n\n".join(blocks)
+
+
+def sentence(one: Sharding, name: str) -> str:
+    """What the fewest cards are, or that none of one machine do."""
+    batch = f"batch {one.batch_size:,}"
+    if not one.plans:
+        return (
+            f"No way by formula holds {batch} on {brief(name)} in one machine: a smaller batch, "
+            "rematerialisation or a larger card does."
+        )
+    best = one.plans[0]
+    return (
+        f"By formula, nothing was compiled: {best.replicas} {brief(name)} hold {batch} together "
+        f"({best.kind})."
+    )
+
+
+def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
+    told = wrapped(sentence(one, name), width=width)
+    if not one.plans:
+        return told
+    rows = [
+        (
+            plan.kind,
+            f"{plan.replicas}",
+            gib(plan.device_memory_bytes),
+            table_ms(plan.step_s.best),
+            plan.formula,
+        )
+        for plan in one.plans
+    ]
+    body = table(_HEADERS, rows, align="<>>><", width=width, elastic=4, spare=(4,), colour=colour)
+    sources = "; ".join(dict.fromkeys(plan.source for plan in one.plans))
+    return f"{told}\n\n{body}\n\n{wrapped(f'Formulas: {sources}.', width=width)}"

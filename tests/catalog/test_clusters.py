@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdyno.catalog.clusters import cluster_of, find_network, is_per_port, usual_ports
+from tfdyno.catalog.gpus import all_gpus, find
+from tfdyno.catalog.links import find_link
+from tfdyno.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfdyno.core.hardware import Gpu
+
+H100, T4, V100 = find("h100-sxm5-80gb"), find("t4"), find("v100-sxm2-16gb")
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "ports"),
+    [
+        ("ib-hdr-200", "ib-hdr-200", 0),
+        ("8xib-ndr-400", "ib-ndr-400", 8),
+        (" ETH-25G", "eth-25g", 0),
+    ],
+)
+def test_a_network_is_named_with_or_without_its_ports(text: str, slug: str, ports: int) -> None:
+    link, told = find_network(text)
+    assert (link.slug, told) == (slug, ports)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pcie4-x16", "pcie4-x16 is no network"),
+        ("nvlink2-v100", "nvlink2-v100 is no network"),
+        ("99xib-hdr-200", "99 ports on a node are not possible"),
+        ("4xefa-v2-p5", "efa-v2-p5 is told for a whole node"),
+        ("ib-hdr", "there is no link 'ib-hdr'"),
+    ],
+)
+def test_what_is_no_network_is_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        find_network(text)
+
+
+def test_links_are_told_by_the_port_or_by_the_node() -> None:
+    assert is_per_port(find_link("ib-hdr-200"))
+    assert not is_per_port(find_link("efa-v1-p4d"))
+    assert not is_per_port(find_link("eth-25g"))
+
+
+def test_boards_have_the_ports_of_their_makers_machines() -> None:
+    assert usual_ports(H100, 8) == 8
+    assert usual_ports(V100, 8) == 4
+    assert usual_ports(T4, 8) == 1
+    assert usual_ports(H100, 1) == 1
+
+
+def test_nodes_are_filled_before_another_is_taken() -> None:
+    found = cluster_of(H100, 32, network="ib-ndr-400")
+    assert (found.nodes, found.gpus_per_node, found.ports) == (4, 8, 8)
+    assert found.inside
+    assert found.inside.slug == "nvlink4-nvswitch-h100-nvls"
+    narrow = cluster_of(H100, 32, network="2xib-ndr-400", gpus_per_node=4)
+    assert (narrow.nodes, narrow.gpus_per_node, narrow.ports) == (8, 4, 2)
+
+
+def test_without_a_network_all_are_in_one_node() -> None:
+    found = cluster_of(T4, 16)
+    assert (found.nodes, found.gpus_per_node, found.network) == (1, 16, None)
+    assert cluster_of(T4, 4, network="eth-25g").nodes == 1  # one machine holds them
+
+
+def test_a_network_as_the_link_joins_every_card_where_one_machine_would_do() -> None:
+    found = cluster_of(T4, 4, link="eth-25g")
+    assert (found.nodes, found.gpus_per_node, found.inside) == (4, 1, None)
+    assert cluster_of(T4, 16, link="ib-hdr-200").nodes == 2
+
+
+def test_a_bridge_stands_beside_pcie() -> None:
+    found = cluster_of(find("rtx-3090"), 4, link="nvlink3-bridge-ga102")
+    assert found.bridge
+    assert found.inside
+    assert (found.bridge.slug, found.inside.slug) == ("nvlink3-bridge-ga102", "pcie4-x16")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "named", "words"),
+    [
+        (12, {"network": "ib-hdr-200"}, "12 replicas do not fill nodes of 8 x"),
+        (16, {"gpus_per_node": 8}, "2 nodes need a network between them"),
+    ],
+)
+def test_nodes_that_cannot_be_are_refused_in_words(
+    replicas: int, named: dict[str, object], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        cluster_of(T4, replicas, **named)  # type: ignore[arg-type]
+
+
+@given(st.sampled_from(all_gpus()), st.integers(1, 64), st.sampled_from([1, 2, 4, 8]))
+def test_a_cluster_has_the_gpus_that_were_asked_for(gpu: Gpu, nodes: int, each: int) -> None:
+    if ":" in gpu.slug:
+        return
+    found = cluster_of(gpu, nodes * each, network="ib-hdr-200", gpus_per_node=each)
+    assert found.replicas == nodes * each
+    assert (found.network is None) == (nodes == 1)

@@ -1,0 +1,165 @@
+"""cli/launch: options become a plan, every engine's file is printed, wrong use is one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tfdyno.cli.main import main
+from tfdyno.core.launch_plan import ENGINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEEDS = {
+    "kubernetes": ["--image", "train:1", "--with", "claim=team"],
+    "skypilot": ["--with", "bucket=s3://runs"],
+}
+"""Without which an engine has nothing to run on."""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("print('never runs')\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_dry_run_prints_the_file_of_every_engine(
+    engine: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    words = ["launch", "train.py", "--on", engine, "--nodes", "2", "--dry-run"]
+    assert main([*words, *NEEDS.get(engine, [])]) == 0
+    text = capsys.readouterr().out
+    assert "node" in text
+    assert "train.py" in text
+    assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
+    if engine in ("kubernetes", "skypilot", "ray"):
+        assert list(yaml.safe_load_all(text))
+    else:
+        done = subprocess.run(["bash", "-n"], input=text, text=True, check=False)
+        assert done.returncode == 0
+
+
+def test_write_keeps_the_file_and_starts_nothing(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert main(["launch", "train.py", "--on", "slurm", "--nodes", "2", "--write", "jobs"]) == 0
+    assert capsys.readouterr().out == "jobs/train.sbatch\n"
+    assert "#SBATCH --nodes=2" in (folder / "jobs/train.sbatch").read_text()
+    assert main(["launch", "train.py", "--nodes", "2", "--write", "jobs"]) == 0
+    assert os.access(folder / "jobs/train.sh", os.X_OK)
+
+
+def test_json_has_plan_and_file(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--on", "slurm", "--memory", "64GiB", "--time-limit", "2h", "--epochs", "3"]
+    assert main(["launch", "train.py", *words, "--dry-run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["plan"]["memory_bytes"] == 64 << 30
+    assert found["plan"]["time_limit_s"] == 7200
+    assert found["plan"]["options"] == ["--epochs", "3"]
+    assert found["file"].startswith("#!/bin/bash")
+
+
+def test_a_recipe_is_written_out_so_that_its_file_need_not_be_there(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "fast.toml").write_text('precision = "mixed_bfloat16"\n[input]\nprefetch = 4\n')
+    words = ["--recipe", "fast.toml", "--set", "accumulation=2", "--on", "slurm", "--dry-run"]
+    assert main(["launch", "train.py", *words]) == 0
+    text = capsys.readouterr().out
+    for word in ("precision=mixed_bfloat16", "accumulation=2", "input.prefetch=4"):
+        assert f"--set {word}" in text
+    assert "fast.toml" not in text
+
+
+def test_words_of_the_script_and_variables_are_passed_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--on", "slurm", "--dry-run", "--env", "A=b c", "--", "--data", "a b"]
+    assert main(["launch", "train.py", *words]) == 0
+    text = capsys.readouterr().out
+    assert "export A='b c'" in text
+    assert "-- --data 'a b'" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--on", "slrum"], "did you mean slurm?"),
+        (["--on", "k8s"], "did you mean kubernetes?"),
+        (["--nodes", "0"], "nodes 0 is not possible"),
+        (["--gpus-per-node", "two"], "--gpus-per-node two is not possible"),
+        (["--gpu", "t4"], "say how many with --gpus-per-node"),
+        (["--gpu", "t44", "--gpus-per-node", "1"], "did you mean"),
+        (["--env", "A"], "write --env NAME=VALUE"),
+        (["--with", "partition=a"], "local has no settings of its own"),
+        (["--on", "slurm", "--with", "partion=a"], "did you mean partition?"),
+        (["--memory", "much"], "write it as 24GiB"),
+        (["--time-limit", "later"], "write it as 90min"),
+        (["--name", "My run"], "did you mean my-run?"),
+        (["--recipe", "auto"], "tfdyno recipe auto"),
+        (["--set", "strategy=ps", "--nodes", "2"], "does not train on 2 nodes"),
+        (["--set", "strategy=multiworker", "--set", "devices=2"], "say --nodes"),
+        (["--set", "strategy=ps", "--set", "execution=xla"], "do not go together"),
+        (["--on", "kubernetes"], "name it with --image"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["launch", "train.py", *words, "--dry-run"]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_a_workload_that_is_not_there_is_told_but_for_an_image(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["launch", "trian.py", "--on", "slurm", "--dry-run"]) == 2
+    assert "did you mean train.py?" in capsys.readouterr().err
+    words = ["launch", "in_image.py", "--on", "kubernetes", *NEEDS["kubernetes"], "--dry-run"]
+    assert main(words) == 0
+
+
+@pytest.mark.parametrize(
+    ("engine", "program"), [("slurm", "sbatch"), ("kubernetes", "kubectl"), ("skypilot", "sky")]
+)
+def test_an_engine_that_is_not_here_is_told(
+    engine: str, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["launch", "train.py", "--on", engine, *NEEDS.get(engine, [])]) == 2
+    sentence = capsys.readouterr().err
+    assert f"there is no {program} on this machine" in sentence
+    assert "--write FOLDER" in sentence
+
+
+def test_ray_is_planned_and_not_started(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["launch", "train.py", "--on", "ray"]) == 2
+    assert "--on ray is not started from here" in capsys.readouterr().err
+
+
+def test_what_the_program_of_the_engine_says_is_told(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = folder / "sbatch"
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    program.write_text("#!/bin/sh\necho 4711\n")
+    program.chmod(0o755)
+    assert main(["launch", "train.py", "--on", "slurm"]) == 0
+    out = capsys.readouterr().out
+    assert "sbatch --parsable tfdyno-runs/train.sbatch: 4711" in out
+    assert "tfdyno-runs/train on the nodes" in out
+    program.write_text("#!/bin/sh\necho 'invalid partition' >&2\nexit 1\n")
+    assert main(["launch", "train.py", "--on", "slurm"]) == 2
+    err = capsys.readouterr().err
+    assert "sbatch refuses tfdyno-runs/train.sbatch: invalid partition" in err

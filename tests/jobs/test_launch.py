@@ -1,0 +1,53 @@
+"""The file of a plan, and what starts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.engines.plans import plan
+
+from tfdyno.core.errors import UsageError
+from tfdyno.core.launch_plan import ENGINES
+from tfdyno.core.recipe import Recipe
+from tfdyno.jobs.launch import check_plan, known_settings, rendered, submit_words, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_tells_its_settings(engine: str) -> None:
+    known = known_settings(engine)
+    assert bool(known) == (engine != "local")
+    assert all(known.values())
+
+
+def test_what_is_written_is_what_is_rendered(tmp_path: Path) -> None:
+    path = written(plan("slurm"), tmp_path / "new" / "folder")
+    assert path.name == "small.sbatch"
+    assert path.read_text() == rendered(plan("slurm"))
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write to"):
+        written(plan("slurm"), tmp_path / "file" / "folder")
+
+
+def test_spot_machines_are_managed_by_skypilot() -> None:
+    assert submit_words(plan("skypilot"))[:2] == ("sky", "launch")
+    spot = plan("skypilot", extra=(("spot", "true"),))
+    assert submit_words(spot)[:3] == ("sky", "jobs", "launch")
+    assert submit_words(plan("ray")) == ()
+
+
+def test_a_strategy_of_one_machine_does_not_go_over_several() -> None:
+    check_plan(plan("slurm", nodes=1), Recipe(strategy="mirrored"))
+    with pytest.raises(UsageError, match="strategy = mirrored does not train on 2 nodes"):
+        check_plan(plan("slurm"), Recipe(strategy="mirrored"))
+
+
+def test_jax_is_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match="tfdyno's training loop is TensorFlow's"):
+        check_plan(plan("slurm", backend="jax"), Recipe())

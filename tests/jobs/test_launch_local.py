@@ -1,0 +1,229 @@
+"""Processes that stand for nodes: killed, slow, drifting, ended; what they learn stays the same."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.launch_plan import LaunchPlan
+from tfdyno.engines.tf_config import free_ports
+from tfdyno.jobs.launch_local import Launched, launch_local
+
+pytestmark = pytest.mark.tf
+SCRIPT = """
+import json
+import os
+import sys
+import time
+import keras
+import numpy as np
+
+rank = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
+
+class Trouble(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(float(os.environ.get("PACE_S", "0")))
+        if "slow" in sys.argv and rank == 1:
+            time.sleep(0.06)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if "drift" in sys.argv and rank == 1:
+            for variable in self.model.trainable_variables:
+                for own in variable.value.values:
+                    own.assign_add(0.01 * np.ones(own.shape))
+
+x = np.random.default_rng(0).normal(size=(320, 8)).astype("float32")
+y = x.sum(axis=1, keepdims=True)
+model = keras.Sequential([
+    keras.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dropout(0.2),
+    keras.layers.Dense(1),
+])
+model.compile("adam", "mse")
+model.fit(x, y, batch_size=32, epochs=3, callbacks=[Trouble()])
+"""
+OPTIONS = ("--set", "seed=7", "--checkpoint-every", "3")
+SRC = str(Path(__file__).parents[2] / "src")
+SEED = 20261123
+"""Of the moments of kills; another number is another kill."""
+
+
+def plan(folder: Path, *words: str, pace_s: float = 0.0, **given: Any) -> LaunchPlan:
+    (folder / "train.py").write_text(SCRIPT)
+    basic: dict[str, Any] = {
+        "engine": "local", "name": "small", "reference": "train.py", "nodes": 2,
+        "python": sys.executable, "folder": str(folder), "output": str(folder / "run"),
+        "options": OPTIONS, "script_arguments": words,
+        "environment": (("PYTHONPATH", SRC), ("PACE_S", str(pace_s))),
+    }  # fmt: skip
+    return LaunchPlan(**{**basic, **given})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Launched:
+    """One worker is slow, which changes no number."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("undisturbed")
+        patch.chdir(folder)
+        return launch_local(plan(folder, "slow"))
+
+
+def test_the_worker_that_the_others_wait_for_is_named(undisturbed: Launched) -> None:
+    (note,) = [note for note in undisturbed.outcome.notes if "holds the others up" in note]
+    assert "worker 1 holds the others up: they wait" in note
+    assert "worker 0 holds" not in note
+
+
+def test_two_nodes_train_as_two_replicas(undisturbed: Launched) -> None:
+    outcome = undisturbed.outcome
+    assert (outcome.epochs, outcome.steps, outcome.replica_count) == (3, 30, 2)
+    assert outcome.history["loss"][-1] < outcome.history["loss"][0]
+    assert undisturbed.recipe.strategy == "multiworker"
+    assert undisturbed.failures == ()
+
+
+def test_a_killed_worker_changes_no_loss(here: Path, undisturbed: Launched) -> None:
+    """It is killed at a random step, and all go on from the newest checkpoint."""
+    chance = random.Random(SEED)
+    kill = Kill(rank=chance.randrange(2), step=chance.randrange(12, 28))
+    found = launch_local(
+        plan(here, "slow", pace_s=0.1, restarts=1), progress=kill.look, started=kill.started
+    )
+    assert kill.done
+    assert len(found.failures) == 1
+    assert f"worker {kill.rank}" in found.failures[0]
+    assert "it was killed" in found.failures[0]
+    assert found.outcome.resumed_from
+    assert found.outcome.history == undisturbed.outcome.history
+    assert kill.left() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(3))
+def test_kills_at_other_moments_change_no_loss(
+    number: int, here: Path, undisturbed: Launched
+) -> None:
+    chance = random.Random(SEED + number + 1)
+    kill = Kill(rank=chance.randrange(2), step=chance.randrange(1, 29), whole=number == 2)
+    found = launch_local(
+        plan(here, "slow", pace_s=0.1, restarts=2), progress=kill.look, started=kill.started
+    )
+    assert kill.done
+    assert found.outcome.history == undisturbed.outcome.history
+    assert kill.left() == []
+
+
+@pytest.mark.slow
+def test_without_restarts_the_failure_is_told_and_the_next_launch_goes_on(
+    here: Path, undisturbed: Launched
+) -> None:
+    kill = Kill(rank=1, step=14)
+    asked = plan(here, "slow", pace_s=0.1)
+    with pytest.raises(ToolError, match=r"worker 1.*it was killed") as caught:
+        launch_local(asked, progress=kill.look, started=kill.started)
+    assert "goes on from its newest checkpoint" in " ".join(caught.value.__notes__)
+    assert launch_local(asked).outcome.history == undisturbed.outcome.history
+
+
+@pytest.mark.slow
+def test_replicas_that_drift_apart_are_an_error(here: Path) -> None:
+    with pytest.raises(ToolError, match="weights of worker 0 and worker 1 have drifted apart"):
+        launch_local(plan(here, "drift"))
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_with_a_checkpoint(here: Path, undisturbed: Launched) -> None:
+    def interrupt(line: str) -> None:
+        if '"epoch": 2' in line and not asked:
+            asked.append(line)
+            threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    asked: list[str] = []
+    found = launch_local(plan(here, "slow", pace_s=0.2), progress=interrupt)
+    assert found.outcome.stopped == "SIGTERM"
+    assert found.record.status == "stopped"
+    again = launch_local(plan(here, "slow"))
+    assert again.outcome.history == undisturbed.outcome.history
+
+
+def test_wrong_use_is_not_tried_again(here: Path) -> None:
+    asked = replace(plan(here, restarts=3), options=("--set", "strategy=ps"))
+    lines: list[str] = []
+    with pytest.raises(UsageError, match="strategy = ps does not train on 2 nodes"):
+        launch_local(asked, output=lines.append)
+    assert not any("begin again" in line for line in lines)
+
+
+def test_a_port_that_is_taken_is_named(here: Path) -> None:
+    import socket
+
+    (port,) = free_ports(1)
+    with (
+        socket.create_server(("", port)),
+        pytest.raises(ToolError, match=f"port {port} of worker 0 is taken"),
+    ):
+        launch_local(plan(here, port=port))
+
+
+class Kill:
+    """SIGKILL to the process that trains of one rank, at a step of worker 0."""
+
+    def __init__(self, *, rank: int, step: int, whole: bool = False) -> None:
+        self.rank, self.step, self.whole = rank, step, whole
+        self.done = False
+        self.nodes: dict[int, int] = {}
+        self.seen: set[int] = set()
+
+    def started(self, rank: int, pid: int) -> None:
+        self.nodes[rank] = pid
+
+    def look(self, line: str) -> None:
+        import json
+
+        with contextlib.suppress(ValueError):
+            event = json.loads(line)
+            if event["event"] != "steps":
+                return
+            self.note()
+            done = (event["epoch"] - 1) * 10 + event["step"]
+            if not self.done and done >= self.step:
+                self.done = True
+                for one in self.trainers():
+                    one.kill()
+
+    def trainers(self) -> list[psutil.Process]:
+        node = psutil.Process(self.nodes[self.rank])
+        found = [one for one in node.children(recursive=True)
+                 if "tfdyno.runtime.train" in one.cmdline()]  # fmt: skip
+        return [node] if self.whole else found
+
+    def note(self) -> None:
+        for pid in self.nodes.values():
+            with contextlib.suppress(psutil.Error):
+                self.seen |= {one.pid for one in psutil.Process(pid).children(recursive=True)}
+
+    def left(self) -> list[int]:
+        """Processes that outlive the launch by some seconds."""
+        until_s = time.monotonic() + 10
+        while found := [pid for pid in self.seen if psutil.pid_exists(pid)]:
+            if time.monotonic() > until_s:
+                return found
+            time.sleep(0.1)
+        return []

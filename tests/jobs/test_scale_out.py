@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.advice import estimate, exactly
+
+from tfdyno.catalog.gpus import find
+from tfdyno.jobs._scale_out import price_of, scale_outs, shardings
+
+if TYPE_CHECKING:
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Gpu
+
+T4 = find("t4")
+
+
+def of(count: int, mode: str = "train") -> Estimate:
+    return estimate(gpu="t4", replicas=count, samples_per_s=exactly(1000.0 * count), mode=mode)
+
+
+def test_one_number_of_replicas_is_no_series() -> None:
+    assert scale_outs([T4], [of(4)], lambda _gpu: of(1), global_batch=False,
+                      samples_per_epoch=0) == ()  # fmt: skip
+
+
+def test_replicas_that_serve_are_no_series() -> None:
+    found = [of(1, "infer"), of(4, "infer")]
+    assert scale_outs([T4], found, lambda _gpu: of(1), global_batch=False,
+                      samples_per_epoch=0) == ()  # fmt: skip
+
+
+def test_one_card_alone_is_estimated_where_it_was_not_asked_for() -> None:
+    asked: list[str] = []
+
+    def alone(gpu: Gpu) -> Estimate:
+        asked.append(gpu.slug)
+        return of(1)
+
+    (series,) = scale_outs([T4], [of(2), of(4)], alone, global_batch=True, samples_per_epoch=0)
+    assert (asked, series.counts, series.holds) == (["t4"], (1, 2, 4), "global batch")
+
+
+def test_the_price_is_the_cheapest_of_a_whole_card_that_stays() -> None:
+    price = price_of(T4)
+    assert price
+    assert 0.0 < price.usd_per_h < 5.0
+    assert "spot" not in price.offer
+    assert price_of(find("k80")) is None
+
+
+def test_a_card_that_does_not_hold_the_batch_is_told_how_several_would() -> None:
+    gib = 2.0**30
+    parts = {"weights": gib, "optimizer": 9 * gib, "activations": 9 * gib, "context": gib}
+    small = replace(
+        of(1), fits="no", memory_parts_bytes=parts, device_memory_bytes=exactly(20 * gib),
+        usable_memory_bytes=14.5 * gib,
+    )  # fmt: skip
+    (one,) = shardings([T4], [small, of(4)])
+    assert (one.gpu, one.batch_size) == ("t4", 100)
+    assert one.plans[0].replicas == 2
+    assert shardings([T4], [of(1)]) == ()

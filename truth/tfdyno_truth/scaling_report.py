@@ -1,0 +1,100 @@
+"""Sections of the accuracy pages on runs on several GPUs, the worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno_truth import cells
+from tfdyno_truth.scaling import ALL, LEFT_OUT
+from tfdyno_truth.scaling_rows import APART, NETWORKS
+from tfdyno_truth.sections import Section, Table
+from tfdyno_truth.ways import SEEN, WAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno_truth.scaling import ScalingScores, Spread, Worst
+
+METHOD = """\
+Efficiency is the time of a run on the fewest GPUs, mostly one, over its time on more, at the same
+batch for each (weak scaling). Errors are relative, averaged in a group of one model, card,
+precision and number of GPUs first. Everything that the product has is in: PCIe with and without
+peer-to-peer, NVLink, NVSwitch, bridges of four and eight cards, nodes on {networks}. {free}
+constants for all of them, none of a card or a row: {constants}."""
+HELD = """\
+The interval that `tfdyno estimate --replicas` gives of an efficiency holds {held:.0%} of the runs
+of a kind of model that the fit has not seen."""
+WORST = """\
+All rows of one workload on so many cards, predicted with the kind of model left out."""
+OUT = """\
+Not learned from and not counted above; errors with the kind of model left out."""
+
+
+def answer(found: ScalingScores) -> str:
+    """The errors on what is new, in one sentence."""
+    model, gpu = (found.spreads[name][ALL] for name in LEFT_OUT)
+    return (
+        f"Weak-scaling efficiency on several GPUs, {model.groups} groups: of a kind of model that "
+        f"the fit has not seen, error median {model.median:.1%}, mean {model.mean:.1%}; on a card "
+        f"that it has not seen, median {gpu.median:.1%}, mean {gpu.mean:.1%}."
+    )
+
+
+def sections(found: ScalingScores) -> Iterator[Section]:
+    """Scores, worst cases, and what is judged apart."""
+    told = ", ".join(f"{name} {value:.3g}" for name, value in found.constants.items())
+    networks = ", ".join(f"{card}: {slug}" for card, slug in NETWORKS.items())
+    method = METHOD.format(networks=networks, free=len(found.constants) - 1, constants=told)
+    held = HELD.format(held=found.held)
+    yield Section(
+        title="Several GPUs", prose=f"{answer(found)}\n\n{method}\n\n{held}", table=_scores(found)
+    )
+    yield Section(
+        title=f"The {len(found.worst)} worst on several GPUs",
+        prose=WORST,
+        table=Table(
+            headings=("workload", "GPUs", "link", "source", "measured", "predicted"),
+            rows=tuple(_worst(one) for one in found.worst),
+            words=4,
+        ),
+        below=True,
+    )
+    yield Section(
+        title="Runs on several GPUs judged apart",
+        prose=OUT,
+        table=Table(
+            headings=("which", "why", *_NUMBERS),
+            rows=tuple((why, APART[why], *_numbers(one)) for why, one in found.apart.items()),
+            words=2,
+        ),
+        below=True,
+    )
+
+
+_NUMBERS = ("mean", "median", "90 % below", "groups")
+
+
+def _numbers(one: Spread) -> tuple[str, ...]:
+    return (*cells.shares(one.mean, one.median, one.p90), f"{one.groups:,}")
+
+
+def _scores(found: ScalingScores) -> Table:
+    labels = tuple(found.spreads[SEEN])
+    rows = tuple(
+        (SEEN if name == SEEN else WAYS[name].title, label, *_numbers(spreads[label]))
+        for label in labels
+        for name, spreads in found.spreads.items()
+    )
+    return Table(headings=("how", "runs", *_NUMBERS), rows=rows, words=2)
+
+
+def _worst(one: Worst) -> tuple[str, ...]:
+    row = one.pair.row
+    return (
+        f"{row.model}, batch {row.batch_size:,}, {row.precision}, {row.execution}",
+        f"{row.gpus} × {row.gpu}",
+        row.interconnect,
+        row.source,
+        f"{one.measured:.2f}",
+        f"{one.predicted:.2f}",
+    )
