@@ -83,6 +83,41 @@ def test_only_networks_go_beyond_a_machine() -> None:
     assert not links.is_network(links.find_link("nvlink2-v100"))
 
 
+def test_the_usual_node_is_not_the_largest_machine() -> None:
+    a100 = gpus.find("a100-sxm4-80gb")
+    assert (links.most_in_one_machine(a100), links.usual_in_a_node(a100)) == (16, 8)
+    assert links.usual_in_a_node(gpus.find("h100-sxm5-80gb")) == 8
+    assert links.usual_in_a_node(gpus.find("gb200")) == 72
+
+
+@pytest.mark.parametrize(
+    ("gpu", "network"),
+    [
+        ("gh200-96gb", "ib-ndr-400"),
+        ("gh200-144gb", "ib-ndr-400"),
+        ("gb10", "eth-100g-roce"),
+        ("rtx-2060-mobile", "eth-10g"),
+        ("jetson-nano", "eth-10g"),
+    ],
+)
+def test_cards_alone_in_their_machine_meet_over_a_network(gpu: str, network: str) -> None:
+    found = gpus.find(gpu)
+    own = links.own_network(found)
+    assert own
+    assert (own.slug, links.most_in_one_machine(found), links.usual_in_a_node(found)) == (
+        network, 1, 1,
+    )  # fmt: skip
+    assert links.own_network(gpus.find("t4")) is None
+
+
+def test_every_laptop_and_every_embedded_board_has_one_card() -> None:
+    markets = {gpu.market for gpu in gpus.all_gpus()}
+    assert set(links.ALONE) <= markets
+    for gpu in gpus.all_gpus():
+        if gpu.market in links.ALONE:
+            assert links.most_in_one_machine(gpu) == 1
+
+
 def test_the_beginning_of_a_link_suggests_all_that_begin_so() -> None:
     with pytest.raises(UsageError, match="choose one of nvlink5-nvl72, nvlink5-nvswitch-b200-nvls"):
         links.find_link("nvlink5")

@@ -74,6 +74,8 @@ def test_the_report_is_written_whole_and_named(tmp_path: Path) -> None:
         (("--steps", "5", "--epochs", "2"), "give --steps, or --epochs and --samples, not both"),
         (("--global-batch", "64"), "give --batch-size or --global-batch, not both"),
         (("--max-nodes", "4"), "4 machines need a network between them"),
+        (("--max-nodes", "4000", "--network", "eth-25g"), "4000 machines are not possible"),
+        (("--link", "eth-25g", "--network", "ib-hdr-200"), "name the network once"),
         (("--network", "pcie4-x16"), "pcie4-x16 is no network"),
         (("--max-nodes", "0"), "nodes 0 is not possible"),
         (("--provider", "nobody"), "there is no offer of provider 'nobody'"),

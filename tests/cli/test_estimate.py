@@ -125,7 +125,14 @@ def test_the_explanation_follows_the_answer_and_fits_80_columns() -> None:
         (("--gpu", "t4", "--nodes", "0"), "nodes 0 is not possible"),
         (("--gpu", "t4", "--nodes", "2", "--network", "pcie4-x16"), "pcie4-x16 is no network"),
         (("--gpu", "t4", "--replicas", "12", "--network", "eth-25g"), "do not fill nodes of 8 x"),
-        (("--gpu", "t4", "--nodes", "999999", "--network", "eth-25g"), "replicas are not possible"),
+        (
+            ("--gpu", "t4", "--nodes", "999999", "--network", "eth-25g"),
+            "999,999 nodes of 8 are not",
+        ),
+        (
+            ("--gpu", "t4", "--replicas", "16", "--link", "eth-25g", "--network", "ib-hdr-200"),
+            "name the network once",
+        ),
         (("--gpu", "t4", "--input-shape", "0,3"), "input size 0 is not possible"),
         (("--gpu", "t4", "--fit", "0"), "call of fit 0 is not possible"),
         (("--gpu", "t4", "--precision", "float8"), "float8"),

@@ -3,12 +3,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.advice import estimate as of_few
 
+from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import all_gpus, find, parse_list
 from tfdyno.core.errors import UsageError
-from tfdyno.jobs.estimate import Question, check, estimate
+from tfdyno.jobs.estimate import Question, check, counted, estimate, network_notes
 from tfdyno.jobs.reference import parse_reference
 
 MODEL = Path(__file__).parent.parent / "data" / "models" / "small.py"
@@ -119,6 +122,18 @@ def test_tf32_and_strict_float32_share_a_trace_but_not_a_time() -> None:
         ({"batch_size": 0, "global_batch_size": 65, "replicas": (2,)}, "cannot be shared by 2"),
         ({"replicas": (0,)}, "0 replicas are not possible"),
         ({"replicas": (2000,)}, "2000 replicas are not possible"),
+        (
+            {"nodes": (200,), "network": "eth-25g"},
+            "200 nodes of 8 are not possible: they have 1,600 GPUs; give 1 to 128 nodes",
+        ),
+        (
+            {"replicas": (16,), "link": "eth-25g", "network": "ib-hdr-200"},
+            "name the network once: --link eth-25g is a network",
+        ),
+        (
+            {"gpus": (find("rtx-2060-mobile"),), "replicas": (4,), "gpus_per_node": 4},
+            "is the only card of its machine",
+        ),
         ({"verify": True}, "--verify needs the compiler"),
         ({"gpus": (replace(T4, vendor="AMD", name="MI300X"),)}, "MI300X cannot be estimated"),
     ],
@@ -128,6 +143,47 @@ def test_a_question_without_an_answer_is_refused_before_any_work(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         check(question(**changes))
+
+
+def test_a_network_as_the_link_has_one_layout_for_a_whole_series() -> None:
+    small = counted(question(replicas=(1, 2, 8), link="eth-25g"))
+    assert (small.link, small.network, small.gpus_per_node) == ("", "eth-25g", 1)
+    large = counted(question(replicas=(1, 2, 16), link="eth-25g"))
+    assert (large.network, large.gpus_per_node) == ("eth-25g", 0)
+    named = counted(question(replicas=(1, 2), link="eth-25g", gpus_per_node=2))
+    assert named.gpus_per_node == 2
+    assert counted(small) == small
+
+
+def test_nodes_have_the_usual_number_of_cards() -> None:
+    found = counted(question(gpus=(find("a100-sxm4-80gb"),), nodes=(1, 2), network="ib-hdr-200"))
+    assert (found.replicas, found.gpus_per_node) == ((8, 16), 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"replicas": (4,), "network": "eth-25g"}, "eth-25g joins machines, and one machine holds"),
+        ({"gpus": (find("gh200-96gb"),), "replicas": (4,)}, "ib-ndr-400 is taken between them"),
+        ({"gpus": (find("rtx-2060-mobile"),), "replicas": (2,)}, "eth-10g is taken between them"),
+        ({"replicas": (8, 16), "network": "eth-25g"}, ""),
+        ({"gpus": (find("gh200-96gb"),), "replicas": (4,), "network": "eth-25g"}, ""),
+    ],
+)
+def test_what_joins_the_machines_is_never_silent(changes: dict[str, Any], note: str) -> None:
+    """By the cluster alone: nothing is traced."""
+    asked = counted(question(**changes))
+    found = []
+    for count in asked.replicas:
+        cluster = cluster_of(asked.gpus[0], count, network=asked.network)
+        named = cluster.network.slug if cluster.network else ""
+        found.append(of_few(gpu=asked.gpus[0].slug, replicas=count, nodes=cluster.nodes,
+                            network=named, link=named or "pcie3-x16"))  # fmt: skip
+    told = network_notes(asked, found)
+    assert len(told) == bool(note)
+    assert note in "".join(told)
+    serving = [replace(one, mode="infer") for one in found]
+    assert network_notes(asked, serving) == ()
 
 
 def test_unknown_executions_and_links_are_refused_with_the_known_ones() -> None:

@@ -7,6 +7,7 @@ from tests.advice import offer
 
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.core.errors import UsageError
+from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.jobs._market import (
     Conditions,
     Supply,
@@ -113,3 +114,34 @@ def test_machines_together_are_offers_of_their_own() -> None:
         ("6 x box", 48, 120.0, 576),
     ]
     assert clusters_of([whole], {gpu.slug: gpu}, 1) == []
+
+
+def test_the_largest_machine_of_a_provider_stands_for_its_nodes() -> None:
+    """Nobody sells more than four at this provider; machines of 16 A100 are no usual node."""
+    gpu, cards = find("a100-sxm4-80gb"), {"a100-sxm4-80gb": find("a100-sxm4-80gb")}
+    four = offer(gpu.slug, 8.0, gpu_count=4, provider="small", instance="four")
+    two = offer(gpu.slug, 4.0, gpu_count=2, provider="small", instance="two")
+    eight = offer(gpu.slug, 16.0, gpu_count=8, provider="large", instance="eight")
+    sixteen = offer(gpu.slug, 32.0, gpu_count=16, provider="large", instance="sixteen")
+    found = clusters_of([two, four, eight, sixteen], cards, 2)
+    assert [(one.instance, one.gpu_count, one.nodes) for one in found] == [
+        ("2 x four", 8, 2),
+        ("2 x eight", 16, 2),
+    ]
+
+
+def test_machines_together_have_no_more_gpus_than_are_estimated() -> None:
+    gpu = find("h100-sxm5-80gb")
+    whole = offer(gpu.slug, 20.0, gpu_count=8)
+    assert max(o.gpu_count for o in clusters_of([whole], {gpu.slug: gpu}, 1000)) <= MOST_REPLICAS
+
+
+def test_a_cluster_beside_one_machine_with_as_many_cards_is_another_offer(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        f"{HEAD}mine,eight,a100-sxm4-80gb,8,4,16,east,16,0,2026-11-01,a mail,day\n"
+        "mine,sixteen,a100-sxm4-80gb,16,4,16,east,30,0,2026-11-01,a mail,day\n"
+    )
+    found = supplies(Conditions(gpus=(find("a100-sxm4-80gb"),), offers_file=prices,
+                                providers=("mine",), max_nodes=2))  # fmt: skip
+    assert {(s.count, s.offer.nodes) for s in found if s.offer} == {(8, 1), (16, 1), (16, 2)}

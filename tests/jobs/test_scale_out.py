@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from tests.advice import estimate, exactly
 
+from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import find
 from tfdyno.jobs._scale_out import price_of, scale_outs, shardings
 
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu
+    from tfdyno.core.sharding import Sharding
 
 T4 = find("t4")
 
@@ -56,7 +58,38 @@ def test_a_card_that_does_not_hold_the_batch_is_told_how_several_would() -> None
         of(1), fits="no", memory_parts_bytes=parts, device_memory_bytes=exactly(20 * gib),
         usable_memory_bytes=14.5 * gib,
     )  # fmt: skip
-    (one,) = shardings([T4], [small, of(4)])
+    (one,) = shardings([T4], [small, of(4)], cluster_of)
     assert (one.gpu, one.batch_size) == ("t4", 100)
-    assert one.plans[0].replicas == 2
-    assert shardings([T4], [of(1)]) == ()
+    assert (one.plans[0].replicas, one.most_cards) == (2, 8)
+    assert shardings([T4], [of(1)], cluster_of) == ()
+
+
+def test_ways_over_several_cards_use_the_network_that_was_named() -> None:
+    """Eight T4 one to a machine: what is sent takes as many times longer as the network is slow."""
+    gib = 2.0**30
+    parts = {"weights": 8 * gib, "gradients": 8 * gib, "optimizer": 16 * gib, "context": gib}
+    small = replace(
+        of(1), fits="no", memory_parts_bytes=parts, device_memory_bytes=exactly(33 * gib),
+        usable_memory_bytes=14.5 * gib,
+    )  # fmt: skip
+
+    def over(network: str) -> tuple[Sharding, ...]:
+        return shardings([T4], [small], lambda gpu, n: cluster_of(gpu, n, network=network,
+                                                                  gpus_per_node=1))  # fmt: skip
+
+    (slow,), (fast,) = over("eth-10g"), over("ib-hdr-200")
+    assert slow.most_cards == fast.most_cards == 16
+    times = [next(p.step_s.best for p in one.plans if p.kind == "all states")
+             for one in (slow, fast)]  # fmt: skip
+    assert times[0] > 10 * times[1]
+
+
+def test_cards_that_do_not_fill_the_nodes_are_left_out_of_the_ways() -> None:
+    gib = 2.0**30
+    small = replace(
+        of(1), fits="no", memory_parts_bytes={"weights": 20 * gib},
+        device_memory_bytes=exactly(20 * gib), usable_memory_bytes=14.5 * gib,
+    )  # fmt: skip
+    (one,) = shardings([T4], [small], lambda gpu, n: cluster_of(gpu, n, network="eth-10g",
+                                                                gpus_per_node=3))  # fmt: skip
+    assert one.most_cards == 2

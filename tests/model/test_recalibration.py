@@ -102,6 +102,14 @@ def test_energy_mfu_and_the_parts_of_the_time_move_with_it() -> None:
     assert after.sources[-1] == "own measurement 0123456789ab on t4, 2026-11-21"
 
 
+@pytest.mark.parametrize("factor", [0.2, 0.8, 3.0])
+def test_the_exposed_exchange_moves_with_the_step_that_it_is_part_of(factor: float) -> None:
+    before = replace(estimate(A100), exposed_s=0.4 * estimate(A100).step_s.best)
+    after = recalibrated(before, Recalibration(factor_ratio=factor, anchors=(anchor(factor),)))
+    assert after.exposed_s == pytest.approx(factor * before.exposed_s)
+    assert after.exposed_s < after.step_s.best
+
+
 def test_memory_and_compile_time_stay() -> None:
     before = estimate(A100)
     after = recalibrated(before, Recalibration(factor_ratio=2.0, anchors=(anchor(),)))

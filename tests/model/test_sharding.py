@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -68,11 +69,37 @@ def test_the_smallest_number_that_holds_the_model_is_named() -> None:
     assert fewest_that_fit(large(1.0), dict.fromkeys((2, 4, 8), 1e11)) == ()
 
 
-def test_cards_that_cannot_share_the_batch_are_refused() -> None:
-    with pytest.raises(ValueError, match="need 2 to 64 cards, got 1"):
+def test_only_ways_that_share_out_samples_need_as_many_of_them() -> None:
+    one = replace(large(20.0), batch_size=1)
+    kinds = [plan.kind for plan in sharding_plans(one, 8, bytes_per_s=1e11)]
+    assert kinds == ["tensor parallel", "pipeline"]
+    found = fewest_that_fit(one, dict.fromkeys((2, 4, 8), 1e11))
+    assert {plan.kind for plan in found} == {"tensor parallel", "pipeline"}
+
+
+def test_a_pipeline_has_no_more_micro_batches_than_samples_and_says_how_many() -> None:
+    plans = {
+        size: next(
+            plan
+            for plan in sharding_plans(replace(large(), batch_size=size), 4, bytes_per_s=1e12)
+            if plan.kind == "pipeline"
+        )
+        for size in (1, 6, 64)
+    }
+    assert [plan.formula.partition(", m = ")[2] for plan in plans.values()] == ["1", "6", "16"]
+    assert plans[1].step_s.best == pytest.approx(1.0)  # one sample passes the stages in turn
+    assert plans[6].step_s.best == pytest.approx(0.25 / (6 / 9))
+
+
+def test_tensor_parallel_names_what_divides_its_activations() -> None:
+    plans = {plan.kind: plan for plan in sharding_plans(large(), 2, bytes_per_s=1e12)}
+    assert "Korthikanti" in plans["tensor parallel"].source
+    assert "rough" in plans["tensor parallel"].formula
+
+
+def test_numbers_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="need 2 cards or more, got 1"):
         sharding_plans(large(), 1, bytes_per_s=1e9)
-    with pytest.raises(ValueError, match="got 128"):
-        sharding_plans(large(), 128, bytes_per_s=1e9)
     with pytest.raises(ValueError, match="stages and micro_batches >= 1"):
         bubble_ratio(0, 1)
 

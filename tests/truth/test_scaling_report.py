@@ -21,5 +21,7 @@ def test_the_sections_name_what_is_left_out_and_why() -> None:
     whole = "\n".join(markdown(section) for section in scaling_report.sections(judged()))
     assert "## Several GPUs" in whole
     assert "### The 3 worst on several GPUs" in whole
+    assert "tf.distribute, which packs all" in whole
+    assert "Of several nodes most rows\naccumulate gradients" in whole
     for why in judged().apart:
         assert re.search(rf"\| {re.escape(why)} \| .+ \|", whole)

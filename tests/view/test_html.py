@@ -13,6 +13,8 @@ import pytest
 from tests.view import answers
 
 from tfdyno.core.advice import Advice, Change
+from tfdyno.model.scale_out import scale_out
+from tfdyno.view.documents import advice_document
 from tfdyno.view.html import render_report
 
 SECTIONS = ("cost", "ranking", "memory", "terms", "roofline", "layers", "sure", "basis", "next")
@@ -101,6 +103,26 @@ def test_the_whole_result_is_in_the_page_as_json(page: str) -> None:
     assert estimate["gpu"] == first["gpu"]
     picked = whole["estimates"][whole["picks"][1]["candidate"]["estimate"]]
     assert len(picked["layers"]) == len(answers.layers(1.0))
+
+
+def test_the_page_has_the_scaling_section_of_the_json() -> None:
+    one = answers.advice().ranking[0].estimate
+    many = replace(one, replicas=2, nodes=1)
+    series = scale_out([replace(one, replicas=1), many], holds="batch per replica")
+    advice = replace(answers.advice(), scaling=(series,))
+    told = advice_document(advice, answers.trace())["scaling"]
+    assert len(told[0]["rows"]) == 2
+
+    def leaves(value: object) -> list[object]:
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            return [leaf for each in inner for leaf in leaves(each)]
+        return [value]
+
+    found = result(render(advice))["scaling"]
+    assert list(found[0]) == list(told[0])
+    for ours, theirs in zip(leaves(found), leaves(told), strict=True):
+        assert ours == (pytest.approx(theirs, rel=1e-5) if isinstance(theirs, float) else theirs)
 
 
 def test_an_estimate_that_serves_many_offers_stands_once(page: str) -> None:

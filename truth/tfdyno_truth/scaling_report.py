@@ -24,6 +24,11 @@ constants for all of them, none of a card or a row: {constants}."""
 HELD = """\
 The interval that `tfdyno estimate --replicas` gives of an efficiency holds {held:.0%} of the runs
 of a kind of model that the fit has not seen."""
+LIMITS = """\
+Rows of TensorFlow as a graph are judged with the overlap that was fitted to them (Horovod and
+tf_cnn_benchmarks send gradients while the backward pass runs); for tf.distribute, which packs all
+gradients, estimates hide nothing, and that is not in these errors. Of several nodes most rows
+accumulate gradients, which exchange once in many batches: that of every batch is little tried."""
 WORST = """\
 All rows of one workload on so many cards, predicted with the kind of model left out."""
 OUT = """\
@@ -46,9 +51,8 @@ def sections(found: ScalingScores) -> Iterator[Section]:
     networks = ", ".join(f"{card}: {slug}" for card, slug in NETWORKS.items())
     method = METHOD.format(networks=networks, free=len(found.constants) - 1, constants=told)
     held = HELD.format(held=found.held)
-    yield Section(
-        title="Several GPUs", prose=f"{answer(found)}\n\n{method}\n\n{held}", table=_scores(found)
-    )
+    prose = "\n\n".join((answer(found), method, held, LIMITS))
+    yield Section(title="Several GPUs", prose=prose, table=_scores(found))
     yield Section(
         title=f"The {len(found.worst)} worst on several GPUs",
         prose=WORST,

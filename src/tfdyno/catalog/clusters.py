@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.links import (
+    ALONE,
     cannot_join,
     default_link,
     find_link,
     is_network,
     most_in_one_machine,
+    own_network,
+    usual_in_a_node,
 )
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Cluster, Gpu, Link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MOST_PORTS = 32
 BRIDGE = "NVLink bridge"
@@ -77,20 +84,15 @@ def cluster_of(
         link: Slug of what joins the GPUs of a node; empty, or one that these cards lack: the one
             that they have by themselves. A network joins them all where one machine holds them.
         network: What joins the nodes, as ``find_network`` reads it; empty: one node, however
-            large.
-        gpus_per_node: 0: as many as one machine holds where a network is named.
+            large, or the network that cards sold one to a machine have.
+        gpus_per_node: 0: as many as a node usually has where a network is named.
 
     Raises:
-        UsageError: A link is unknown, GPUs do not fill the nodes, or nodes lack a network.
+        UsageError: A link is unknown, the network is named twice, GPUs do not fill the nodes,
+            nodes lack a network, or a machine has one such card only.
     """
-    named = find_link(link) if link else None
-    if named and is_network(named):
-        network, named = network or link, None
-        if not gpus_per_node and replicas <= most_in_one_machine(gpu):
-            gpus_per_node = 1
-    if named and cannot_join(gpu, named):
-        named = None
-    each = gpus_per_node or (min(replicas, most_in_one_machine(gpu)) if network else replicas)
+    named, network, gpus_per_node = _settled(gpu, replicas, link, network, gpus_per_node)
+    each = gpus_per_node or (min(replicas, usual_in_a_node(gpu)) if network else replicas)
     each = min(each, replicas)
     _check(gpu, replicas, each, network)
     nodes = replicas // each
@@ -111,7 +113,46 @@ def cluster_of(
     )
 
 
+def check_named_once(link: str, network: str) -> None:
+    """Refuse a network in ``link`` beside another one; raises ``UsageError``."""
+    if link and network and is_network(find_link(link)):
+        raise UsageError(
+            "name the network once", why=f"--link {link} is a network, as --network {network} is",
+            remedy="leave --link out, or name what joins the GPUs of one machine",
+        )  # fmt: skip
+
+
+def layout_of(gpus: Sequence[Gpu], counts: Sequence[int]) -> int:
+    """GPUs per node where the link is a network: the same for every count of a series.
+
+    One, where a machine would hold the most that are asked for; else 0, as many as a node has.
+    """
+    return int(all(max(counts) <= most_in_one_machine(gpu) for gpu in gpus))
+
+
+def _settled(
+    gpu: Gpu, replicas: int, link: str, network: str, gpus_per_node: int
+) -> tuple[Link | None, str, int]:
+    """The link inside a node, the network and the GPUs of a node, from what was named."""
+    check_named_once(link, network)
+    named = find_link(link) if link else None
+    if named and is_network(named):
+        return None, link, gpus_per_node or layout_of([gpu], [replicas])
+    if named and cannot_join(gpu, named):
+        named = None
+    own = own_network(gpu)
+    if own and not network and not gpus_per_node:
+        return named, own.slug, 1
+    return named, network, gpus_per_node
+
+
 def _check(gpu: Gpu, replicas: int, each: int, network: str) -> None:
+    if each > 1 and gpu.market in ALONE:
+        raise UsageError(
+            f"{gpu.name} is the only card of its machine",
+            why=f"{each} of them would need {each} machines",
+            remedy="name what joins the machines with --network, eth-10g for example",
+        )
     if replicas % each:
         raise UsageError(
             f"{replicas} replicas do not fill nodes of {each} x {gpu.name}",

@@ -12,6 +12,12 @@ from tfdyno.core.hardware import Gpu, Link
 
 MOST_ON_PCIE = 8
 """Double-wide cards that a usual server takes; machines with 10 or 16 are rare."""
+MOST_IN_A_NODE = 1024
+ALONE = ("laptop", "edge")
+"""Markets whose cards are the only one of their machine."""
+ALONE_NETWORK = "eth-10g"
+"""Between such machines, where none is named: the slowest that the catalogue has, since few have a
+faster port."""
 _GENERATION = re.compile(r"nvlink([0-9])-")
 _COLUMNS = [
     "slug",
@@ -94,8 +100,29 @@ def cannot_join(gpu: Gpu, link: Link) -> str:
 
 
 def most_in_one_machine(gpu: Gpu) -> int:
-    """How many GPUs of this kind the largest machine joins without a network."""
+    """How many GPUs of this kind the largest machine joins without a network.
+
+    A laptop and an embedded board have one, and so has a machine that is sold with a network.
+    """
+    if own_network(gpu):
+        return 1
     return max((limit for limit, _ in _defaults().get(gpu.slug, ())), default=MOST_ON_PCIE)
+
+
+def usual_in_a_node(gpu: Gpu) -> int:
+    """How many GPUs of this kind a node of a cluster usually has.
+
+    The most that one machine joins, unless ``node_sizes.csv`` knows that such machines are rare.
+    """
+    return min(most_in_one_machine(gpu), _node_sizes().get(gpu.slug, MOST_IN_A_NODE))
+
+
+def own_network(gpu: Gpu) -> Link | None:
+    """The network that joins cards of this kind where each is sold in a machine of its own."""
+    if gpu.market in ALONE:
+        return find_link(ALONE_NETWORK)
+    links = (find_link(slug) for _, slug in _defaults().get(gpu.slug, ()))
+    return next(filter(is_network, links), None)
 
 
 def is_network(link: Link) -> bool:
@@ -111,6 +138,14 @@ def _nvlink_generations() -> dict[str, str]:
         key=("architecture",),
     )
     return {row.text("architecture"): row.text("generation") for row in rows}
+
+
+@functools.lru_cache(maxsize=1)
+def _node_sizes() -> dict[str, int]:
+    rows = read_table(
+        DATA / "node_sizes.csv", ("gpu_slug", "gpus_per_node", "source"), key=("gpu_slug",)
+    )
+    return {row.text("gpu_slug"): row.whole("gpus_per_node") for row in rows}
 
 
 @functools.lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ from tfdyno.core.errors import UsageError
 @click.option(
     "--gpus-per-node",
     type=Whole("GPUs per node"),
-    help="Cards of a machine.  [default: as many as one holds]",
+    help="Cards of a machine.  [default: as many as one usually has]",
 )
 @click.option(
     "--network",

@@ -146,3 +146,5 @@ class Offer:
     """ISO date or month of the price; a lower bound where ``date_precision`` says so."""
     date_precision: str
     source: str
+    nodes: int = 1
+    """Machines that train together; ``gpu_count`` is that of all."""

@@ -32,10 +32,15 @@ class ScaleRow:
     efficiency_ratio: Interval
     """The gain over the number of GPUs."""
     added_ratio: float
-    """What each GPU more than in the row before brings, in GPUs alone; 1 in the first row."""
+    """What each GPU more than in the row before brings, in GPUs alone; 1 in the first row.
+
+    Where the program changes, the row before is one GPU that runs the new one.
+    """
     million_samples_usd: Interval | None
     """None where no price is known, as the next."""
     usd_per_epoch: Interval | None
+    capped: bool = False
+    """Whether the gain was above the number of GPUs, which another program alone brings about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +53,14 @@ class ScaleOut:
     rows: tuple[ScaleRow, ...]
     """By number of replicas; one GPU first."""
     pays_until: int
-    """Most replicas up to which each added GPU brings ``PAYS_RATIO`` of the first or more."""
+    """Most replicas up to which each added GPU brings ``PAYS_RATIO`` or more of what one does
+    alone in the same program; 1 where that many are no faster than one."""
     price: GpuPrice | None
+    switched_to: str = ""
+    """Execution of several GPUs where one runs another; empty: all run the same."""
+    switch_ratio: float | None = None
+    """Time of a step in that program over one GPU's own, the exchange apart; None: the same
+    program, or another batch."""
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ MOST_IN_A_RUN = 10**12
 """More samples, or epochs, than this are a slip of the keyboard."""
 MOST_SAMPLES = 1 << 20
 """Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
+MOST_REPLICAS = 1024
+"""GPUs that train together, in an estimate."""
 MOST_STEPS = 10**10
 """At 10 ms a step these take three years."""
 

@@ -35,4 +35,6 @@ class Sharding:
     batch_size: int
     """Of all cards together: what one card was asked to hold."""
     plans: tuple[ShardingPlan, ...]
-    """Fewest cards first; empty where no way holds it in one machine."""
+    """Fewest cards first; empty where no way holds it."""
+    most_cards: int
+    """That were tried; 1: nothing joins several."""

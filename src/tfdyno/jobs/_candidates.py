@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
     from tfdyno.core.advice import Run
     from tfdyno.core.estimate import Estimate
+    from tfdyno.core.hardware import Offer
     from tfdyno.core.software import WheelSupport
     from tfdyno.jobs._feeding import Feeder
     from tfdyno.jobs._market import Supply
     from tfdyno.jobs._predict import Predictor
 
-Key = tuple[str, float, int]
-"""Card, share of it, number of them: what has one estimate."""
+Key = tuple[str, float, int, int]
+"""Card, share of it, number of them, machines: what has one estimate."""
 
 
 def candidates_of(
@@ -63,10 +64,19 @@ def candidates_of(
         key = _key(supply)
         if key not in estimates:
             size = shared_batch(global_batch_size, supply.count) if global_batch_size else 0
-            estimates[key] = predictor.estimate(supply.gpu, replicas=supply.count, batch_size=size)
+            estimates[key] = on_its_machines(predictor, supply.offer).estimate(
+                supply.gpu, replicas=supply.count, batch_size=size
+            )
         support = wheel_support(supply.gpu, tensorflow)
         found.append(_candidate(supply, estimates[key], run, support, feeder))
     return ranked(found)
+
+
+def on_its_machines(predictor: Predictor, offer: Offer | None) -> Predictor:
+    """The predictor with the GPUs of a machine of the offer, which only a network asks for."""
+    if offer is None or not predictor.network:
+        return predictor
+    return replace(predictor, gpus_per_node=offer.gpu_count // offer.nodes)
 
 
 def check_shares(supplies: Sequence[Supply], global_batch_size: int) -> None:
@@ -138,4 +148,6 @@ def _tensorflow(support: WheelSupport) -> str:
 
 
 def _key(supply: Supply) -> Key:
-    return supply.gpu.slug, supply.offer.gpu_fraction if supply.offer else 1.0, supply.count
+    offer = supply.offer
+    share, nodes = (offer.gpu_fraction, offer.nodes) if offer else (1.0, 1)
+    return supply.gpu.slug, share, supply.count, nodes

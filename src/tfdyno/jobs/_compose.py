@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.assumptions import assumed, assumption_sources
 from tfdyno.core.advice import Advice
 from tfdyno.core.hardware import OWNED
+from tfdyno.jobs._candidates import on_its_machines
 from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
 from tfdyno.jobs._picks import sober_picks, told_picks
@@ -95,7 +96,7 @@ def _with_details(
     for one in ranking:
         if one.slug in named:
             gpu = cards[one.gpu, one.count, one.offer and one.offer.slug]
-            full = predictor.estimate(
+            full = on_its_machines(predictor, one.offer).estimate(
                 gpu,
                 replicas=one.count,
                 batch_size=one.estimate.batch_size,

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
-from tfdyno.catalog.links import most_in_one_machine
+from tfdyno.catalog.links import usual_in_a_node
 from tfdyno.catalog.offers import all_offers, staleness
 from tfdyno.core.advice import Scenario
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import OWNED, VENDOR, Gpu, Offer
+from tfdyno.core.settings import MOST_REPLICAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -133,10 +134,16 @@ def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]
 def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:
     """Two machines of an offer, four and so on up to the most, as offers of their own.
 
-    Only machines that hold as many cards as there can be in one: with fewer, a larger machine is
-    the nearer choice.
+    Only the largest machines with the card that the provider offers, up to those that nodes of it
+    usually are: of smaller ones, a larger one is the nearer choice.
     """
     counts = sorted({max_nodes, *(2**power for power in range(1, max_nodes.bit_length()))} - {1})
+    whole = [offer for offer in offers if offer.gpu_fraction >= 1.0]
+    largest: dict[tuple[str, str], int] = {}
+    for offer in whole:
+        if offer.gpu_count <= usual_in_a_node(cards[offer.gpu_slug]):
+            key = offer.provider, offer.gpu_slug
+            largest[key] = max(offer.gpu_count, largest.get(key, 0))
     return [
         replace(
             offer,
@@ -146,19 +153,21 @@ def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: in
             vcpus=offer.vcpus * count,
             ram_bytes=offer.ram_bytes * count,
             usd_per_h=offer.usd_per_h * count,
+            nodes=count,
         )
-        for offer in offers
+        for offer in whole
         for count in counts
         if count <= max_nodes
-        and offer.gpu_fraction >= 1.0
-        and offer.gpu_count == most_in_one_machine(cards[offer.gpu_slug])
+        and offer.gpu_count * count <= MOST_REPLICAS
+        and offer.gpu_count == largest.get((offer.provider, offer.gpu_slug))
     ]
 
 
 def _cheapest_regions(offers: Iterable[Offer]) -> list[Offer]:
     kept: dict[tuple[object, ...], Offer] = {}
     for offer in offers:
-        like = (offer.provider, offer.gpu_slug, offer.gpu_count, offer.gpu_fraction, offer.spot)
+        like = (offer.provider, offer.gpu_slug, offer.gpu_count, offer.nodes, offer.gpu_fraction,
+                offer.spot)  # fmt: skip
         if like not in kept or offer.usd_per_h < kept[like].usd_per_h:
             kept[like] = offer
     return list(kept.values())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.links import most_in_one_machine
 from tfdyno.catalog.offers import all_offers
 from tfdyno.catalog.time_model import time_model
+from tfdyno.core.errors import UsageError
 from tfdyno.core.scale_out import GpuPrice
 from tfdyno.core.sharding import Sharding
 from tfdyno.model.scale_out import scale_out
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.estimate import Estimate
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.hardware import Cluster, Gpu
     from tfdyno.core.scale_out import ScaleOut
     from tfdyno.jobs._predict import Predictor
+
+    Joining = Callable[[Gpu, int], Cluster | None]
 
 
 def scale_outs(
@@ -78,29 +80,46 @@ def scaling_of(predictor: Predictor, gpu: Gpu, global_batch_size: int = 0) -> tu
     )
 
 
-def shardings(gpus: Sequence[Gpu], found: Sequence[Estimate]) -> tuple[Sharding, ...]:
-    """Of the cards that do not hold their part of the batch: by what several of one machine do.
+def shardings(
+    gpus: Sequence[Gpu], found: Sequence[Estimate], joining: Joining
+) -> tuple[Sharding, ...]:
+    """Of the cards that do not hold their part of the batch: by what several do.
 
     Only what one card was asked to hold counts, and only training.
+
+    Args:
+        gpus: Cards, as they were asked for.
+        found: Their estimates.
+        joining: What joins so many of a card, with the link and the network that were named.
     """
     told = []
     for gpu in gpus:
         ones = [one for one in found if one.gpu == gpu.slug and one.replicas == 1]
         for one in ones:
             if one.fits == "no" and one.mode == "train" and ":" not in gpu.slug:
-                plans = fewest_that_fit(one, _bandwidths(gpu))
-                told.append(Sharding(gpu=gpu.slug, batch_size=one.batch_size, plans=plans))
+                rates = _bandwidths(gpu, joining)
+                plans = fewest_that_fit(one, rates)
+                told.append(Sharding(gpu=gpu.slug, batch_size=one.batch_size, plans=plans,
+                                     most_cards=max(rates, default=1)))  # fmt: skip
     return tuple(told)
 
 
-def _bandwidths(gpu: Gpu) -> dict[int, float]:
-    most = most_in_one_machine(gpu)
-    model = time_model()
+def _bandwidths(gpu: Gpu, joining: Joining) -> dict[int, float]:
+    """Number of cards -> bus bandwidth, of what one machine holds or a network joins."""
+    most, model = most_in_one_machine(gpu), time_model()
+    joined = {count: _joined(gpu, count, joining) for count in (2, 4, 8, 16)}
     return {
-        count: way_of(cluster_of(gpu, count), model).bytes_per_s
-        for count in (2, 4, 8, 16)
-        if count <= most
+        count: way_of(cluster, model).bytes_per_s
+        for count, cluster in joined.items()
+        if cluster and (count <= most or cluster.network)
     }
+
+
+def _joined(gpu: Gpu, count: int, joining: Joining) -> Cluster | None:
+    try:
+        return joining(gpu, count)
+    except UsageError:  # so many do not fill the nodes that were asked for
+        return None
 
 
 def price_of(gpu: Gpu) -> GpuPrice | None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
-from tfdyno.catalog.clusters import find_network
+from tfdyno.catalog.clusters import check_named_once, find_network
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import rejected_in
 from tfdyno.catalog.software import NEWEST, check_release
@@ -17,6 +17,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.feed import Feed
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.program import Program
+from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._candidates import candidates_of, check_shares
@@ -145,6 +146,10 @@ def check(request: Request) -> None:
     check_vendor(request.conditions.owned)
     if request.batch_size and request.global_batch_size:
         raise UsageError("give --batch-size or --global-batch, not both")
+    check_named_once(request.link, request.network)
+    if request.conditions.max_nodes > MOST_REPLICAS:
+        raise UsageError(f"{request.conditions.max_nodes} machines are not possible",
+                         remedy=f"give 1 to {MOST_REPLICAS}")  # fmt: skip
     if request.network:
         find_network(request.network)
     elif request.conditions.max_nodes > 1:
@@ -194,6 +199,12 @@ def _left_out(offers_file: Path | None) -> tuple[str, ...]:
     rejected = rejected_in(offers_file) if offers_file else ()
     note = left_out_note(str(offers_file), [one.reasons for one in rejected])
     return (note,) if note else ()
+
+
+def _unused_network(request: Request) -> tuple[str, ...]:
+    if not request.network or request.conditions.max_nodes > 1:
+        return ()
+    return (f"{request.network} is in no row: one machine is weighed at a time; give --max-nodes.",)
 
 
 def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
@@ -268,6 +279,7 @@ def _outcome(
         *_left_out(request.conditions.offers_file),
         *advice.notes,
         *notes,
+        *_unused_network(request),
         *notes_on(measured.items()),
     )
     scaling: tuple[ScaleOut, ...] = ()

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfdyno.catalog.clusters import cluster_of, find_network
+from tfdyno.catalog.clusters import check_named_once, cluster_of, find_network, layout_of
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.links import cannot_join, find_link, is_network, most_in_one_machine
+from tfdyno.catalog.links import (
+    cannot_join,
+    find_link,
+    is_network,
+    most_in_one_machine,
+    own_network,
+    usual_in_a_node,
+)
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.scale_out import ScaleOut
+from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.core.sharding import Sharding
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
@@ -28,11 +36,10 @@ from tfdyno.jobs._worker import silent
 from tfdyno.jobs.trace import Traced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 Route = Literal["quick", "exact", "auto"]
-MOST_REPLICAS = 1024
 DETAILED_CARDS = 8
 """Up to so many cards the answer carries layers and roofline; more would be megabytes."""
 NOT_COMPILED = "Nothing was compiled: the step runs without XLA."
@@ -53,7 +60,7 @@ class Question:
     nodes: tuple[int, ...] = ()
     """Machines, in the place of ``replicas``; each has ``gpus_per_node``."""
     gpus_per_node: int = 0
-    """0: as many as one machine holds."""
+    """0: as many as a node usually has."""
     network: str = ""
     """What joins the machines: ``ib-hdr-200``, or with its ports ``8xib-hdr-200``."""
     precision: str = ""
@@ -117,7 +124,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         estimates=found,
         trace=predictor.traced.trace,
         batch_source=_source(question, predictor),
-        notes=(*notes, *_without_network(found), *_measured(question, predictor)),
+        notes=(*notes, *network_notes(question, found), *_measured(question, predictor)),
         scaling=scale_outs(
             question.gpus,
             found,
@@ -125,17 +132,29 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
             global_batch=bool(question.global_batch_size),
             samples_per_epoch=predictor.traced.trace.samples_per_epoch,
         ),
-        sharding=shardings(question.gpus, found),
+        sharding=shardings(question.gpus, found, predictor.cluster),
     )
 
 
 def counted(question: Question) -> Question:
-    """The question with ``nodes`` told as replicas."""
+    """The question with ``nodes`` told as replicas, and a network as one wherever it was named.
+
+    What a network as the link joins is settled here, once for all counts of a series.
+    """
+    if question.link and is_network(find_link(question.link)):
+        check_named_once(question.link, question.network)
+        layout = 0 if question.nodes else layout_of(question.gpus, question.replicas)
+        question = replace(question, link="", network=question.link,
+                           gpus_per_node=question.gpus_per_node or layout)  # fmt: skip
     if not question.nodes:
         return question
-    each = question.gpus_per_node or min(most_in_one_machine(gpu) for gpu in question.gpus)
+    each = _gpus_of_a_node(question)
     replicas = tuple(count * each for count in question.nodes)
     return replace(question, replicas=replicas, gpus_per_node=each, nodes=())
+
+
+def _gpus_of_a_node(question: Question) -> int:
+    return question.gpus_per_node or min(usual_in_a_node(gpu) for gpu in question.gpus)
 
 
 def check(question: Question) -> None:
@@ -148,6 +167,7 @@ def check(question: Question) -> None:
             why="one is the batch of a replica, the other the sum over all of them",
         )
     _check_link(question)
+    _check_nodes(question)
     question = counted(question)
     _check_explained(question)
     if question.verify and question.route == "quick":
@@ -160,6 +180,17 @@ def check(question: Question) -> None:
         if question.global_batch_size:
             check_batch(shared_batch(question.global_batch_size, count))
     _check_cluster(question)
+
+
+def _check_nodes(question: Question) -> None:
+    each = _gpus_of_a_node(question)
+    for count in question.nodes:
+        if not 1 <= count <= MOST_REPLICAS // each:
+            raise UsageError(
+                f"{count:,} nodes of {each} are not possible",
+                why=f"they have {count * each:,} GPUs",
+                remedy=f"give 1 to {max(1, MOST_REPLICAS // each)} nodes",
+            )
 
 
 def _check_cluster(question: Question) -> None:
@@ -200,7 +231,7 @@ def _check_link(question: Question) -> None:
         )
 
 
-def _without_network(found: tuple[Estimate, ...]) -> tuple[str, ...]:
+def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
     """A note where replicas fill more than one machine and no network was named."""
     for one in found:
         gpu = find(one.gpu)
@@ -212,6 +243,27 @@ def _without_network(found: tuple[Estimate, ...]) -> tuple[str, ...]:
                 "is not in these numbers; name it with --network.",
             )
     return ()
+
+
+def network_notes(question: Question, found: Sequence[Estimate]) -> tuple[str, ...]:
+    """Notes on networks: one that lacks, that no number has in it, or that was assumed."""
+    if found[0].mode != "train":
+        return ()
+    notes = _without_network(found)
+    if question.network and all(one.nodes == 1 for one in found):
+        notes += (
+            f"{question.network} joins machines, and one machine holds these GPUs: it is not in "
+            "these numbers; give --nodes, or --gpus-per-node.",
+        )
+    if not question.network:
+        joined = (one for one in found if one.nodes > 1)
+        alone = next(((find(one.gpu), one.network) for one in joined), None)
+        if alone and own_network(alone[0]):
+            notes += (
+                f"{alone[0].name} is the only GPU of its machine: {alone[1]} is taken between "
+                "them; name another with --network.",
+            )
+    return notes
 
 
 def _measured(question: Question, predictor: Predictor) -> tuple[str, ...]:

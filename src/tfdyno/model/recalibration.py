@@ -90,6 +90,7 @@ def recalibrated(estimate: Estimate, found: Recalibration) -> Estimate:
         samples_per_s=Interval(low=rate.low / factor, best=rate.best / factor,
                                high=rate.high / factor),
         terms_s=_times(estimate.terms_s, factor),
+        exposed_s=estimate.exposed_s * factor,
         mfu_ratio=estimate.mfu_ratio / factor,
         energy_j_per_step=estimate.energy_j_per_step.times(factor),
         energy_kwh_per_epoch=epoch.times(factor) if epoch else None,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
 
 PAYS_RATIO = 0.5
-"""An added GPU pays while it brings at least this share of what one does alone."""
+"""An added GPU pays while it brings at least this share of what one does alone in the program that
+several run."""
 CHANGED_EXECUTION = 0.1
 """Log half-width that a gain has beside that of the exchange where one GPU runs another program
 than several (XLA alone, a graph under tf.distribute): a judgement, both errors being alike."""
@@ -50,54 +51,80 @@ def scale_out(
         raise ValueError("need an estimate of one replica to compare with")
     rows: list[ScaleRow] = []
     for one in ordered:
-        gain = _gain(one, alone)
+        gain, capped = _gain(one, alone)
         rows.append(
             ScaleRow(
                 estimate=one,
                 gain_ratio=gain,
                 efficiency_ratio=gain.times(1.0 / one.replicas),
-                added_ratio=_added(one, gain, rows),
+                added_ratio=_added(one, gain.best, rows),
                 million_samples_usd=_usd(one, price, MILLION),
                 usd_per_epoch=_usd(one, price, samples_per_epoch) if samples_per_epoch else None,
+                capped=capped,
             )
         )
+    switched = next((row for row in rows if row.estimate.execution != alone.execution), None)
+    alike = switched and switched.estimate.batch_size == alone.batch_size
     return ScaleOut(
         gpu=alone.gpu,
         holds=holds,
         rows=tuple(rows),
         pays_until=_pays_until(rows),
         price=price,
+        switched_to=switched.estimate.execution if switched else "",
+        switch_ratio=1.0 / _program_alone(switched) if switched and alike else None,
     )
 
 
-def _gain(one: Estimate, alone: Estimate) -> Interval:
+def _gain(one: Estimate, alone: Estimate) -> tuple[Interval, bool]:
+    """The gain, and whether it had to be cut to the number of GPUs.
+
+    Where the programs differ, a measurement of the user may have moved one of the two figures
+    only: what is above the number of GPUs is then no gain of more of them.
+    """
     best = one.samples_per_s.best / alone.samples_per_s.best
     if one.replicas == 1:
-        return Interval(low=best, best=best, high=best)
+        return Interval(low=best, best=best, high=best), False
+    differs = one.execution != alone.execution
+    capped = differs and best > one.replicas
+    best = min(best, float(one.replicas)) if differs else best
     around = one.efficiency_ratio
     below = math.log(around.best / around.low) if around else 0.0
-    changed = CHANGED_EXECUTION if one.execution != alone.execution else 0.0
-    width = math.hypot(below, changed)
+    width = math.hypot(below, CHANGED_EXECUTION if differs else 0.0)
     most = max(best, float(one.replicas))
     high = best * math.exp(width)
-    return Interval(low=best * math.exp(-width), best=best, high=min(high, most))
+    return Interval(low=best * math.exp(-width), best=best, high=min(high, most)), capped
 
 
-def _added(one: Estimate, gain: Interval, before: Sequence[ScaleRow]) -> float:
+def _added(one: Estimate, gain: float, before: Sequence[ScaleRow]) -> float:
+    """What each GPU more brings over the last row of the same program, in GPUs alone."""
     if not before:
         return 1.0
     last = before[-1]
-    return (gain.best - last.gain_ratio.best) / (one.replicas - last.estimate.replicas)
+    if last.estimate.execution == one.execution:
+        return (gain - last.gain_ratio.best) / (one.replicas - last.estimate.replicas)
+    return (gain - _share(one, gain)) / (one.replicas - 1)
+
+
+def _program_alone(row: ScaleRow) -> float:
+    """What one GPU does in the program of a row, the exchange apart, in GPUs alone."""
+    return _share(row.estimate, row.gain_ratio.best)
+
+
+def _share(one: Estimate, gain: float) -> float:
+    return gain / one.replicas / (1.0 - one.exposed_s / one.step_s.best)
 
 
 def _pays_until(rows: Sequence[ScaleRow]) -> int:
-    """The last row before the first whose added GPUs bring too little."""
-    found = 1
-    for row in rows:
-        if row.added_ratio < PAYS_RATIO:
+    """The last row before the first whose added GPUs bring too little for their program."""
+    found, program = rows[0], rows[0]
+    for row in rows[1:]:
+        if row.estimate.execution != program.estimate.execution:
+            program = row
+        if row.added_ratio < PAYS_RATIO * _program_alone(program):
             break
-        found = row.estimate.replicas
-    return found
+        found = row
+    return found.estimate.replicas if found.gain_ratio.best >= 1.0 else 1
 
 
 def _usd(one: Estimate, price: GpuPrice | None, samples: float) -> Interval | None:

@@ -8,9 +8,14 @@ Compute is divided by n, the exchange is that of ``model/scaling.py``'s bandwidt
   an all-reduce sends.
 * all states (ZeRO stage 3): weights, gradients and slots / n; weights are gathered twice: 1.5 times
   an all-reduce.
-* tensor parallel (Megatron): weights, gradients, slots and activations / n; four all-reduces a
-  block of the activations' outputs, taken as the activations that a step keeps, once.
-* pipeline (GPipe): all states / n, activations / n; (n - 1) / (m + n - 1) of the time is a bubble.
+* tensor parallel (Megatron with sequence parallelism, which divides what tensor parallelism alone
+  keeps whole): weights, gradients, slots and activations / n; four all-reduces a block of the
+  activations' outputs, taken as the activations that a step keeps, once: its time is a rough
+  figure.
+* pipeline (GPipe): all states / n, activations / n; (n - 1) / (m + n - 1) of the time is a bubble,
+  in m micro-batches: four for each stage, and no more than there are samples.
+
+The first three share out samples: there are no more cards than samples.
 """
 
 from __future__ import annotations
@@ -28,7 +33,10 @@ MICRO_BATCHES = 4
 """Of a pipeline, for each of its stages: GPipe's authors call the bubble negligible from there."""
 ZERO = 'Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"'
 RING = 'Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009'
-MEGATRON = 'Shoeybi et al., "Megatron-LM", 2019'
+MEGATRON = (
+    'Shoeybi et al., "Megatron-LM", 2019, with the sequence parallelism of Korthikanti et al., '
+    '"Reducing Activation Recomputation in Large Transformer Models", 2022'
+)
 GPIPE = 'Huang et al., "GPipe", 2019'
 _STATES = ("weights", "gradients", "optimizer")
 _DIVIDED: dict[ShardingKind, tuple[str, ...]] = {
@@ -42,9 +50,10 @@ _TOLD: dict[ShardingKind, tuple[str, str]] = {
     "data parallel": ("batch/n on each, one all-reduce", RING),
     "optimizer state": ("optimizer/n, one all-reduce", ZERO),
     "all states": ("(weights + gradients + optimizer)/n, 1.5 all-reduces", ZERO),
-    "tensor parallel": ("states/n and activations/n, one all-reduce of activations", MEGATRON),
-    "pipeline": ("states/n, bubble (n - 1)/(m + n - 1), m = 4 n", GPIPE),
+    "tensor parallel": ("states/n, activations/n, one all-reduce of activations (rough)", MEGATRON),
+    "pipeline": ("states/n, bubble (n - 1)/(m + n - 1), m = {micro}", GPIPE),
 }
+_BY_SAMPLE: tuple[ShardingKind, ...] = ("data parallel", "optimizer state", "all states")
 KINDS: tuple[ShardingKind, ...] = tuple(_TOLD)
 
 
@@ -64,15 +73,16 @@ def sharding_plans(one: Estimate, replicas: int, *, bytes_per_s: float) -> tuple
 
     Args:
         one: Of one card, which may not fit.
-        replicas: Cards, at least 2, at most the batch.
+        replicas: Cards, at least 2. Ways that share out samples are left where there are fewer.
         bytes_per_s: Bus bandwidth between them.
 
     Raises:
-        ValueError: Fewer than two cards, or more than samples.
+        ValueError: Fewer than two cards.
     """
-    if not 2 <= replicas <= one.batch_size:
-        raise ValueError(f"need 2 to {one.batch_size} cards, got {replicas}")
-    return tuple(_plan(one, kind, replicas, bytes_per_s) for kind in KINDS)
+    if replicas < 2:
+        raise ValueError(f"need 2 cards or more, got {replicas}")
+    kinds = (kind for kind in KINDS if _shares(one, kind, replicas))
+    return tuple(_plan(one, kind, replicas, bytes_per_s) for kind in kinds)
 
 
 def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[ShardingPlan, ...]:
@@ -89,11 +99,16 @@ def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[Sh
         plans = (
             _plan(one, kind, n, bytes_per_s[n])
             for n in sorted(bytes_per_s)
-            if 2 <= n <= one.batch_size
+            if n > 1 and _shares(one, kind, n)
         )
         fitting = next((plan for plan in plans if plan.fits), None)
         found += [fitting] if fitting else []
     return tuple(sorted(found, key=lambda plan: (plan.replicas, plan.step_s.best)))
+
+
+def _shares(one: Estimate, kind: ShardingKind, n: int) -> bool:
+    """Whether every card gets a part: of the samples, where a way shares those out."""
+    return kind not in _BY_SAMPLE or n <= one.batch_size
 
 
 def _plan(one: Estimate, kind: ShardingKind, n: int, bytes_per_s: float) -> ShardingPlan:
@@ -110,7 +125,8 @@ def _plan(one: Estimate, kind: ShardingKind, n: int, bytes_per_s: float) -> Shar
         "tensor parallel": parts.get("activations", 0.0),
         "pipeline": 0.0,
     }[kind]
-    waits = 1.0 - bubble_ratio(n, MICRO_BATCHES * n) if kind == "pipeline" else 1.0
+    micro = min(MICRO_BATCHES * n, one.batch_size)
+    waits = 1.0 - bubble_ratio(n, micro) if kind == "pipeline" else 1.0
     formula, source = _TOLD[kind]
     return ShardingPlan(
         kind=kind,
@@ -118,6 +134,6 @@ def _plan(one: Estimate, kind: ShardingKind, n: int, bytes_per_s: float) -> Shar
         device_memory_bytes=held,
         fits=held <= one.usable_memory_bytes,
         step_s=one.step_s.times(1.0 / n / waits).plus(sent * ring),
-        formula=formula,
+        formula=formula.format(micro=micro),
         source=source,
     )

@@ -33,12 +33,12 @@ def estimate_document(
         "estimates": [to_builtins(one) for one in estimates],
         "trace": {**trace_document(trace), "batch_source": batch_source},
         "notes": list(notes),
-        **({"scaling": [_scaling(one) for one in scaling]} if scaling else {}),
+        **({"scaling": [scaling_document(one) for one in scaling]} if scaling else {}),
         **({"sharding": [to_builtins(one) for one in sharding]} if sharding else {}),
     }
 
 
-def _scaling(series: ScaleOut) -> dict[str, Any]:
+def scaling_document(series: ScaleOut) -> dict[str, Any]:
     """What more of a card bring; the estimates themselves stand in ``estimates``."""
     rows = []
     for row in series.rows:
@@ -67,6 +67,8 @@ def _scaling(series: ScaleOut) -> dict[str, Any]:
         "gpu": series.gpu,
         "holds": series.holds,
         "pays_until": series.pays_until,
+        "switched_to": series.switched_to,
+        "switch_ratio": series.switch_ratio,
         "price": to_builtins(series.price) if series.price else None,
         "rows": rows,
     }
@@ -112,7 +114,7 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
         "changes": [to_builtins(one) for one in advice.changes],
         "buy_or_rent": [to_builtins(one) for one in advice.buy_or_rent],
         "run": to_builtins(advice.run),
-        "scaling": [_scaling(one) for one in advice.scaling],
+        "scaling": [scaling_document(one) for one in advice.scaling],
         "assumptions": advice.assumptions,
         "notes": list(advice.notes),
         "sources": list(advice.sources),

@@ -9,6 +9,7 @@ from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.units import significant
 from tfdyno.view import amounts, basis, cards, palette, ranking, sections, sentences, svg, wording
 from tfdyno.view.cards import card_name
+from tfdyno.view.documents import scaling_document
 from tfdyno.view.template import environment, script_safe
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _json(advice: Advice) -> str:
         for p in advice.picks
     ]
     whole["estimates"] = estimates
+    whole["scaling"] = [scaling_document(series) for series in advice.scaling]
     return script_safe(to_json(_rounded(whole)).decode())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
+from tfdyno.view import wording
 from tfdyno.view.advice_words import brief
 from tfdyno.view.amounts import table_ms
 from tfdyno.view.text import WIDTH, paint, table, wrapped
@@ -20,6 +21,9 @@ MOST_TABLES = 3
 _SPARE = (1, 2, 5)
 """Columns that a narrow screen lacks."""
 _SLOWER = 1.0
+_LOSS = 1.05
+"""From here on the time of another program is told."""
+_PROGRAMS = {"graph": "as a graph", "xla": "under XLA"}
 
 
 def scale_out_text(
@@ -45,17 +49,43 @@ def sentence(series: ScaleOut, name: str) -> str:
     told = f"{_count(first)} {card} gain {_times(first)}"
     if first.estimate.replicas == 2:
         told = f"A second {card} gains {_times(first)}"
+    switch = _switch(series)
     if all(row.gain_ratio.best < _SLOWER for row in rows):
-        return f"{told}: one alone is faster."
-    stops = series.pays_until
-    if stops == last.estimate.replicas:
-        more = f", {_count(last)} gain {_times(last)}" if last is not first else ""
-        return f"{told}{more}: each added card brings half of the first or more."
-    following = next(row for row in rows if row.estimate.replicas > stops)
-    after = "" if following is first else f", {_count(following)} gain {_times(following)}"
-    brings = max(0.0, following.added_ratio)
-    share = f"{significant(brings, 2)} of the first" if brings else "nothing"
-    return f"{told}{after}: beyond {stops} an added card brings {share}."
+        return f"{told}: one alone is faster{switch and f', and {switch}'}."
+    return f"{told}{_later(series, first, last)}: {switch and f'{switch}; '}{_brings(series)}."
+
+
+def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
+    """Gains after the first: where it stops paying, and the last where it is above 1."""
+    told = [row for row in series.rows if row.estimate.replicas > series.pays_until][:1]
+    told += [last] if last.gain_ratio.best > _SLOWER else []
+    named = {row.estimate.replicas: row for row in told if row is not first}
+    return "".join(f", {_count(row)} gain {_times(row)}" for row in named.values())
+
+
+def _brings(series: ScaleOut) -> str:
+    """What added cards bring: all of them, or those beyond where it pays."""
+    rows, stops = series.rows[1:], series.pays_until
+    beyond = [row for row in rows if row.estimate.replicas > stops]
+    shares = sorted(max(0.0, row.added_ratio) for row in beyond[:1] or rows)
+    told = list(dict.fromkeys(significant(share, 2) for share in shares))
+    share = f"{' to '.join(dict.fromkeys((told[0], told[-1])))} of the first"
+    who = f"from {stops:,} to {_count(beyond[0])} an added card" if beyond else "each added card"
+    return f"{who} brings {share if shares[-1] else 'nothing'}"
+
+
+def _switch(series: ScaleOut) -> str:
+    """The loss that is another program's; empty where there is none, or it is not known."""
+    if not series.switched_to:
+        return ""
+    program = _PROGRAMS.get(series.switched_to, f"as {series.switched_to}")
+    told = f"on several cards the step runs {program}"
+    ratio = series.switch_ratio
+    if ratio is None:
+        return told
+    return (
+        f"{told}, which alone takes {significant(ratio, 2)} times as long" if ratio >= _LOSS else ""
+    )
 
 
 def _count(row: ScaleRow) -> str:
@@ -112,9 +142,15 @@ def assumed(series: ScaleOut) -> str:
     held = "batch of each GPU" if series.holds == "batch per replica" else "global batch"
     kind = "weak" if series.holds == "batch per replica" else "strong"
     parts = [f"Held: the {held} ({kind} scaling)."]
-    changed = {row.estimate.execution for row in series.rows}
-    if len(changed) > 1:
-        parts.append("One GPU runs XLA, several a graph without it: part of the loss is that.")
+    if series.switched_to:
+        before = wording.execution(series.rows[0].estimate.execution)
+        after = wording.execution(series.switched_to)
+        parts.append(f"One GPU runs {before}, several {after}: part of the loss is that.")
+    if any(row.capped for row in series.rows):
+        parts.append(
+            "A gain above the number of GPUs was cut to it: of the two programs only one is fitted "
+            "to your measurement."
+        )
     if any(row.estimate.execution == "graph" for row in series.rows[1:]):
         parts.append(
             "tf.distribute sends all gradients at once after the backward pass: nothing is hidden."

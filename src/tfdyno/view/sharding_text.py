@@ -27,15 +27,17 @@ def sharding_text(
 
 def sentence(one: Sharding, name: str) -> str:
     """What the fewest cards are, or that none of one machine do."""
-    batch = f"batch {one.batch_size:,}"
+    batch, card = f"batch {one.batch_size:,}", brief(name)
     if not one.plans:
+        smaller = "a smaller batch, " if one.batch_size > 1 else ""
+        where = f"{one.most_cards} {card}" if one.most_cards > 1 else f"several {card}"
         return (
-            f"No way by formula holds {batch} on {brief(name)} in one machine: a smaller batch, "
-            "rematerialisation or a larger card does."
+            f"No way by formula holds {batch} on {where}: {smaller}rematerialisation or a larger "
+            "card may."
         )
     best = one.plans[0]
     return (
-        f"By formula, nothing was compiled: {best.replicas} {brief(name)} hold {batch} together "
+        f"By formula, nothing was compiled: {best.replicas} {card} hold {batch} together "
         f"({best.kind})."
     )
 
@@ -56,4 +58,6 @@ def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
     ]
     body = table(_HEADERS, rows, align="<>>><", width=width, elastic=4, spare=(4,), colour=colour)
     sources = "; ".join(dict.fromkeys(plan.source for plan in one.plans))
-    return f"{told}\n\n{body}\n\n{wrapped(f'Formulas: {sources}.', width=width)}"
+    rough = " The time of tensor parallel is a rough figure."
+    rough = rough if any(plan.kind == "tensor parallel" for plan in one.plans) else ""
+    return f"{told}\n\n{body}\n\n{wrapped(f'Formulas: {sources}.{rough}', width=width)}"
