@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from tfdyno.cli.launch import _plan, launch, resume_command
 from tfdyno.cli.main import main
 from tfdyno.core.launch_plan import ENGINES
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import TrainOutcome
+from tfdyno.core.workload import Workload
+from tfdyno.jobs.launch_local import Launched
+from tfdyno.store.run_folder import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +104,7 @@ def test_words_of_the_script_and_variables_are_passed_on(
         (["--on", "slrum"], "did you mean slurm?"),
         (["--on", "k8s"], "did you mean kubernetes?"),
         (["--nodes", "0"], "nodes 0 is not possible"),
-        (["--gpus-per-node", "two"], "--gpus-per-node two is not possible"),
+        (["--gpus-per-node", "two"], "--gpus-per-node 'two' is not a number"),
         (["--gpu", "t4"], "say how many with --gpus-per-node"),
         (["--gpu", "t44", "--gpus-per-node", "1"], "did you mean"),
         (["--env", "A"], "write --env NAME=VALUE"),
@@ -107,6 +116,16 @@ def test_words_of_the_script_and_variables_are_passed_on(
         (["--recipe", "auto"], "tfdyno recipe auto"),
         (["--set", "strategy=ps", "--nodes", "2"], "does not train on 2 nodes"),
         (["--set", "strategy=multiworker", "--set", "devices=2"], "say --nodes"),
+        (["--restarts", "x"], "--restarts 'x' is not a number"),
+        (["--restarts", "-1"], "--restarts -1 is not possible; give a whole number, 0 or more"),
+        (["--port", "70000"], "--port 70000 is not possible"),
+        (["--set", "visible_devices=0"], "visible_devices = 0 does not go with launch"),
+        (["--image", "train:1"], "--image train:1 is nothing that --on local looks at"),
+        (["--on", "slurm", "--gpu", "t4", "--gpus-per-node", "1"], "--with gpu_type=NAME"),
+        (["--on", "ray", "--python", "/bin/python"], "the cluster has its own"),
+        (["--on", "slurm", "--with", "foo"], "with one of partition, account"),
+        (["--workdir", "nowhere"], "there is no folder"),
+        (["--data", "data.py:make", "--on", "slurm"], "there is no file data.py"),
         (["--set", "strategy=ps", "--set", "execution=xla"], "do not go together"),
         (["--on", "kubernetes"], "name it with --image"),
     ],
@@ -128,6 +147,77 @@ def test_a_workload_that_is_not_there_is_told_but_for_an_image(
     assert "did you mean train.py?" in capsys.readouterr().err
     words = ["launch", "in_image.py", "--on", "kubernetes", *NEEDS["kubernetes"], "--dry-run"]
     assert main(words) == 0
+
+
+def test_the_workload_is_looked_for_in_the_workdir(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    (inner / "own.py").write_text("print('never runs')\n")
+    words = ["--on", "slurm", "--workdir", "inner", "--dry-run"]
+    assert main(["launch", "own.py", *words]) == 0
+    assert f"cd {inner} || exit 2" in capsys.readouterr().out
+    assert main(["launch", "train.py", *words]) == 2
+    assert "there is no file inner/train.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["skypilot", "ray"])
+def test_a_folder_that_is_copied_holds_the_workload(
+    engine: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    words = ["--on", engine, "--workdir", ".", *NEEDS.get(engine, []), "--dry-run"]
+    assert main(["launch", "train.py", *words]) == 0
+    for reference in (str(folder / "train.py"), f"../{folder.name}/train.py"):
+        capsys.readouterr()
+        assert main(["launch", reference, *words]) == 2
+        assert "is not there on the nodes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "python"),
+    [([], sys.executable), (["--image", "train:1"], "python3"), (["--with", "module=a"], "python3"),
+     (["--with", "activate=bin/activate"], "python3"), (["--python", "/p"], "/p")],
+)  # fmt: skip
+def test_an_environment_of_its_own_brings_its_python(
+    words: list[str], python: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["launch", "train.py", "--on", "slurm", *words, "--dry-run"]) == 0
+    assert f" {python} -m tfdyno node" in capsys.readouterr().out
+
+
+def test_cards_that_the_shell_shows_are_shared_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    words = ["launch", "train.py", "--gpus-per-node", "1", "--dry-run", "--nodes"]
+    assert main([*words, "2"]) == 0
+    out = capsys.readouterr().out
+    assert "CUDA_VISIBLE_DEVICES=4 " in out
+    assert "CUDA_VISIBLE_DEVICES=5 " in out
+    assert main([*words, "3"]) == 2
+    assert "CUDA_VISIBLE_DEVICES=4,5 lists 2" in capsys.readouterr().err
+
+
+def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
+    launched = Launched(
+        folder=folder / "inner" / "run",
+        outcome=TrainOutcome(history={}, epochs=1, steps=1, updates=1),
+        record=RunRecord(workload=Workload(reference="train.py", kind="script", mode="train")),
+        recipe=Recipe(),
+    )
+    words = [
+        "train.py", "--nodes", "2", "--time-limit", "1.5h", "--restarts", "3", "--port", "5000",
+        "--python", "/opt/python", "--workdir", "inner", "--output", "run", "--env", "A=b c",
+        "--checkpoint-every", "1000000s", "--epochs", "3", "--", "-x",
+    ]  # fmt: skip
+    (folder / "inner").mkdir()
+    (folder / "inner" / "train.py").touch()
+    first = _plan(launch.make_context("launch", list(words)).params)
+    again = shlex.split(resume_command(first, launched))
+    assert again[:2] == ["tfdyno", "launch"]
+    second = _plan(launch.make_context("launch", again[2:]).params)
+    assert second == replace(first, output=str(folder / "inner" / "run"))
 
 
 @pytest.mark.parametrize(

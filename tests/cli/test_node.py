@@ -32,7 +32,7 @@ def test_the_help_of_tfdyno_does_not_list_it(capsys: pytest.CaptureFixture[str])
     ("words", "sentence"),
     [
         (["--nodes", "2", "--output", "run"], "set TFDYNO_RANK"),
-        (["--rank", "-1", "--output", "run"], "'-1' is not possible"),
+        (["--rank", "-1", "--output", "run"], "--rank -1 is not possible"),
         (["--nodes", "2", "--rank", "0", "--output", "run"], "where the others are"),
         ([], "name it with --output"),
     ],

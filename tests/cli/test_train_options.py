@@ -38,7 +38,9 @@ ALL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [(), ALL, ("--checkpoint-every", "20")])
+@pytest.mark.parametrize(
+    "words", [(), ALL, ("--checkpoint-every", "20"), ("--checkpoint-every", "1000000s")]
+)
 def test_words_ask_for_the_same_again(words: tuple[str, ...]) -> None:
     first = given(*words)
     again = given(*run_words(first))

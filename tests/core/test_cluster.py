@@ -83,7 +83,7 @@ def test_tf_config_of_a_parameter_server_is_refused() -> None:
         cluster_of({"TF_CONFIG": json.dumps(config)})
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"cluster": 3}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"cluster": 3}', '{"cluster": {"worker": "a:1"}}'])
 def test_a_broken_tf_config_is_named(text: str) -> None:
     with pytest.raises(UsageError, match="TF_CONFIG cannot be read"):
         cluster_of({"TF_CONFIG": text})
@@ -135,3 +135,28 @@ def test_what_a_seat_writes_as_tf_config_is_read_as_the_same_seat(
     made = Seat(rank=rank, addresses=tuple(f"n{n}:99" for n in range(size)), told_by="TF_CONFIG")
     assert seat({"TF_CONFIG": tf_config_of(made)}) == made
     assert made.size == size
+
+
+@pytest.mark.parametrize("address", ["a:http", "a:0", "a:65536", "a:", "a:1:2:3]:5", "a b:1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError):
+        cluster_of({"TFDYNO_WORKERS": f"{address},b:1", "TFDYNO_RANK": "0"})
+
+
+def test_ports_that_follow_each_other_end_with_the_last_one() -> None:
+    with pytest.raises(UsageError, match="a port from 1 to 65535"):
+        cluster_of({"TFDYNO_WORKERS": "a,a", "TFDYNO_RANK": "0"}, port=65535)
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_later_rank_without_company_is_refused(nodes: int) -> None:
+    with pytest.raises(UsageError, match="nothing says where the others are"):
+        cluster_of({"JOB_COMPLETION_INDEX": "3"}, nodes=nodes)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "2(x99999999999)"])
+def test_counts_of_slurm_have_an_end(text: str) -> None:
+    with pytest.raises(UsageError):
+        cluster_of({**SLURM, "SLURM_STEP_TASKS_PER_NODE": text})
+    with pytest.raises(UsageError):
+        cluster_of({**SLURM, "SLURM_PROCID": "9" * 5000})

@@ -32,8 +32,9 @@ def test_what_is_no_list_is_refused(text: str) -> None:
 
 
 def test_a_list_without_end_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        expand_hosts("n[1-99999]m[1-99999]")
+    for text in ("n[1-99999]m[1-99999]", f"n[{'9' * 5000}]", "n" + "[1]" * 5000):
+        with pytest.raises(UsageError, match="cannot be read"):
+            expand_hosts(text)
 
 
 @given(first=st.integers(0, 500), count=st.integers(1, 50), width=st.integers(1, 5))

@@ -15,6 +15,7 @@ from tfdyno.core.launch_plan import (
     engine_named,
     extra_from,
     name_from,
+    name_of,
     node_words,
     seconds_of,
 )
@@ -46,7 +47,7 @@ def test_every_node_gets_the_same_words() -> None:
         ({"name": "My Job"}, "did you mean my-job"),
         ({"name": "a" * 41}, "40 are the most"),
         ({"engine": "slrum"}, "did you mean slurm"),
-        ({"backend": "torch"}, "backend 'torch' is not one of"),
+        ({"engine": "local", "nodes": 2, "port": 65535}, "give 1024 to 65534"),
         ({"environment": (("A-B", "1"),)}, "'A-B' is no name"),
         ({"extra": (("account", "a\n#SBATCH --uid=0"),)}, "--with account holds a line break"),
     ],
@@ -87,7 +88,7 @@ def test_settings_of_an_engine_are_checked_by_name() -> None:
     assert extra_from(("partition=a", "partition=b=c"), known, "slurm") == (("partition", "b=c"),)
     with pytest.raises(UsageError, match="did you mean partition"):
         extra_from(("partitoin=a",), known, "slurm")
-    with pytest.raises(UsageError, match="KEY=VALUE"):
+    with pytest.raises(UsageError, match="KEY=VALUE, with one of partition, account"):
         extra_from(("partition",), known, "slurm")
     with pytest.raises(UsageError, match="local has no settings of its own"):
         extra_from(("a=b",), {}, "local")
@@ -95,6 +96,13 @@ def test_settings_of_an_engine_are_checked_by_name() -> None:
 
 def test_a_setting_that_is_not_given_has_its_default() -> None:
     made = plan(extra=(("queue", "team"),), nodes=3)
-    assert (made.option("queue"), made.option("claim", "none"), made.processes) == (
-        "team", "none", 3,
-    )  # fmt: skip
+    assert (made.option("queue"), made.option("claim", "none")) == ("team", "none")
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [("jobs/My train.py", "my-train"), ("train.py:make", "train"), ("keras:ResNet50", "resnet50"),
+     ("task:resnet18-cifar10", "resnet18-cifar10"), ("my.models:large", "large")],
+)  # fmt: skip
+def test_a_job_is_called_as_what_it_trains(reference: str, name: str) -> None:
+    assert name_of(reference) == name

@@ -127,3 +127,10 @@ def test_a_line_is_sent_and_one_that_has_ended_takes_none() -> None:
     process.kill()
     process.close()
     assert heard == ["hello!"]
+
+
+def test_it_runs_in_the_folder_that_is_named(tmp_path: Path) -> None:
+    _, _, output = run("import os; print(os.getcwd())", cwd=str(tmp_path))
+    assert output == [str(tmp_path)]
+    with pytest.raises(UsageError, match="there is no such folder"):
+        run("pass", cwd=str(tmp_path / "none"))

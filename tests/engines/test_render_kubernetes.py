@@ -49,8 +49,21 @@ def test_awkward_values_are_read_back_as_they_are() -> None:
     pod = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     values = {one["name"]: one["value"] for one in container["env"]}
-    assert {name: values[name] for name, _ in AWKWARD} == dict(AWKWARD)
-    assert container["command"][-1] == "it's; rm -rf $HOME"
+    found = {name: values[name].replace("$$", "$") for name, _ in AWKWARD}
+    assert found == dict(AWKWARD)
+    assert container["command"][-1] == "it's; rm -rf $$HOME"
+
+
+def test_a_dollar_is_one_and_of_a_name_given_twice_the_last_counts() -> None:
+    """Kubernetes puts the value of a variable for $(NAME), and a dollar for $$."""
+    twice = (("A", "1"), ("A", "$(HOME)"))
+    made = rich(environment=twice, script_arguments=("$(A)",))
+    (container,) = pod_spec(made)["containers"]
+    assert [one for one in container["env"] if one["name"] == "A"] == [
+        {"name": "A", "value": "$$(HOME)"}
+    ]
+    assert container["command"][-1] == "$$(A)"
+    assert train_job(made)["spec"]["trainer"]["command"] == container["command"]
 
 
 def test_pods_find_each_other_by_the_names_of_the_jobset() -> None:

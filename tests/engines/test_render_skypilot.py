@@ -14,7 +14,7 @@ from tests.engines.plans import AWKWARD, check_golden, full, plan
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import UsageError
 from tfdyno.engines import render_skypilot as module
-from tfdyno.engines.render_skypilot import accelerator, render_skypilot
+from tfdyno.engines.render_skypilot import accelerator, render_skypilot, run_folder, task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,3 +82,21 @@ def test_skypilot_reads_it(tmp_path: Path) -> None:
     refused = subprocess.run([SKY, "-c", READ, str(wrong)], env=home, capture_output=True,
                              check=False, cwd=tmp_path)  # fmt: skip
     assert refused.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("output", "folder"),
+    [("tfdyno-runs/small", "/tfdyno-run/small"), ("mine/a", "/tfdyno-run/mine/a"),
+     ("/tfdyno-run/b", "/tfdyno-run/b")],
+)  # fmt: skip
+def test_the_run_lies_in_the_bucket(output: str, folder: str) -> None:
+    made = full("skypilot", extra=SPOT, output=output)
+    assert run_folder(made) == folder
+    assert f"--output {folder} " in " ".join(task(made, spot=True)["run"].split())
+    assert run_folder(plan("skypilot", output=output)) == output
+
+
+@pytest.mark.parametrize("output", ["/data/run", "../run"])
+def test_a_run_beside_the_bucket_is_refused(output: str) -> None:
+    with pytest.raises(UsageError, match="does not lie in the bucket"):
+        run_folder(full("skypilot", extra=SPOT, output=output))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.engines.plans import check_golden, full, plan
 
+from tfdyno.core.errors import UsageError
 from tfdyno.engines.render_slurm import KNOWN, render_slurm
 
 if TYPE_CHECKING:
@@ -96,3 +98,23 @@ def run(made: LaunchPlan, codes: str, folder: Path, *, told: str = "") -> int:
 
 def calls(folder: Path) -> str:
     return (folder / "calls").read_text()
+
+
+def test_the_time_limit_is_rounded_up_and_the_margin_is_of_that() -> None:
+    text = render_slurm(plan("slurm", time_limit_s=61.0))
+    assert "#SBATCH --time=00:02:00\n#SBATCH --signal=B:USR1@40\n" in text
+
+
+def test_files_of_others_may_use_what_is_not_set(tmp_path: Path) -> None:
+    (tmp_path / "activate").write_text('echo "${NOT_SET}$NOT_SET"\n')
+    for name, code in (("activate", 0), ("none", 2)):
+        shutil.rmtree(tmp_path / "bin", ignore_errors=True)
+        made = plan("slurm", folder=str(tmp_path), extra=(("activate", str(tmp_path / name)),))
+        assert run(made, "0", tmp_path) == code
+
+
+@pytest.mark.parametrize("folder", ["/work/a:b", "/work/a,b"])
+def test_a_folder_that_pyxis_reads_as_two_is_refused(folder: str) -> None:
+    with pytest.raises(UsageError, match="cannot be mounted"):
+        render_slurm(plan("slurm", image="train:1", folder=folder))
+    assert "cd " in render_slurm(plan("slurm", folder=folder))

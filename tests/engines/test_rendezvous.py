@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -183,3 +184,22 @@ def test_a_worker_that_came_back_takes_its_own_place() -> None:
     meeting.follow(places[1])
     meeting.follow(places[2])
     assert meeting.ended()["1"] == {"recipe": {"seed": 3}}
+
+
+def test_a_line_that_is_reset_before_the_welcome_is_tried_again() -> None:
+    meeting, places = Meeting(), seats(2)
+    port = int(places[0].own.rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", port)) as first:
+        meeting.follow(places[1])
+        line, _ = first.accept()
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        line.close()  # with a reset
+    meeting.lead(places[0])
+    assert meeting.ended()["1"] == {"recipe": {"seed": 3}}
+
+
+def test_a_name_that_no_host_has_is_told() -> None:
+    (port,) = free_ports(1)
+    where = ("a..b:5000", f"127.0.0.1:{port}")
+    with pytest.raises(UsageError, match=r"'a\.\.b' is no name of a host"):
+        follow(Seat(rank=1, addresses=where, told_by="a test"), VERSIONS, nothing, tell=nothing)

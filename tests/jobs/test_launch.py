@@ -46,8 +46,3 @@ def test_a_strategy_of_one_machine_does_not_go_over_several() -> None:
     check_plan(plan("slurm", nodes=1), Recipe(strategy="mirrored"))
     with pytest.raises(UsageError, match="strategy = mirrored does not train on 2 nodes"):
         check_plan(plan("slurm"), Recipe(strategy="mirrored"))
-
-
-def test_jax_is_refused_with_the_reason() -> None:
-    with pytest.raises(UsageError, match="tfdyno's training loop is TensorFlow's"):
-        check_plan(plan("slurm", backend="jax"), Recipe())

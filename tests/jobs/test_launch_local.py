@@ -227,3 +227,40 @@ class Kill:
                 return found
             time.sleep(0.1)
         return []
+
+
+def stand_in(folder: Path, words: str, **given: Any) -> LaunchPlan:
+    """A plan whose interpreter is a script."""
+    program = folder / "python"
+    program.write_text(
+        f"#!/bin/bash\necho $PWD ${{SLURM_PROCID-none}} >> '{folder}/calls'\n{words}\n"
+    )
+    program.chmod(0o755)
+    return plan(folder, **{"python": str(program), "nodes": 1, **given})
+
+
+@pytest.mark.parametrize("words", ["exit 1", "exit 0", "exit 75"])
+def test_an_end_without_a_result_is_a_failure_beside_an_older_run(words: str, here: Path) -> None:
+    (here / "run").mkdir()
+    with pytest.raises(ToolError, match=r"training train\.py"):
+        launch_local(stand_in(here, words))
+
+
+def test_it_runs_in_the_workdir_and_not_as_a_part_of_another_job(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_PROCID", "3")
+    (here / "inner").mkdir()
+    with pytest.raises(ToolError):
+        launch_local(replace(stand_in(here, "exit 1"), folder=str(here / "inner")))
+    assert (here / "calls").read_text() == f"{here}/inner none\n"
+
+
+def test_the_time_limit_is_one_for_all_tries_and_leaves_time_for_a_checkpoint(here: Path) -> None:
+    words = "trap 'touch checkpoint; exit 3' TERM; while :; do sleep 0.05; done"
+    lines: list[str] = []
+    with pytest.raises(ToolError):
+        launch_local(stand_in(here, words, time_limit_s=1.0, restarts=3), output=lines.append)
+    assert (here / "checkpoint").exists()
+    assert (here / "calls").read_text().count("\n") == 1
+    assert any("asked to end as its time is over" in line for line in lines)

@@ -10,6 +10,7 @@ from tests.runtime.training_child import case
 from tfdyno.runtime.train_strategy import is_chief, worker_count, worker_rank
 
 WORKERS = {"worker": ["a:1", "b:1", "c:1"]}
+LED = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
 SERVERS = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
 
 
@@ -18,6 +19,8 @@ SERVERS = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
     [
         (WORKERS, "worker", 0, (True, 0, 3)),
         (WORKERS, "worker", 2, (False, 2, 3)),
+        (LED, "chief", 0, (True, 0, 3)),
+        (LED, "worker", 1, (False, 2, 3)),
         (SERVERS, "chief", 0, (True, 0, 1)),
         (SERVERS, "worker", 0, (False, 0, 1)),
         (SERVERS, "ps", 0, (False, 0, 1)),

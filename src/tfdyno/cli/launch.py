@@ -11,13 +11,14 @@ import click
 
 from tfdyno.cli.options import JSON, UNSAFE, WORKLOAD, Filled, OneOf, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS, recipe_given, run_words, workload_of
+from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import (
     ENGINES,
     LaunchPlan,
     engine_named,
     extra_from,
-    name_from,
+    name_of,
     seconds_of,
 )
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 FOLDER = Path("tfdyno-runs")
 ON_IMAGE = "/workspace"
 """Where a claim is mounted, if nothing else is said."""
+HERE = ("local", "slurm")
+"""Engines whose nodes see the folders of this machine."""
 
 
 class _Engine(OneOf):
@@ -41,42 +44,28 @@ class _Engine(OneOf):
         return engine_named(str(value))
 
 
-class _Cards(click.ParamType[int]):
-    """GPUs of a node: 0 or more."""
-
-    name = "G"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Read the number; raises ``UsageError``."""
-        text = str(value).strip()
-        if not text.isdecimal():
-            what = f"--gpus-per-node {text} is not possible"
-            raise UsageError(what, remedy="give a whole number, 0 or more")
-        return int(text)
-
-
 @click.command()
 @WORKLOAD
 @click.option("--on", "engine", type=_Engine("engine", ENGINES), default="local",
               show_default=True, help="What starts it.")  # fmt: skip
-@click.option("--nodes", type=Whole("nodes"), default=1, show_default=True,
+@click.option("--nodes", type=Whole("--nodes"), default=1, show_default=True,
               help="Each runs one process.")  # fmt: skip
-@click.option("--gpus-per-node", "gpus", type=_Cards(), default=0, show_default=True,
-              help="0: the CPUs train.")  # fmt: skip
+@click.option("--gpus-per-node", "gpus", type=Whole("--gpus-per-node", least=0), default=0,
+              show_default=True, help="0: the CPUs train.")  # fmt: skip
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="Which card, as tfdyno gpus names it.")
-@click.option("--cpus", type=Whole("CPUs"), help="Of each node.")
+@click.option("--cpus", type=Whole("--cpus"), help="Of each node.")
 @click.option("--memory", type=Filled(), metavar="SIZE", help="Of each node, as 64GiB.")
 @click.option("--time-limit", type=Filled(), metavar="TIME", help="As 90min, 2h, 1-12:00:00.")
-@click.option("--restarts", type=_Cards(), default=0, metavar="K", show_default=True,
-              help="After failures, each from the newest checkpoint.")  # fmt: skip
+@click.option("--restarts", type=Whole("--restarts", least=0), default=0, metavar="K",
+              show_default=True, help="After failures, from the newest checkpoint.")  # fmt: skip
 @click.option("--name", type=Filled(), help="Of the job.  [default: the workload's]")
 @click.option("--image", type=Filled(), help="Container image with tfdyno in it.")
 @click.option("--python", type=Filled(), metavar="PATH",
               help="Interpreter of the nodes, with tfdyno in it.")  # fmt: skip
 @click.option("--workdir", type=Filled(), metavar="DIR", help="Where the nodes run it.")
-@click.option("--port", type=Whole("port", most=65535), help="Of the first process of a node.")
+@click.option(
+    "--port", type=Whole("--port", most=MOST_PORT), help="Of the first process of a node."
+)
 @click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Of all processes.")
 @click.option("--with", "extra", multiple=True, metavar="KEY=VALUE",
               help="A setting of the engine alone; a wrong one lists them.")  # fmt: skip
@@ -112,10 +101,10 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
     from tfdyno.jobs.launch import known_settings
 
     engine = given["engine"]
-    _check_workload(given)
-    stem = Path(given["workload"].partition(":")[0]).stem
-    name = given["name"] or name_from(stem)
-    folder, python = _place(given)
+    extra = extra_from(given["extra"], known_settings(engine), engine)
+    folder = _folder(given)
+    _check_workload(given, folder)
+    name = given["name"] or name_of(given["workload"])
     return LaunchPlan(
         engine=engine,
         name=name,
@@ -125,37 +114,73 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         nodes=given["nodes"],
         gpus_per_node=given["gpus"],
         folder=folder,
-        output=given["output"] or _output(engine, name),
+        output=given["output"] or _output(engine, name, folder),
         port=given["port"] or 0,
         time_limit_s=seconds_of(given["time_limit"], "--time-limit") if given["time_limit"] else 0,
         restarts=given["restarts"],
-        python=python,
+        python=given["python"] or _python(given, dict(extra)),
         image=given["image"] or "",
         gpu=_slug(given["gpu"]),
         cpus=given["cpus"] or 0,
         memory_bytes=_bytes(given["memory"]),
         environment=tuple(_variable(text) for text in given["variables"]),
-        extra=extra_from(given["extra"], known_settings(engine), engine),
+        extra=extra,
     )
 
 
-def _check_workload(given: dict[str, Any]) -> None:
-    """Refuse what cannot be read here; what lies in an image only is not looked for."""
-    is_elsewhere = given["engine"] == "kubernetes"
-    if not (is_elsewhere and not Path(given["workload"].partition(":")[0]).exists()):
-        workload_of({**given, "python": None})
+def _check_workload(given: dict[str, Any], folder: str) -> None:
+    """Refuse what cannot be read here; what lies elsewhere only is not looked for."""
+    engine, reference, data = given["engine"], given["workload"], given["data"] or ""
+    files = [text for text in (reference, data) if _file_of(text)]
+    if engine == "skypilot" or (engine == "ray" and folder):
+        for text in files:
+            _check_copied(text, engine)
+    if engine == "kubernetes":  # the folder is one of the pods
+        if Path(_file_of(reference) or ".").exists():
+            workload_of({**given, "python": None})
+        return
+    if "://" in folder or (engine != "local" and folder and not Path(folder).is_dir()):
+        return
+    if folder and not Path(folder).is_dir():
+        raise UsageError(f"there is no folder {folder}", remedy="check --workdir")
+    seen_from = given["workdir"] or ""
+    here = str(Path(seen_from, reference)) if reference in files else reference
+    workload_of({**given, "python": None, "workload": here})
+    if data in files and not Path(folder, _file_of(data)).is_file():
+        what = f"there is no file {Path(seen_from, _file_of(data))}"
+        raise UsageError(what, remedy="name the file of --data as it is seen from --workdir")
 
 
-def _place(given: dict[str, Any]) -> tuple[str, str]:
-    """Where the nodes run it, and by which interpreter."""
-    here = given["engine"] in ("local", "slurm")
-    folder = given["workdir"] or (str(Path.cwd()) if here else "")
-    if given["engine"] == "kubernetes":
-        folder = folder or ON_IMAGE
-    return folder, given["python"] or (sys.executable if here else "python3")
+def _file_of(reference: str) -> str:
+    """The file of a workload or of its data; empty where it has none."""
+    place = reference.partition(":")[0]
+    return place if place.endswith((".py", ".keras", ".h5", ".hdf5")) else ""
 
 
-def _output(engine: str, name: str) -> str:
+def _check_copied(text: str, engine: str) -> None:
+    path = Path(_file_of(text))
+    if path.is_absolute() or ".." in path.parts:
+        raise UsageError(
+            f"{text} is not there on the nodes",
+            why=f"--on {engine} copies the folder of --workdir, and names in it are relative",
+            remedy="name it as it is seen from --workdir",
+        )
+
+
+def _folder(given: dict[str, Any]) -> str:
+    """Where the nodes run it; empty: where the engine starts them."""
+    if given["engine"] in HERE:
+        return str(Path(given["workdir"] or ".").absolute())
+    return given["workdir"] or (ON_IMAGE if given["engine"] == "kubernetes" else "")
+
+
+def _python(given: dict[str, Any], extra: dict[str, str]) -> str:
+    """The interpreter of the nodes: this one, where nothing else brings one."""
+    brings = given["image"] or extra.get("activate") or extra.get("module")
+    return sys.executable if given["engine"] in HERE and not brings else "python3"
+
+
+def _output(engine: str, name: str, folder: str) -> str:
     """A new folder where the run is watched; else one that a job finds again."""
     if engine != "local":
         return f"{FOLDER}/{name}"
@@ -163,7 +188,7 @@ def _output(engine: str, name: str) -> str:
 
     stem = f"{FOLDER}/{name}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     found, number = stem, 1
-    while Path(found).exists():
+    while Path(folder, found).exists():
         number += 1
         found = f"{stem}-{number}"
     return found
@@ -193,14 +218,14 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def _submit(plan: LaunchPlan, given: dict[str, Any]) -> int:
-    from tfdyno.jobs.launch import submit_words, submitted
+    from tfdyno.jobs.launch import run_folder, submit_words, submitted
 
     path, said = submitted(plan, FOLDER)
     if given["as_json"]:
         click.echo(_json({"plan": plan, "path": str(path), "said": said}))
     else:
         click.echo(f"{' '.join(submit_words(plan))} {path}: {said or 'done'}")
-        click.echo(f"Its run is in {plan.output} on the nodes.")
+        click.echo(f"Its run is in {run_folder(plan)} on the nodes.")
     return 0
 
 
@@ -271,12 +296,27 @@ def resume_command(plan: LaunchPlan, launched: Launched) -> str:
     """What goes on with a run that was ended."""
     import shlex
 
+    from tfdyno.core.training import seconds_text
     from tfdyno.jobs.train import shown
 
-    words = ["tfdyno", "launch", plan.reference, "--nodes", str(plan.nodes)]
-    words += ["--gpus-per-node", str(plan.gpus_per_node)] if plan.gpus_per_node else []
-    words += ["--output", shown(launched.folder), *plan.options]
-    return shlex.join([*words, *(["--", *plan.script_arguments] if plan.script_arguments else [])])
+    is_here = Path(plan.folder or ".").absolute() == Path.cwd()
+    given = {
+        "--nodes": str(plan.nodes),
+        "--gpus-per-node": str(plan.gpus_per_node or ""),
+        "--time-limit": seconds_text(plan.time_limit_s) if plan.time_limit_s else "",
+        "--restarts": str(plan.restarts or ""),
+        "--python": plan.python if plan.python != sys.executable else "",
+        "--workdir": "" if is_here else plan.folder,
+        "--port": str(plan.port or ""),
+        "--output": shown(launched.folder) if is_here else str(launched.folder),
+    }
+    words = ["tfdyno", "launch", plan.reference]
+    for name, value in given.items():
+        words += [name, value] if value else []
+    for name, value in plan.environment:
+        words += ["--env", f"{name}={value}"]
+    words += [*plan.options, *(["--", *plan.script_arguments] if plan.script_arguments else [])]
+    return shlex.join(words)
 
 
 def _json(value: object) -> str:

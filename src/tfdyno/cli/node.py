@@ -11,6 +11,7 @@ import click
 
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
+from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.launch_plan import seconds_of
 
@@ -23,28 +24,17 @@ PROGRESS = "progress: "
 EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 
 
-class _Number(click.ParamType[int]):
-    """A whole number of at least 0."""
-
-    name = "N"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Read it; raises ``UsageError``."""
-        text = str(value).strip()
-        if not text.isdecimal():
-            raise UsageError(f"'{value}' is not possible", remedy="give a whole number, 0 or more")
-        return int(text)
-
-
 @click.command()
 @WORKLOAD
 @RUN_OPTIONS
-@click.option("--nodes", type=Whole("nodes"), help="That take part; checked against the engine's.")
-@click.option("--gpus-per-node", "gpus", type=_Number(), help="0: the CPUs train.")
-@click.option("--rank", type=_Number(), help="Of this process, where no engine tells.")
-@click.option("--port", type=Whole("port", most=65535), help="Of every process.")
+@click.option(
+    "--nodes", type=Whole("--nodes"), help="That take part; checked against the engine's."
+)
+@click.option("--gpus-per-node", "gpus", type=Whole("--gpus-per-node", least=0),
+              help="0: the CPUs train.")  # fmt: skip
+@click.option("--rank", type=Whole("--rank", least=0),
+              help="Of this process, where no engine tells.")  # fmt: skip
+@click.option("--port", type=Whole("--port", most=MOST_PORT), help="Of every process.")
 @click.option("--wait", type=Filled(), metavar="TIME", help="For the others.  [default: 10min]")
 @click.option("--events", is_flag=True, help=EVENTS_HELP)
 @PYTHON

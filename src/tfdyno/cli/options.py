@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Whole(click.ParamType[int]):
-    """A whole number of at least 1; ``nan``, ``0``, ``-3`` and ``1.5`` are refused in words."""
+    """A whole number of at least 1, or 0; ``nan``, ``-3`` and ``1.5`` are refused in words."""
 
     name = "N"
 
-    def __init__(self, what: str, *, most: int = settings.MOST_IN_A_RUN) -> None:
-        self.what, self.most = what, most
+    def __init__(self, what: str, *, least: int = 1, most: int = settings.MOST_IN_A_RUN) -> None:
+        self.what, self.least, self.most = what, least, most
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Read the number; raises ``UsageError``."""
-        return settings.whole(value, self.what, most=self.most)
+        return settings.whole(value, self.what, least=self.least, most=self.most)
 
 
 class Positive(click.ParamType[float]):

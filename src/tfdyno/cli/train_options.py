@@ -19,7 +19,7 @@ from tfdyno.cli.options import (
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe, diff, typed
-from tfdyno.core.training import how_often
+from tfdyno.core.training import how_often, seconds_text
 
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
@@ -142,7 +142,7 @@ def run_words(given: dict[str, Any]) -> tuple[str, ...]:
         "--epochs": given["epochs"],
         "--steps-per-epoch": given["steps_per_epoch"],
         "--data": given["data"],
-        _EVERY: steps or (f"{seconds_s:g}s" if seconds_s else None),
+        _EVERY: steps or (seconds_text(seconds_s) if seconds_s else None),
         "--keep": given["keep"],
         "--norms": given["norms"],
         "--spot": given["spot"],

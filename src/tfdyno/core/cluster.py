@@ -12,11 +12,18 @@ from tfdyno.core.hostlist import expand_hosts
 
 WORKERS, ADDRESS, RANK = "TFDYNO_WORKERS", "TFDYNO_ADDRESS", "TFDYNO_RANK"
 """Variables of tfdyno's own: all addresses, a pattern with ``{rank}``, and the rank."""
+TOLD_BY = (
+    WORKERS, ADDRESS, RANK, "TF_CONFIG", "SKYPILOT_NODE_RANK", "SM_HOSTS", "JOB_COMPLETION_INDEX",
+    "SLURM_PROCID",
+)  # fmt: skip
+"""Variables that tell a process that it is one of several."""
 PORT = 12355
+MOST_PORT = 65535
 SLURM_PORTS = (15_000, 10_000)
 """The first one and how many: jobs that share a node have ports of their own."""
 Variables = Mapping[str, str]
-_HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
+_HOST = re.compile(r"[A-Za-z0-9_.-]+|\[[A-Za-z0-9_.:%-]+\]")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +44,9 @@ class Seat:
             raise UsageError(f"there is no rank {self.rank}", why=why)
         for address in self.addresses:
             host, _, port = address.rpartition(":")
-            if not host or not _HOST.fullmatch(host) or not port.isdecimal():
-                remedy = "write host:port"
+            is_port = bool(_NUMBER.fullmatch(port)) and 1 <= int(port) <= MOST_PORT
+            if not _HOST.fullmatch(host) or not is_port:
+                remedy = f"write host:port, a port from 1 to {MOST_PORT}"
                 raise UsageError(f"'{address}' of {self.told_by} is no address", remedy=remedy)
         twice = sorted(one for one in set(self.addresses) if self.addresses.count(one) > 1)
         if twice:
@@ -104,7 +112,7 @@ def cluster_of(
                          remedy=f"set {RANK}, or let the engine start it")  # fmt: skip
     if not told:
         return None
-    if not addresses and count <= 1:
+    if not addresses and count <= 1 and told.rank == 0:
         return None
     if not addresses:
         what = (
@@ -157,7 +165,7 @@ def _with_ports(hosts: tuple[str, ...], port: int) -> tuple[str, ...]:
     found = []
     for host in hosts:
         bare = host.count(":") > 1 and not host.startswith("[")
-        if ":" in host and not bare and host.rpartition(":")[2].isdecimal():
+        if not bare and ":" in host.rpartition("]")[2]:
             found.append(host)
             continue
         name = f"[{host}]" if bare else host
@@ -173,7 +181,7 @@ def _of_tf_config(environment: Variables) -> _Told | None:
     try:
         given = json.loads(text)
         cluster, task = given.get("cluster") or {}, given.get("task") or {}
-        kinds = {kind: tuple(map(str, hosts)) for kind, hosts in cluster.items() if hosts}
+        kinds = {str(kind): _listed(hosts) for kind, hosts in cluster.items() if hosts}
         kind, index = str(task.get("type", "worker")), int(task.get("index", 0))
     except (ValueError, AttributeError, TypeError):
         raise UsageError("TF_CONFIG cannot be read", why="it is no JSON of a cluster and a task")\
@@ -188,6 +196,13 @@ def _of_tf_config(environment: Variables) -> _Told | None:
     chiefs = kinds.get("chief", ())
     rank = index if kind == "chief" else index + len(chiefs)
     return _Told(rank=rank, hosts=(*chiefs, *kinds.get("worker", ())), by="TF_CONFIG")
+
+
+def _listed(hosts: object) -> tuple[str, ...]:
+    """The addresses of one kind of task; raises ``TypeError`` where they are no list of texts."""
+    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
+        raise TypeError
+    return tuple(hosts)
 
 
 def _of_slurm(environment: Variables) -> _Told | None:
@@ -208,7 +223,7 @@ def _each(hosts: tuple[str, ...], per_node: str, size: int) -> tuple[str, ...]:
     """Each host as often as tasks run on it: ``2(x3),1``."""
     counts: list[int] = []
     for part in filter(None, per_node.split(",")):
-        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
+        found = re.fullmatch(r"([0-9]{1,5})(?:\(x([0-9]{1,5})\))?", part)
         if not found:
             raise UsageError(f"SLURM_STEP_TASKS_PER_NODE {per_node} cannot be read")
         counts += [int(found[1])] * int(found[2] or 1)
@@ -245,8 +260,8 @@ def _of_sagemaker(environment: Variables) -> _Told | None:
 
 
 def _number(text: str, what: str) -> int:
-    if not text.strip().isdecimal():
-        raise UsageError(f"{what} = '{text}' is no number of a process")
+    if not _NUMBER.fullmatch(text.strip()):
+        raise UsageError(f"{what} = '{text[:80]}' is no number of a process")
     return int(text)
 
 

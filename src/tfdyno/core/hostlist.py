@@ -7,7 +7,9 @@ import re
 from tfdyno.core.errors import UsageError
 
 MOST_HOSTS = 100_000
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
+MOST_BRACKETS = 16
+"""In one name."""
+_PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
@@ -42,6 +44,8 @@ def _expanded(piece: str, text: str) -> list[str]:
     begin, end = piece.find("["), piece.find("]")
     if begin < 0:
         return [piece]
+    if piece.count("[") > MOST_BRACKETS:
+        raise _unreadable(text)
     tails = _expanded(piece[end + 1 :], text) if piece[end + 1 :] else [""]
     numbers = [number for part in piece[begin + 1 : end].split(",") for number in _run(part, text)]
     if len(numbers) * len(tails) > MOST_HOSTS:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal, get_args
 
 from tfdyno.core import settings
+from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 
 EngineName = Literal["local", "ray", "slurm", "kubernetes", "skypilot"]
-Backend = Literal["tensorflow", "jax"]
 Pairs = tuple[tuple[str, str], ...]
 ENGINES: tuple[str, ...] = get_args(EngineName)
-BACKENDS: tuple[str, ...] = get_args(Backend)
 _ENGINE_ALIASES = {"k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot"}
 MOST_NODES = 4096
 MOST_GPUS_PER_NODE = 64
@@ -41,7 +41,6 @@ class LaunchPlan:
     nodes: int = 1
     gpus_per_node: int = 0
     """0: the CPUs train."""
-    backend: Backend = "tensorflow"
     folder: str = ""
     """Where the commands run on each node; empty: where the engine starts them."""
     output: str = ""
@@ -69,13 +68,14 @@ class LaunchPlan:
     def __post_init__(self) -> None:
         """Refuse a plan that no engine can run; raises ``UsageError``."""
         engine_named(self.engine)
-        settings.one_of(self.backend, BACKENDS, "backend")
         check_name(self.name)
         _check_range("nodes", self.nodes, 1, MOST_NODES)
         _check_range("gpus-per-node", self.gpus_per_node, 0, MOST_GPUS_PER_NODE)
         _check_range("restarts", self.restarts, 0, 1000)
         if self.port:
-            _check_range("port", self.port, 1024, 65535)
+            # On one machine their ports follow each other.
+            more = self.nodes - 1 if self.engine == "local" else 0
+            _check_range("port", self.port, 1024, MOST_PORT - more)
         if self.gpu and not self.gpus_per_node:
             what = f"--gpu {self.gpu} without GPUs"
             raise UsageError(what, remedy="say how many with --gpus-per-node")
@@ -89,11 +89,6 @@ class LaunchPlan:
             if not _VARIABLE.fullmatch(name):
                 what = f"'{name}' is no name of an environment variable"
                 raise UsageError(what, remedy="write --env NAME=VALUE")
-
-    @property
-    def processes(self) -> int:
-        """One on each node."""
-        return self.nodes
 
     def option(self, name: str, default: str = "") -> str:
         """A setting of the engine alone."""
@@ -142,6 +137,13 @@ def name_from(text: str) -> str:
     return plain or "run"
 
 
+def name_of(reference: str) -> str:
+    """A name for the job of a workload: that of its file, of the task or of the model."""
+    place, _, name = reference.partition(":")
+    is_file = place.endswith((".py", ".keras"))
+    return name_from(PurePath(place).stem if is_file or not name else name)
+
+
 def seconds_of(text: str, what: str) -> float:
     """A length of time as typed: ``90min``, ``2h``, ``1.5d``, or as Slurm has it, ``1-12:00:00``.
 
@@ -177,8 +179,9 @@ def extra_from(texts: tuple[str, ...], known: dict[str, str], engine: str) -> Pa
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
-        if not equals or not value.strip():
-            raise UsageError(f"--with {text} cannot be read", remedy="write --with KEY=VALUE")
+        if known and (not equals or not value.strip()):
+            remedy = f"write --with KEY=VALUE, with one of {', '.join(known)}"
+            raise UsageError(f"--with {text} cannot be read", remedy=remedy)
         if not known:
             raise UsageError(f"--with {text}: {engine} has no settings of its own")
         found[settings.one_of(key.strip(), known, f"setting of {engine}")] = value.strip()

@@ -51,11 +51,12 @@ def number(value: object, what: str) -> float:
     return found
 
 
-def whole(value: object, what: str, *, most: int = MOST_IN_A_RUN) -> int:
-    """A whole number from 1 to ``most``; raises ``UsageError``."""
+def whole(value: object, what: str, *, least: int = 1, most: int = MOST_IN_A_RUN) -> int:
+    """A whole number from ``least`` to ``most``; raises ``UsageError``."""
     found = number(value, what)
-    if found < 1 or found != int(found):
-        raise UsageError(f"{what} {value} is not possible", remedy="give a whole number, 1 or more")
+    if found < least or found != int(found):
+        remedy = f"give a whole number, {least} or more"
+        raise UsageError(f"{what} {value} is not possible", remedy=remedy)
     if found > most:
         raise UsageError(f"{what} {value} is not possible", remedy=f"give at most {most:,}")
     return int(found)

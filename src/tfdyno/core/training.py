@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
@@ -36,6 +37,12 @@ def how_often(asked: object, what: str) -> tuple[int, float]:
         remedy = "write a number of steps, as 500, or a time, as 30s, 10min or 1h"
         raise UsageError(f"{what} {text} cannot be read", remedy=remedy)
     return settings.whole(text, what), 0.0
+
+
+def seconds_text(seconds_s: float) -> str:
+    """A time as ``how_often`` reads it, every digit of it: ``90s``, ``1000000s``."""
+    plain = f"{Decimal(repr(seconds_s)):f}"
+    return f"{plain.rstrip('0').rstrip('.') if '.' in plain else plain}s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,12 +26,18 @@ SLICE_S = 0.2
 LAST_LINES = 3
 
 
+class _Over(BaseException):
+    """The time to work is over, which is no error."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How long what may take."""
 
     run_s: float
     """All of it; then every process is ended."""
+    work_s: float = math.inf
+    """All of it; then the processes are asked to end as after Ctrl-C, with the time of that."""
     start_s: float = math.inf
     """Until each process has told a first progress."""
     stop_s: float = 0.0
@@ -138,6 +144,9 @@ def attend(crew: Crew, judge: Judge, limits: Limits) -> None:
     """
     try:
         end = _work(crew, judge, limits)
+    except _Over:
+        _wind_up(crew, judge, limits, _took_too_long(crew.chief, limits.work_s))
+        end = None
     except BaseException as stop:
         if isinstance(stop, Exception) or limits.stop_s <= 0:
             raise
@@ -160,10 +169,13 @@ def _work(crew: Crew, judge: Judge, limits: Limits) -> Fault | ToolError | None:
     began_s = time.monotonic()
     over_s = began_s + limits.run_s
     start_s = began_s + limits.start_s
+    work_s = began_s + limits.work_s
     while True:
-        process = crew.next_end(min(over_s, start_s))
+        process = crew.next_end(min(over_s, start_s, work_s))
         if process is None and time.monotonic() >= over_s:
             return _took_too_long(crew.chief, limits.run_s)
+        if process is None and time.monotonic() >= work_s:
+            raise _Over
         if process is None:
             if missing := _missing(crew, limits.start_s):
                 return missing
@@ -244,9 +256,10 @@ def _wind_up(crew: Crew, judge: Judge, limits: Limits, stop: BaseException) -> N
     """
     for process in crew.running(serving=False):
         process.terminate()
+    is_late = isinstance(stop, ChildCrash)
     crew.output(
-        f"{crew.chief.command.purpose} is asked to end and has {limits.stop_s:.0f} s for it; "
-        "a second Ctrl-C ends it at once"
+        f"{crew.chief.command.purpose} is asked to end{' as its time is over' * is_late} and has "
+        f"{limits.stop_s:.0f} s for it; {'' if is_late else 'a second '}Ctrl-C ends it at once"
     )
     until_s = time.monotonic() + limits.stop_s
     while crew.chief.runs:

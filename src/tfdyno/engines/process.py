@@ -54,6 +54,8 @@ class Command:
     """Whether it works for the others and never ends by itself."""
     log: Path | None = None
     """File that its output is added to, without its progress."""
+    cwd: str = ""
+    """Folder that it runs in; empty: that of this process."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -137,10 +139,14 @@ def start(command: Command, *, mark: str, progress: Hear, output: Hear, ended: E
             text=True,
             errors="replace",
             env=dict(command.environment),
+            cwd=command.cwd or None,
             start_new_session=True,
         )
     except OSError as error:
         _close(log)
+        if command.cwd and not Path(command.cwd).is_dir():
+            what = f"{command.purpose} cannot run in {command.cwd}"
+            raise UsageError(what, why="there is no such folder", remedy="check it") from None
         what = f"cannot run {command.words[0]} for {command.purpose}"
         raise UsageError(what, why=str(error), remedy="check --python") from None
     process = Process(command=command, popen=popen)

@@ -94,7 +94,7 @@ def train_job(plan: LaunchPlan) -> dict[str, Any]:
             },
             "trainer": {
                 "image": plan.image,
-                "command": list(node_words(plan)),
+                "command": _words(plan),
                 "numNodes": plan.nodes,
                 "resourcesPerNode": _resources(plan),
                 "env": _variables(plan),
@@ -110,7 +110,7 @@ def pod_spec(plan: LaunchPlan) -> dict[str, Any]:
     container = {
         "name": NODE,
         "image": plan.image,
-        "command": list(node_words(plan)),
+        "command": _words(plan),
         "workingDir": plan.folder or None,
         "env": _variables(plan),
         "ports": [{"containerPort": plan.port or PORT}],
@@ -171,7 +171,17 @@ def _metadata(plan: LaunchPlan) -> dict[str, Any]:
 def _variables(plan: LaunchPlan) -> list[dict[str, str]]:
     """Those of the user, and where the pods of the indexed Job are."""
     own = [(ADDRESS, f"{plan.name}-{NODE}-0-{{rank}}.{plan.name}")]
-    return [{"name": name, "value": value} for name, value in (*own, *plan.environment)]
+    values = dict((*own, *plan.environment))  # of a name that is given twice the last one
+    return [{"name": name, "value": _plain(value)} for name, value in values.items()]
+
+
+def _words(plan: LaunchPlan) -> list[str]:
+    return [_plain(word) for word in node_words(plan)]
+
+
+def _plain(text: str) -> str:
+    """For Kubernetes ``$(NAME)`` is the value of a variable, and ``$$`` a plain dollar."""
+    return text.replace("$", "$$")
 
 
 def _resources(plan: LaunchPlan) -> dict[str, Any] | None:

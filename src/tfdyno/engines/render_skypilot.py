@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import shlex
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
@@ -25,7 +25,9 @@ KNOWN = {
 }
 """Settings of the engine alone."""
 TABLE = Path(__file__).parent / "data" / "skypilot_gpus.csv"
-MOUNT = "/tfdyno-run"
+MOUNT = PurePosixPath("/tfdyno-run")
+RUNS = "tfdyno-runs"
+"""Where runs lie if nothing else is said."""
 _GIB = 1 << 30
 _CPU_SETUP = "python3 -m pip install 'tfdyno[tf]'"
 _GPU_SETUP = "python3 -m pip install tfdyno 'tensorflow[and-cuda]' keras"
@@ -54,7 +56,7 @@ def render_skypilot(plan: LaunchPlan) -> str:
 def task(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
     """The fields of the task."""
     bucket = plan.option("bucket")
-    mounts = {MOUNT: {"source": bucket, "mode": "MOUNT"}} if bucket else None
+    mounts = {str(MOUNT): {"source": bucket, "mode": "MOUNT"}} if bucket else None
     return {
         "name": plan.name,
         "num_nodes": plan.nodes,
@@ -63,7 +65,7 @@ def task(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
         "envs": dict(plan.environment) or None,
         "file_mounts": mounts,
         "setup": plan.option("setup") or (_GPU_SETUP if plan.gpus_per_node else _CPU_SETUP),
-        "run": _command(plan, bucket=bucket),
+        "run": _command(plan),
     }
 
 
@@ -96,9 +98,24 @@ def _resources(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
     }
 
 
-def _command(plan: LaunchPlan, *, bucket: str) -> str:
-    output = f"{MOUNT}/{plan.name}" if bucket else plan.output
-    command = shlex.join(node_words(plan, output=output))
+def run_folder(plan: LaunchPlan) -> str:
+    """Where the nodes see the run: in the bucket, where there is one.
+
+    Raises:
+        UsageError: The plan names a folder that is not in the bucket.
+    """
+    output = PurePosixPath(plan.output)
+    if not plan.option("bucket") or output.is_relative_to(MOUNT):
+        return plan.output
+    if output.is_absolute() or ".." in output.parts:
+        what = f"--output {plan.output} does not lie in the bucket"
+        raise UsageError(what, remedy=f"name it without the first /; it is put below {MOUNT}")
+    inside = output.relative_to(RUNS) if output.is_relative_to(RUNS) else output
+    return str(MOUNT / inside)
+
+
+def _command(plan: LaunchPlan) -> str:
+    command = shlex.join(node_words(plan, output=run_folder(plan)))
     if not plan.time_limit_s:
         return command
     # SkyPilot itself has no limit of time.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import TYPE_CHECKING
 
+from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import node_words
 
 if TYPE_CHECKING:
@@ -51,13 +53,14 @@ done
 
 
 def render_slurm(plan: LaunchPlan) -> str:
-    """The script that ``sbatch`` takes."""
-    lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(plan)), "", "set -u"]
+    """The script that ``sbatch`` takes; raises ``UsageError``."""
+    lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(plan)), ""]
     if modules := plan.option("module"):
         names = [part for part in modules.split(",") if part.strip()]
-        lines.append(f"module load {shlex.join(name.strip() for name in names)}")
+        lines.append(f"module load {shlex.join(name.strip() for name in names)} || exit 2")
     if activate := plan.option("activate"):
-        lines.append(f". {shlex.quote(activate)}")
+        lines.append(f". {shlex.quote(activate)} || exit 2")
+    lines.append("set -u")  # not before: files of others use variables that are not set
     lines += [f"export {name}={shlex.quote(value)}" for name, value in plan.environment]
     lines += [f"cd {shlex.quote(plan.folder)} || exit 2"] if plan.folder else []
     values = {"restarts": plan.restarts, "srun": _srun(plan), "name": plan.name}
@@ -73,8 +76,9 @@ def _options(plan: LaunchPlan) -> list[str]:
     found += [f"--cpus-per-task={plan.cpus}"] if plan.cpus else []
     found += [f"--mem={-(-plan.memory_bytes // _MIB)}M"] if plan.memory_bytes else []
     if plan.time_limit_s:
-        margin_s = int(min(MOST_MARGIN_S, plan.time_limit_s / 3))
-        found += [f"--time={_clock(plan.time_limit_s)}", f"--signal=B:USR1@{margin_s}"]
+        minutes = math.ceil(plan.time_limit_s / 60)  # the smallest unit of Slurm
+        margin_s = min(MOST_MARGIN_S, minutes * 60 // 3)
+        found += [f"--time={_clock(minutes)}", f"--signal=B:USR1@{margin_s}"]
     # After the failure of a node Slurm starts it anew, and what it said before stays.
     found += ["--requeue", "--open-mode=append", f"--output={plan.name}-%j.log"]
     named = ((name, plan.option(name)) for name in _HEADER)
@@ -86,14 +90,22 @@ def _srun(plan: LaunchPlan) -> str:
     words += [f"--cpus-per-task={plan.cpus}"] if plan.cpus else []
     if plan.image:
         words.append(f"--container-image={plan.image}")
-        words += [f"--container-mounts={plan.folder}"] if plan.folder else []
+        words += [f"--container-mounts={_mount(plan.folder)}"] if plan.folder else []
         words += [f"--container-workdir={plan.folder}"] if plan.folder else []
     return shlex.join([*words, *node_words(plan)])
 
 
-def _clock(seconds_s: float) -> str:
-    """As Slurm writes a length of time: ``1-02:30:00``; whole minutes are its smallest unit."""
-    minutes = max(1, round(seconds_s / 60))
+def _mount(folder: str) -> str:
+    """The folder at its own place in the container; raises ``UsageError``."""
+    if "," in folder or ":" in folder:
+        what = f"--workdir {folder} cannot be mounted into a container"
+        why = "pyxis takes ',' and ':' for something else"
+        raise UsageError(what, why=why, remedy="choose a folder without them")
+    return f"{folder}:{folder}"
+
+
+def _clock(minutes: int) -> str:
+    """As Slurm writes a length of time: ``1-02:30:00``."""
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     return f"{f'{days}-' * bool(days)}{hours:02}:{minutes:02}:00"

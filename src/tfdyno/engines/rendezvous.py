@@ -9,8 +9,6 @@ each way, so that nothing is run of what arrives.
 from __future__ import annotations
 
 import contextlib
-import errno
-import json
 import os
 import secrets
 import select
@@ -22,7 +20,17 @@ from typing import Any
 
 from tfdyno.core.cluster import Seat, host_of, port_of
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.engines.tf_config import LOOPBACK
+from tfdyno.engines.rendezvous_line import (
+    HELLO_S,
+    bound,
+    listening,
+    plain,
+    put,
+    rebuilt,
+    received,
+    send,
+    worker,
+)
 
 Tell = Callable[[str], object]
 Facts = Mapping[str, str]
@@ -33,10 +41,6 @@ WAIT_S = 600.0
 ANSWER_S = 120.0
 """For one that has come to answer."""
 RETRY_S = 0.5
-MOST_BYTES = 1 << 22
-LOOPBACKS = (LOOPBACK, "localhost")
-"""Processes of one machine listen to nobody else."""
-HELLO_S = 5.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +54,11 @@ class _Guest:
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"{worker(self.rank)} ({self.place})"
+
+    @property
     def place(self) -> str:
         """Where it runs, in words."""
         return f"process {self.process} on {self.host}"
@@ -57,21 +66,21 @@ class _Guest:
     @property
     def is_gone(self) -> bool:
         """Whether it has hung up."""
-        ready, _, _ = select.select([self.connection], [], [], 0)
+        self.connection.settimeout(0)  # with one, Python waits whatever the flag says
         try:
-            return bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
         except OSError:
             return True
 
 
-def worker(rank: int) -> str:
-    """What people call it."""
-    return f"worker {rank}"
-
-
 def check_port(seat: Seat) -> None:
-    """Refuse to go on where something listens on this process' port; raises ``ToolError``."""
-    _listen(seat).close()
+    """Refuse to go on where something listens on this process' port; raises ``ToolError``.
+
+    It does not listen itself: another process that calls at this moment would be hung up.
+    """
+    bound(seat).close()
 
 
 def lead(
@@ -91,23 +100,23 @@ def lead(
         ToolError: One is missing, its check failed, or the port is taken.
     """
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_listen(seat))
+        listener = stack.enter_context(listening(seat))
         guests: dict[int, _Guest] = {}
         stack.callback(_hang_up, guests)
         try:
             _gather(seat, listener, guests, tell, wait_s, stack)
             _compare(facts, guests)
             for guest in guests.values():
-                _send(guest.connection, {"welcome": dict(message)})
+                send(guest.connection, {"welcome": dict(message)}, guest.name)
             for guest in guests.values():
                 _hear_checked(guest)
+            for guest in guests.values():
+                send(guest.connection, {"go": True}, guest.name)
         except TfdynoError as error:
             for guest in guests.values():
-                with contextlib.suppress(OSError):
-                    _send(guest.connection, {"fault": _plain(error)})
+                with contextlib.suppress(ToolError):
+                    send(guest.connection, {"fault": plain(error)}, guest.name)
             raise
-        for guest in guests.values():
-            _send(guest.connection, {"go": True})
 
 
 def follow(
@@ -135,19 +144,16 @@ def follow(
         ToolError: Worker 0 does not answer, or somebody's check failed.
     """
     check_port(seat)
-    until_s = time.monotonic() + wait_s
-    with contextlib.closing(_called(seat, tell, until_s, wait_s)) as connection:
-        hello = {"rank": seat.rank, "size": seat.size, "host": socket.gethostname()}
-        _send(connection, {"tfdyno": 1, **hello, "process": os.getpid(), "facts": dict(facts)})
-        tell(f"waiting for the other {seat.size - 1} workers")
-        # The others may come as late as this one might have.
-        message: dict[str, Any] = _from_leader(connection, "welcome", wait_s, seat)
+    connection, message = _welcomed(seat, facts, tell, wait_s)
+    with contextlib.closing(connection):
+        name = f"worker 0 at {seat.addresses[0]}"
         try:
             check(message)
         except TfdynoError as error:
-            _send(connection, {"fault": _plain(error)})
+            with contextlib.suppress(ToolError):
+                send(connection, {"fault": plain(error)}, name)
             raise
-        _send(connection, {"checked": True})
+        send(connection, {"checked": True}, name)
         _from_leader(connection, "go", ANSWER_S, seat)
         return message
 
@@ -155,24 +161,6 @@ def follow(
 def _hang_up(guests: Mapping[int, _Guest]) -> None:
     for guest in guests.values():
         guest.connection.close()
-
-
-def _listen(seat: Seat) -> socket.socket:
-    host, port = host_of(seat.own), port_of(seat.own)
-    is_dual = socket.has_dualstack_ipv6() and host not in LOOPBACKS
-    family = socket.AF_INET6 if is_dual else socket.AF_INET
-    where = (LOOPBACK if host in LOOPBACKS else "", port)
-    try:
-        return socket.create_server(where, family=family, dualstack_ipv6=is_dual, backlog=1024)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ToolError(
-                f"port {port} of {worker(seat.rank)} is taken",
-                why=f"another program on {socket.gethostname()} listens there",
-                remedy="end it, or choose another port with --port",
-            ) from None
-        what = f"{worker(seat.rank)} cannot listen on port {port}"
-        raise ToolError(what, why=error.strerror or str(error)) from None
 
 
 def _gather(
@@ -211,9 +199,14 @@ def _call_self(seat: Seat, nonce: str) -> socket.socket | None:
     try:
         connection = socket.create_connection((host_of(seat.own), port_of(seat.own)), HELLO_S)
         hello = {"rank": 0, "size": seat.size, "host": socket.gethostname()}
-        _send(connection, {"tfdyno": 1, **hello, "process": os.getpid(), "nonce": nonce})
-    except OSError:
+    except (OSError, UnicodeError):
         return None  # its own name may not lead to it
+    try:
+        message = {"tfdyno": 1, **hello, "process": os.getpid(), "nonce": nonce}
+        send(connection, message, worker(0))
+    except ToolError:
+        connection.close()
+        return None
     return connection
 
 
@@ -221,15 +214,15 @@ def _look_into(mirror: socket.socket) -> None:
     """What came back from the own address: nothing, or the refusal of another worker 0."""
     answer: dict[str, Any] = {}
     with contextlib.suppress(OSError, ToolError), contextlib.closing(mirror):
-        answer = _received(mirror, HELLO_S)
+        answer = received(mirror, HELLO_S)
     if "fault" in answer:
-        raise _rebuilt(answer["fault"])
+        raise rebuilt(answer["fault"])
 
 
 def _admit(seat: Seat, connection: socket.socket, guests: dict[int, _Guest], nonce: str) -> None:
     """Take one call; a stranger's is hung up."""
     try:
-        hello = _received(connection, HELLO_S)
+        hello = received(connection, HELLO_S)
         guest = _Guest(
             connection=connection, rank=int(hello["rank"]), host=str(hello["host"]),
             process=int(hello["process"]),
@@ -256,8 +249,8 @@ def _admit(seat: Seat, connection: socket.socket, guests: dict[int, _Guest], non
             before.connection.close()
         guests[guest.rank] = guest
         return
-    with contextlib.suppress(OSError):
-        _send(connection, {"fault": _plain(error)})
+    with contextlib.suppress(ToolError):
+        send(connection, {"fault": plain(error)}, guest.name)
     connection.close()
     raise error
 
@@ -294,22 +287,47 @@ def _compare(facts: Facts, guests: Mapping[int, _Guest]) -> None:
 
 def _hear_checked(guest: _Guest) -> None:
     try:
-        answer = _received(guest.connection, ANSWER_S)
+        answer = received(guest.connection, ANSWER_S)
     except (OSError, ToolError) as error:
-        what = f"{worker(guest.rank)} ({guest.place}) does not answer any more"
+        what = f"{guest.name} does not answer any more"
         raise ToolError(what, why=str(error)) from None
     if "fault" in answer:
-        fault = _rebuilt(answer["fault"])
+        fault = rebuilt(answer["fault"])
         what = f"{worker(guest.rank)}: {fault.what}"
         raise type(fault)(what, why=fault.why, remedy=fault.remedy)
 
 
+def _welcomed(
+    seat: Seat, facts: Facts, tell: Tell, wait_s: float
+) -> tuple[socket.socket, dict[str, Any]]:
+    """The line to worker 0, and what it says; who resets the line before that is not there yet."""
+    until_s = time.monotonic() + wait_s
+    hello = {"rank": seat.rank, "size": seat.size, "host": socket.gethostname()}
+    hello |= {"tfdyno": 1, "process": os.getpid(), "facts": dict(facts)}
+    while True:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(_called(seat, tell, until_s, wait_s))
+            try:
+                put(connection, hello)
+                tell(f"waiting for the other {seat.size - 1} workers")
+                # The others may come as late as this one might have.
+                message: dict[str, Any] = _from_leader(connection, "welcome", wait_s, seat)
+            except ConnectionError:
+                time.sleep(RETRY_S)
+                continue
+            stack.pop_all()
+            return connection, message
+
+
 def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
     """The line to worker 0, as soon as it answers."""
-    address, told, why = seat.addresses[0], False, ""
+    address, told, why = seat.addresses[0], False, "it hung up"
     while time.monotonic() < until_s:
         try:
             return socket.create_connection((host_of(address), port_of(address)), HELLO_S)
+        except UnicodeError:
+            remedy = "name a host that there can be"
+            raise UsageError(f"'{host_of(address)}' is no name of a host", remedy=remedy) from None
         except OSError as error:
             why = error.strerror or str(error)
         if not told:
@@ -324,57 +342,22 @@ def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.soc
 
 
 def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: Seat) -> Any:  # noqa: ANN401
+    """What worker 0 says; a line that was reset before the welcome is ``ConnectionError``."""
     try:
-        answer = _received(connection, wait_s)
+        answer = received(connection, wait_s)
     except (OSError, ToolError) as error:
+        if isinstance(error, ConnectionError) and key == "welcome":
+            raise
         what = f"worker 0 at {seat.addresses[0]} does not answer any more"
         remedy = "its own output says why it ended"
         raise ToolError(what, why=f"{worker(seat.rank)} waited for it: {error}",
                         remedy=remedy) from None  # fmt: skip
     if "fault" in answer:
-        raise _rebuilt(answer["fault"])
+        raise rebuilt(answer["fault"])
     if key not in answer:
         raise ToolError(f"worker 0 at {seat.addresses[0]} answers something else",
                         why="another program may listen there")  # fmt: skip
     return answer[key]
-
-
-def _send(connection: socket.socket, message: Mapping[str, Any]) -> None:
-    connection.settimeout(HELLO_S)
-    connection.sendall(json.dumps(message).encode() + b"\n")
-
-
-def _received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
-    """One line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes."""
-    until_s, found = time.monotonic() + wait_s, b""
-    while not found.endswith(b"\n"):
-        connection.settimeout(max(0.01, until_s - time.monotonic()))
-        part = connection.recv(65536)
-        found += part
-        if not part or len(found) > MOST_BYTES:
-            raise ToolError("the line was cut" if not part else "the line is too long")
-    try:
-        answer = json.loads(found)
-    except ValueError:
-        raise ToolError("it is no JSON") from None
-    if not isinstance(answer, dict):
-        raise ToolError("it is no message")
-    return answer
-
-
-def _plain(error: TfdynoError) -> dict[str, str]:
-    kind = "usage" if isinstance(error, UsageError) else "tool"
-    return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
-
-
-def _rebuilt(fault: Any) -> TfdynoError:  # noqa: ANN401
-    given = fault if isinstance(fault, dict) else {}
-    kind = UsageError if given.get("kind") == "usage" else ToolError
-    return kind(
-        str(given.get("what") or "another worker failed"),
-        why=str(given.get("why", "")),
-        remedy=str(given.get("remedy", "")),
-    )
 
 
 def _names(ranks: list[int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -40,6 +41,18 @@ _ENGINES = {
 }
 
 
+_IGNORED = {
+    ("local", "gpu"): "leave it out; CUDA_VISIBLE_DEVICES chooses among the cards of this machine",
+    ("local", "image"): "leave it out; start tfdyno launch in the container",
+    ("slurm", "gpu"): "name it as the cluster does, with --with gpu_type=NAME",
+    ("kubernetes", "gpu"): "choose nodes by their label, with --with selector=KEY:VALUE",
+    ("ray", "gpu"): "leave it out; Ray places workers where GPUs are",
+    ("ray", "image"): "leave it out; the cluster has its own",
+    ("ray", "python"): "leave it out; the cluster has its own",
+}
+"""Engine and option that it does not look at, with what does the same there."""
+
+
 def known_settings(engine: str) -> dict[str, str]:
     """What ``--with`` may set for an engine, with what it means."""
     if engine == "local":
@@ -51,9 +64,7 @@ def known_settings(engine: str) -> dict[str, str]:
 def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
     """Refuse what no node could train, before anything is submitted; raises ``UsageError``."""
     check_composition(recipe)
-    if plan.backend == "jax":
-        why = "tfdyno's training loop is TensorFlow's"
-        raise UsageError("backend jax cannot be launched", why=why, remedy="leave --backend out")
+    _check_ignored(plan)
     if plan.nodes > 1 and recipe.strategy not in ("", "multiworker"):
         what = f"strategy = {recipe.strategy} does not train on {plan.nodes} nodes"
         why = "its processes or cards are those of one machine"
@@ -61,12 +72,38 @@ def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
     if recipe.devices:
         what = f"devices = {recipe.devices} does not go with launch"
         raise UsageError(what, remedy="say --nodes and --gpus-per-node")
+    if recipe.visible_devices:
+        what = f"visible_devices = {recipe.visible_devices} does not go with launch"
+        raise UsageError(what, why="each process gets cards of its own",
+                         remedy="set CUDA_VISIBLE_DEVICES for --on local")  # fmt: skip
+
+
+def _check_ignored(plan: LaunchPlan) -> None:
+    """Refuse what the plan's engine would not look at."""
+    python = plan.python if plan.python != "python3" else ""
+    given = {"gpu": plan.gpu, "image": plan.image, "python": python}
+    for name, value in given.items():
+        remedy = _IGNORED.get((plan.engine, name))
+        if value and remedy:
+            what = f"--{name} {value} is nothing that --on {plan.engine} looks at"
+            raise UsageError(what, remedy=remedy)
+
+
+def run_folder(plan: LaunchPlan) -> str:
+    """Where the nodes see the run; raises ``UsageError`` where they cannot."""
+    if plan.engine == "skypilot":
+        from tfdyno.engines import render_skypilot
+
+        return render_skypilot.run_folder(plan)
+    return plan.output
 
 
 def rendered(plan: LaunchPlan) -> str:
     """The file of the plan's engine; raises ``UsageError`` where it cannot do what is asked."""
     module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
     render: Callable[[LaunchPlan], str] = getattr(module, f"render_{plan.engine}")
+    if plan.engine == "local":
+        plan = module.with_cards(plan, os.environ)
     return render(plan)
 
 

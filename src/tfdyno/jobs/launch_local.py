@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.cluster import TOLD_BY
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.launch_plan import LaunchPlan, node_words
@@ -16,7 +18,7 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import TrainOutcome
 from tfdyno.engines.local import Crew, Limits, attend, together
 from tfdyno.engines.process import Command, Process
-from tfdyno.engines.render_local import node_variables
+from tfdyno.engines.render_local import node_variables, with_cards
 from tfdyno.engines.tf_config import free_ports, loopback_variables
 from tfdyno.jobs._train_run import STOP_GRACE_S
 from tfdyno.jobs._worker import PROGRESS, crash_of, silent
@@ -25,8 +27,8 @@ from tfdyno.store.run_folder import RunFolder, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-UNFINISHED, FINDING = 75, 1
-"""Exit codes of ``tfdyno node`` after which there is an answer in the folder."""
+UNFINISHED = 75
+"""Exit code of ``tfdyno node`` that was ended early: there is an answer in the folder."""
 WAIT = "5min"
 """For all processes to be there: they start at once."""
 END_S = 5.0
@@ -55,7 +57,8 @@ def launch_local(
     """Run the plan to its end, or until somebody ends it.
 
     The first process that fails ends all. As often as the plan has restarts they begin again from
-    the newest checkpoint, unless what was asked is wrong.
+    the newest checkpoint, unless what was asked is wrong or the time is over. After the time limit,
+    which is one for all tries, it ends as with Ctrl-C.
 
     Args:
         plan: What is to run.
@@ -67,14 +70,16 @@ def launch_local(
         UsageError: The workload, its data or the recipe is wrong.
         ToolError: A process failed more often than the plan has restarts.
     """
+    plan = with_cards(plan, os.environ)
+    until_s = time.monotonic() + (plan.time_limit_s or math.inf)
     folder = Path(plan.folder or ".", plan.output).absolute()
     failures: list[str] = []
     while True:
         try:
-            _run(plan, progress, output, started)
+            _run(plan, until_s, progress, output, started)
             break
         except ToolError as error:
-            if len(failures) >= plan.restarts:
+            if len(failures) >= plan.restarts or time.monotonic() >= until_s:
                 _note(error, folder, failures)
                 raise
             failures.append(str(error))
@@ -89,6 +94,7 @@ def launch_local(
 
 def _run(
     plan: LaunchPlan,
+    until_s: float,
     progress: Callable[[str], None],
     output: Callable[[str], None],
     started: Callable[[int, int], object],
@@ -98,7 +104,8 @@ def _run(
     if plan.port:
         ports = tuple(range(plan.port, plan.port + plan.nodes))
     purpose = f"training {plan.reference}"
-    base = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    own = {name: value for name, value in os.environ.items() if name not in TOLD_BY}
+    base = {**own, "PYTHONUNBUFFERED": "1"}
     base |= loopback_variables(base)
     words = node_words(plan)
     place = words.index("node") + 1
@@ -109,12 +116,14 @@ def _run(
             environment=base | node_variables(plan, rank, ports),
             purpose=purpose,
             name=f"worker {rank}" if plan.nodes > 1 else "",
+            cwd=plan.folder,
         )
         for rank in range(plan.nodes)
     ]
     limits = Limits(
-        run_s=plan.time_limit_s or math.inf, stop_s=STOP_GRACE_S, end_s=END_S, peers_s=STOP_GRACE_S
-    )
+        run_s=math.inf, work_s=max(0.0, until_s - time.monotonic()), stop_s=STOP_GRACE_S,
+        end_s=END_S, peers_s=STOP_GRACE_S,
+    )  # fmt: skip
     with together(commands, chief=0, mark=PROGRESS, progress=progress, output=output) as crew:
         for rank, process in enumerate(crew.processes):
             started(rank, process.popen.pid)
@@ -124,9 +133,10 @@ def _run(
 
 def judged(process: Process) -> Exception | None:
     """What the end of a node means: None where it did its part."""
-    if process.exit_code in (0, UNFINISHED, FINDING):
-        return None
     said = _event(process.said)
+    # The code alone says little: without tfdyno in it an interpreter ends with one, too.
+    if process.exit_code in (0, UNFINISHED) and said.get("event") == "done":
+        return None
     if said.get("event") != "failed":
         return crash_of(process)
     error: dict[str, str] = said["error"]

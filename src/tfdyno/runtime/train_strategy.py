@@ -69,11 +69,20 @@ def _multi_worker() -> Any:  # noqa: ANN401
 
 def worker_rank() -> int:
     """0 for the process that decides; workers of a cluster in the order of TF_CONFIG."""
-    task = json.loads(os.environ.get("TF_CONFIG") or "{}").get("task") or {}
-    return int(task.get("index", 0))
+    cluster, task = _tf_config()
+    index = int(task.get("index", 0))
+    # As core/cluster.py counts: a chief among workers is the first of them.
+    has_chief_before = task.get("type") == "worker" and "ps" not in cluster
+    return index + len(cluster.get("chief", ())) * has_chief_before
 
 
 def worker_count() -> int:
     """Processes that run each step together."""
-    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster") or {}
-    return 1 if "ps" in cluster else max(1, len(cluster.get("worker", ())))
+    cluster, _ = _tf_config()
+    trainers = len(cluster.get("chief", ())) + len(cluster.get("worker", ()))
+    return 1 if "ps" in cluster else max(1, trainers)
+
+
+def _tf_config() -> tuple[dict[str, Any], dict[str, Any]]:
+    found = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    return found.get("cluster") or {}, found.get("task") or {}
