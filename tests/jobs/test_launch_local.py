@@ -16,10 +16,15 @@ from typing import Any
 import psutil
 import pytest
 
+from tfdyno.core.codec import to_builtins
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.launch_plan import LaunchPlan
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import TrainOutcome
+from tfdyno.core.workload import Workload
 from tfdyno.engines.tf_config import free_ports
 from tfdyno.jobs.launch_local import Launched, launch_local
+from tfdyno.store.run_folder import RunFolder, RunRecord
 
 pytestmark = pytest.mark.tf
 SCRIPT = """
@@ -241,7 +246,13 @@ def stand_in(folder: Path, words: str, **given: Any) -> LaunchPlan:
 
 @pytest.mark.parametrize("words", ["exit 1", "exit 0", "exit 75"])
 def test_an_end_without_a_result_is_a_failure_beside_an_older_run(words: str, here: Path) -> None:
-    (here / "run").mkdir()
+    older = RunFolder(here / "run")
+    older.prepare()
+    older.write_recipe(Recipe())
+    outcome = TrainOutcome(history={"loss": [1.0]}, epochs=1, steps=1, updates=1)
+    work = Workload(reference="train.py", kind="script", mode="train")
+    older.write(RunRecord(workload=work, status="finished", outcome=to_builtins(outcome)))
+    assert older.read()[0].status == "finished"
     with pytest.raises(ToolError, match=r"training train\.py"):
         launch_local(stand_in(here, words))
 
