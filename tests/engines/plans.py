@@ -17,7 +17,7 @@ def plan(engine: str, **given: Any) -> LaunchPlan:
     """Two nodes on the CPU."""
     basic: dict[str, Any] = {
         "engine": engine, "name": "small", "reference": "train.py", "nodes": 2,
-        "output": "tfdyno-runs/small", "folder": "/work/project",
+        "output": "tfdyno-runs/small", "folder": "/srv/project",
     }  # fmt: skip
     return LaunchPlan(**{**basic, **given})
 
@@ -38,7 +38,7 @@ def full(engine: str, **given: Any) -> LaunchPlan:
         "environment": AWKWARD,
         "options": ("--set", "precision=mixed_bfloat16", "--epochs", "90"),
         "script_arguments": ("--data", "/mnt/a b", "--note", "it's; rm -rf $HOME"),
-        "folder": "/work/my project",
+        "folder": "/srv/my project",
     }
     return plan(engine, **{**everything, **given})
 

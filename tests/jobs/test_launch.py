@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.engines.plans import plan
+from tests.probe.fake_nvml import FakeNvml
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import ENGINES
 from tfdyno.core.recipe import Recipe
-from tfdyno.jobs.launch import check_plan, known_settings, rendered, submit_words, written
+from tfdyno.jobs.launch import (
+    check_plan,
+    known_settings,
+    own_share,
+    rendered,
+    submit_words,
+    written,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,3 +54,9 @@ def test_a_strategy_of_one_machine_does_not_go_over_several() -> None:
     check_plan(plan("slurm", nodes=1), Recipe(strategy="mirrored"))
     with pytest.raises(UsageError, match="strategy = mirrored does not train on 2 nodes"):
         check_plan(plan("slurm"), Recipe(strategy="mirrored"))
+
+
+def test_processes_of_one_machine_share_its_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfdyno.probe.cards.bindings", lambda: FakeNvml(count=5))
+    assert [own_share(nodes, None) for nodes in (1, 2, 8)] == [5, 2, 0]
+    assert own_share(2, "1,3") == 1

@@ -275,3 +275,16 @@ def test_the_time_limit_is_one_for_all_tries_and_leaves_time_for_a_checkpoint(he
     assert (here / "checkpoint").exists()
     assert (here / "calls").read_text().count("\n") == 1
     assert any("asked to end as its time is over" in line for line in lines)
+
+
+def test_what_fails_after_ctrl_c_is_not_started_again(here: Path) -> None:
+    error = '{"event": "failed", "error": {"kind": "tool", "what": "no", "why": "", "remedy": ""}}'
+    words = f"said='progress: {error}'\ntrap 'echo \"$said\"; exit 2' TERM\n"
+    asked = stand_in(here, words + "while :; do sleep 0.05; done", restarts=3)
+
+    def interrupt(_rank: int, _pid: int) -> None:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(ToolError, match="no"):
+        launch_local(asked, started=interrupt)
+    assert (here / "calls").read_text().count("\n") == 1

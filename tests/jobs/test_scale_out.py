@@ -7,7 +7,9 @@ from tests.advice import estimate, exactly
 
 from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import find
-from tfdyno.jobs._scale_out import price_of, scale_outs, shardings
+from tfdyno.catalog.offers import all_offers
+from tfdyno.core.hardware import OWNED
+from tfdyno.jobs._scale_out import price_of, scale_outs, shardings, shared_price
 
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
@@ -49,6 +51,20 @@ def test_the_price_is_the_cheapest_of_a_whole_card_that_stays() -> None:
     assert 0.0 < price.usd_per_h < 5.0
     assert "spot" not in price.offer
     assert price_of(find("k80")) is None
+
+
+def test_the_price_of_an_offer_is_shared_by_its_cards_and_an_own_card_has_none() -> None:
+    offer = next(one for one in all_offers(None) if one.gpu_count == 8)
+    price = shared_price(offer)
+    assert price
+    assert (price.offer, price.usd_per_h) == (offer.slug, offer.usd_per_h / 8)
+    assert shared_price(replace(offer, provider=OWNED)) is None
+
+
+def test_the_price_that_was_given_counts() -> None:
+    (series,) = scale_outs([T4], [of(1), of(2)], lambda _gpu: of(1), global_batch=False,
+                           samples_per_epoch=0, price=lambda _gpu: None)  # fmt: skip
+    assert series.price is None
 
 
 def test_a_card_that_does_not_hold_the_batch_is_told_how_several_would() -> None:

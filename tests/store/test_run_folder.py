@@ -14,7 +14,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import InputOptions, Recipe
 from tfdyno.core.training import RunSettings
 from tfdyno.core.workload import Workload
-from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord
+from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, unused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +86,11 @@ def test_one_command_trains_in_it_until_it_ends_however_it_ends(folder: RunFolde
     other.communicate()
     with folder.held():
         pass
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    wanted = tmp_path / "run-1"
+    assert unused(wanted) == wanted
+    for name in ("run-1", "run-1-2"):
+        (tmp_path / name).mkdir()
+    assert unused(wanted) == tmp_path / "run-1-3"

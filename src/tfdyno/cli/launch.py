@@ -50,8 +50,9 @@ class _Engine(OneOf):
               show_default=True, help="What starts it.")  # fmt: skip
 @click.option("--nodes", type=Whole("--nodes"), default=1, show_default=True,
               help="Each runs one process.")  # fmt: skip
-@click.option("--gpus-per-node", "gpus", type=Whole("--gpus-per-node", least=0), default=0,
-              show_default=True, help="0: the CPUs train.")  # fmt: skip
+@click.option("--gpus-per-node", "gpus", type=Whole("--gpus-per-node", least=0),
+              help="0: the CPUs train.  [default: with local a share of this machine's, else 0]",
+              )  # fmt: skip
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="Which card, as tfdyno gpus names it.")
 @click.option("--cpus", type=Whole("--cpus"), help="Of each node.")
 @click.option("--memory", type=Filled(), metavar="SIZE", help="Of each node, as 64GiB.")
@@ -112,7 +113,7 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         script_arguments=given["script_arguments"],
         options=run_words(given),
         nodes=given["nodes"],
-        gpus_per_node=given["gpus"],
+        gpus_per_node=_gpus(given),
         folder=folder,
         output=given["output"] or _output(engine, name, folder),
         port=given["port"] or 0,
@@ -174,6 +175,17 @@ def _folder(given: dict[str, Any]) -> str:
     return given["workdir"] or (ON_IMAGE if given["engine"] == "kubernetes" else "")
 
 
+def _gpus(given: dict[str, Any]) -> int:
+    """GPUs of a node, of which only those of this machine are known."""
+    if given["gpus"] is not None or given["engine"] != "local":
+        return given["gpus"] or 0
+    import os
+
+    from tfdyno.jobs.launch import own_share
+
+    return own_share(given["nodes"], os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
 def _python(given: dict[str, Any], extra: dict[str, str]) -> str:
     """The interpreter of the nodes: this one, where nothing else brings one."""
     brings = given["image"] or extra.get("activate") or extra.get("module")
@@ -186,12 +198,10 @@ def _output(engine: str, name: str, folder: str) -> str:
         return f"{FOLDER}/{name}"
     import time
 
-    stem = f"{FOLDER}/{name}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
-    found, number = stem, 1
-    while Path(folder, found).exists():
-        number += 1
-        found = f"{stem}-{number}"
-    return found
+    from tfdyno.store.run_folder import unused
+
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    return f"{FOLDER}/{unused(Path(folder, FOLDER, stem)).name}"
 
 
 def _slug(gpu: str | None) -> str:
@@ -302,7 +312,7 @@ def resume_command(plan: LaunchPlan, launched: Launched) -> str:
     is_here = Path(plan.folder or ".").absolute() == Path.cwd()
     given = {
         "--nodes": str(plan.nodes),
-        "--gpus-per-node": str(plan.gpus_per_node or ""),
+        "--gpus-per-node": str(plan.gpus_per_node),
         "--time-limit": seconds_text(plan.time_limit_s) if plan.time_limit_s else "",
         "--restarts": str(plan.restarts or ""),
         "--python": plan.python if plan.python != sys.executable else "",

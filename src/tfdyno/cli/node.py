@@ -13,13 +13,11 @@ from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
 from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import TfdynoError, UsageError
-from tfdyno.core.launch_plan import seconds_of
+from tfdyno.core.launch_plan import UNFINISHED, seconds_of
 
 if TYPE_CHECKING:
     from tfdyno.jobs.node import NodeEnd
 
-UNFINISHED = 75
-"""EX_TEMPFAIL of BSD's sysexits.h: started again, it goes on from its checkpoint."""
 PROGRESS = "progress: "
 EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 

@@ -15,6 +15,9 @@ EngineName = Literal["local", "ray", "slurm", "kubernetes", "skypilot"]
 Pairs = tuple[tuple[str, str], ...]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 _ENGINE_ALIASES = {"k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot"}
+UNFINISHED = 75
+"""Exit code of ``tfdyno node`` that was ended before its end: started again, it goes on from its
+checkpoint (EX_TEMPFAIL of BSD's sysexits.h)."""
 MOST_NODES = 4096
 MOST_GPUS_PER_NODE = 64
 LONGEST_NAME = 40
@@ -107,6 +110,22 @@ def node_words(plan: LaunchPlan, *, output: str = "") -> tuple[str, ...]:
     words += ["--port", str(plan.port)] if plan.port else []
     words += ["--output", output or plan.output, *plan.options]
     return (*words, "--", *plan.script_arguments) if plan.script_arguments else tuple(words)
+
+
+def check_strategy(strategy: str, nodes: int) -> None:
+    """Refuse a strategy whose processes or cards are those of one machine, on several nodes.
+
+    Args:
+        strategy: Of the recipe; empty: none was asked for.
+        nodes: That train together.
+
+    Raises:
+        UsageError: They cannot.
+    """
+    if nodes > 1 and strategy not in ("", "multiworker"):
+        what = f"strategy = {strategy} does not train on {nodes} nodes"
+        why = "its processes or cards are those of one machine"
+        raise UsageError(what, why=why, remedy="leave it out, or use multiworker")
 
 
 def engine_named(text: str) -> str:

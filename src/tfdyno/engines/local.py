@@ -273,7 +273,7 @@ def _wind_up(crew: Crew, judge: Judge, limits: Limits, stop: BaseException) -> N
     # What it says in so many words counts; that the signal ended it is no news.
     is_told = isinstance(error, TfdynoError) and not isinstance(error, ChildCrash)
     if is_told:
-        raise error
+        raise error from stop
     raise stop from error  # TFDYNO_DEBUG=1 shows it
 
 

@@ -8,6 +8,7 @@ from tfdyno.catalog.links import most_in_one_machine
 from tfdyno.catalog.offers import all_offers
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.errors import UsageError
+from tfdyno.core.hardware import OWNED
 from tfdyno.core.scale_out import GpuPrice
 from tfdyno.core.sharding import Sharding
 from tfdyno.model.scale_out import scale_out
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.estimate import Estimate
-    from tfdyno.core.hardware import Cluster, Gpu
+    from tfdyno.core.hardware import Cluster, Gpu, Offer
     from tfdyno.core.scale_out import ScaleOut
     from tfdyno.jobs._predict import Predictor
 
@@ -32,6 +33,7 @@ def scale_outs(
     *,
     global_batch: bool,
     samples_per_epoch: int,
+    price: Callable[[Gpu], GpuPrice | None] | None = None,
 ) -> tuple[ScaleOut, ...]:
     """What more of each card bring; empty where they serve, or one number of them was asked for.
 
@@ -41,6 +43,7 @@ def scale_outs(
         alone: Estimates a card alone, where that was not asked for.
         global_batch: Whether the sum over the replicas is held, not the batch of each.
         samples_per_epoch: 0: not known.
+        price: Of a card; None: the cheapest that somebody asks for it.
     """
     exchanging = [one for one in found if one.mode == "train"]
     if len({one.replicas for one in exchanging}) < 2:
@@ -55,14 +58,23 @@ def scale_outs(
                 mine,
                 holds="global batch" if global_batch else "batch per replica",
                 samples_per_epoch=samples_per_epoch,
-                price=price_of(gpu),
+                price=(price or price_of)(gpu),
             )
         )
     return tuple(series)
 
 
-def scaling_of(predictor: Predictor, gpu: Gpu, global_batch_size: int = 0) -> tuple[ScaleOut, ...]:
-    """What 2, 4 and 8 of a card bring in one machine; empty where it cannot train with others."""
+def scaling_of(
+    predictor: Predictor, gpu: Gpu, offer: Offer, global_batch_size: int = 0
+) -> tuple[ScaleOut, ...]:
+    """What 2, 4 and 8 of a card bring in one machine; empty where it cannot train with others.
+
+    Args:
+        predictor: Of the workload.
+        gpu: The card.
+        offer: That it is taken from, whose price counts.
+        global_batch_size: 0: the batch of each replica is held.
+    """
     trace = predictor.traced.trace
     if trace.workload.mode != "train" or ":" in gpu.slug:
         return ()
@@ -77,6 +89,7 @@ def scaling_of(predictor: Predictor, gpu: Gpu, global_batch_size: int = 0) -> tu
         lambda one: predictor.estimate(one, batch_size=global_batch_size),
         global_batch=bool(global_batch_size),
         samples_per_epoch=trace.samples_per_epoch,
+        price=lambda _: shared_price(offer),
     )
 
 
@@ -129,13 +142,18 @@ def price_of(gpu: Gpu) -> GpuPrice | None:
         for offer in all_offers(None)
         if offer.gpu_slug == gpu.slug and not offer.spot and offer.gpu_fraction >= 1.0
     ]
-    if not offers:
+    best = min(offers, key=lambda offer: offer.usd_per_h / offer.gpu_count, default=None)
+    return shared_price(best) if best else None
+
+
+def shared_price(offer: Offer) -> GpuPrice | None:
+    """What one GPU of an offer costs; None where it is the user's own."""
+    if offer.provider == OWNED:
         return None
-    best = min(offers, key=lambda offer: offer.usd_per_h / offer.gpu_count)
     return GpuPrice(
-        usd_per_h=best.usd_per_h / best.gpu_count,
-        offer=best.slug,
-        gpu_count=best.gpu_count,
-        priced_on=best.priced_on,
-        source=best.source,
+        usd_per_h=offer.usd_per_h / offer.gpu_count,
+        offer=offer.slug,
+        gpu_count=offer.gpu_count,
+        priced_on=offer.priced_on,
+        source=offer.source,
     )

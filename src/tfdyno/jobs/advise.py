@@ -283,7 +283,9 @@ def _outcome(
         *notes_on(measured.items()),
     )
     scaling: tuple[ScaleOut, ...] = ()
-    if best and best.candidate.offer and best.candidate.offer.gpu_fraction >= 1.0:
-        scaling = scaling_of(predictor, gpus[best.candidate.gpu], request.global_batch_size)
+    offer = best.candidate.offer if best else None
+    if best and offer and offer.gpu_fraction >= 1.0:
+        gpu = gpus[best.candidate.gpu]
+        scaling = scaling_of(predictor, gpu, offer, request.global_batch_size)
     advice = replace(advice, notes=notes, scaling=scaling)
     return Outcome(advice=advice, trace=trace, program=program, gpus=gpus)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.launch_plan import check_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,10 +66,7 @@ def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
     """Refuse what no node could train, before anything is submitted; raises ``UsageError``."""
     check_composition(recipe)
     _check_ignored(plan)
-    if plan.nodes > 1 and recipe.strategy not in ("", "multiworker"):
-        what = f"strategy = {recipe.strategy} does not train on {plan.nodes} nodes"
-        why = "its processes or cards are those of one machine"
-        raise UsageError(what, why=why, remedy="leave it out, or use multiworker")
+    check_strategy(recipe.strategy, plan.nodes)
     if recipe.devices:
         what = f"devices = {recipe.devices} does not go with launch"
         raise UsageError(what, remedy="say --nodes and --gpus-per-node")
@@ -87,6 +85,18 @@ def _check_ignored(plan: LaunchPlan) -> None:
         if value and remedy:
             what = f"--{name} {value} is nothing that --on {plan.engine} looks at"
             raise UsageError(what, remedy=remedy)
+
+
+def own_share(nodes: int, visible: str | None) -> int:
+    """GPUs of this machine for each of so many processes; 0: the CPUs train.
+
+    Args:
+        nodes: Processes.
+        visible: ``CUDA_VISIBLE_DEVICES``; None: not set.
+    """
+    from tfdyno.jobs._train_run import visible_cards
+
+    return len(visible_cards(visible)) // nodes
 
 
 def run_folder(plan: LaunchPlan) -> str:

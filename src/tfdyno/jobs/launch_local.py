@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.cluster import TOLD_BY
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.launch_plan import LaunchPlan, node_words
+from tfdyno.core.launch_plan import UNFINISHED, LaunchPlan, node_words
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import TrainOutcome
 from tfdyno.engines.local import Crew, Limits, attend, together
@@ -27,8 +27,6 @@ from tfdyno.store.run_folder import RunFolder, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-UNFINISHED = 75
-"""Exit code of ``tfdyno node`` that was ended early: there is an answer in the folder."""
 WAIT = "5min"
 """For all processes to be there: they start at once."""
 END_S = 5.0
@@ -79,7 +77,8 @@ def launch_local(
             _run(plan, until_s, progress, output, started)
             break
         except ToolError as error:
-            if len(failures) >= plan.restarts or time.monotonic() >= until_s:
+            was_asked = _was_asked(error) or time.monotonic() >= until_s
+            if len(failures) >= plan.restarts or was_asked:
                 _note(error, folder, failures)
                 raise
             failures.append(str(error))
@@ -129,6 +128,11 @@ def _run(
             started(rank, process.popen.pid)
         attend(crew, judged, limits)
         _check_peers(crew)
+
+
+def _was_asked(error: ToolError) -> bool:
+    """Whether it is what came of Ctrl-C: ``attend`` raises that from what stopped it."""
+    return not isinstance(error.__cause__, Exception | None)
 
 
 def judged(process: Process) -> Exception | None:

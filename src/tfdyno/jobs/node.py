@@ -15,6 +15,7 @@ import tfdyno
 from tfdyno.core.cluster import Seat, cluster_of
 from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.recipe import Recipe, recipe_of
 from tfdyno.core.settings import positive
 from tfdyno.core.training import RunSettings, TrainOutcome
@@ -158,11 +159,8 @@ def _set_up(question: Question, seat: Seat | None, gpus: int | None) -> Question
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")
     recipe = question.recipe or Recipe()
     strategy = recipe.strategy
-    if seat and strategy not in ("", "multiworker"):
-        what = f"strategy = {strategy} does not train on {seat.size} nodes"
-        raise UsageError(what, why="its processes or cards are those of one machine",
-                         remedy="leave it out, or use multiworker")  # fmt: skip
     if seat:
+        check_strategy(strategy, seat.size)
         strategy = "multiworker"
     elif not strategy and (gpus or 0) > 1:
         strategy = "mirrored"

@@ -26,7 +26,7 @@ from tfdyno.jobs._worker import silent
 from tfdyno.jobs.reference import option_words, script_words
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.revision import revision
-from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status
+from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unused
 
 DEFAULT_FOLDER = Path("tfdyno-runs")
 MOST_SEED = 2**31
@@ -188,12 +188,7 @@ def default_folder(question: Question) -> Path:
     place, _, name = reference.partition(":")
     title = name.partition(":")[0] or Path(place).stem
     plain = re.sub(r"[^\w.-]+", "-", title) or "run"
-    stem = f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    found, number = DEFAULT_FOLDER / stem, 1
-    while found.exists():
-        number += 1
-        found = DEFAULT_FOLDER / f"{stem}-{number}"
-    return found
+    return unused(DEFAULT_FOLDER / f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
 
 
 def resume_command(question: Question, folder: Path) -> str:

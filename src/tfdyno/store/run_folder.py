@@ -33,6 +33,15 @@ HEAD = (
 )
 
 
+def unused(folder: Path) -> Path:
+    """The folder, with a number behind its name where there is one already."""
+    found, number = folder, 1
+    while found.exists():
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """What ``run.json`` says."""

@@ -5,7 +5,7 @@
 # does.
 set -u
 unset TFDYNO_WORKERS TFDYNO_ADDRESS TFDYNO_RANK TF_CONFIG SKYPILOT_NODE_RANK SM_HOSTS JOB_COMPLETION_INDEX SLURM_PROCID
-cd '/work/my project' || exit 2
+cd '/srv/my project' || exit 2
 GREETING='it'"'"'s "me" & $HOME; #1' YES=no LINES='a
 b' CUDA_VISIBLE_DEVICES=0,1 TFDYNO_WORKERS=127.0.0.1:23456,127.0.0.1:23457 TFDYNO_RANK=0 /opt/env/bin/python -m tfdyno node train.py --nodes 2 --gpus-per-node 2 --port 23456 --output tfdyno-runs/small --set precision=mixed_bfloat16 --epochs 90 -- --data '/mnt/a b' --note 'it'"'"'s; rm -rf $HOME' &
 GREETING='it'"'"'s "me" & $HOME; #1' YES=no LINES='a
