@@ -216,13 +216,15 @@ def _graph_gain(seen: Seen) -> Gain | None:
     made. In a loop what lies between two calls of the step stays.
     """
     operations, parts_s = seen.facts.operations, seen.split.parts_s
-    gain = _inside_gain(seen, "host.run_eagerly")
-    if gain is None or operations is None:
-        return gain
+    if operations is None:
+        return _inside_gain(seen, "host.run_eagerly")
+    python_s = parts_s["host"] - (seen.split.between_s if seen.facts.source == "loop" else 0.0)
+    if not seen.counts(python_s):
+        return None
+    sure = amdahl(seen.step_s, seen.split.inside_s, cause("host.run_eagerly").removes)
     heavy = sum(operations.class_s.get(name, 0.0) for name in _HEAVY)
     whole = sum(operations.class_s.values())
     other_s = parts_s["compute"] * (1.0 - heavy / whole) if whole else 0.0
-    python_s = parts_s["host"] - (seen.split.between_s if seen.facts.source == "loop" else 0.0)
     ends = {
         end: python_s
         + (1.0 - limits()[f"graph_small_ratio_{end}"]) * other_s
@@ -230,7 +232,7 @@ def _graph_gain(seen: Seen) -> Gain | None:
         for end in ("best", "high")
     }
     likely = saving(seen.step_s, 0.0, ends["best"], ends["high"])
-    return replace(likely, low=min(gain.low, likely.best))
+    return replace(likely, low=min(sure.low, likely.best))
 
 
 def _long_share(seen: Seen) -> float:
