@@ -28,6 +28,24 @@ if TYPE_CHECKING:
 NEEDS = {
     "kubernetes": ["--image", "train:1", "--with", "claim=team"],
     "skypilot": ["--with", "bucket=s3://runs"],
+    "vertex": ["--image", "train:1", "--with", "bucket=gs://a", "--with", "machine=n1-standard-8"],
+    "azureml": ["--image", "train:1", "--with", "compute=cpus"],
+    "sagemaker": [
+        "--image",
+        "train:1",
+        "--with",
+        "bucket=s3://a",
+        "--with",
+        "machine=ml.m5.xlarge",
+        "--with",
+        "role=arn:aws:iam::123456789012:role/a",
+        "--with",
+        "efs=fs-01234567:/",
+        "--with",
+        "subnets=subnet-1",
+        "--with",
+        "security_groups=sg-1",
+    ],
 }
 """Without which an engine has nothing to run on."""
 
@@ -49,7 +67,7 @@ def test_a_dry_run_prints_the_file_of_every_engine(
     assert "node" in text
     assert "train.py" in text
     assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
-    if engine in ("kubernetes", "skypilot", "ray"):
+    if engine not in ("local", "slurm"):
         assert list(yaml.safe_load_all(text))
     else:
         done = subprocess.run(["bash", "-n"], input=text, text=True, check=False)
@@ -121,6 +139,12 @@ def test_words_of_the_script_and_variables_are_passed_on(
         (["--port", "70000"], "--port 70000 is not possible"),
         (["--set", "visible_devices=0"], "visible_devices = 0 does not go with launch"),
         (["--image", "train:1"], "--image train:1 is nothing that --on local looks at"),
+        (["--cpus", "4"], "--cpus 4 is nothing that --on local looks at"),
+        (["--memory", "64GiB"], "--memory 64 GiB is nothing that --on local looks at"),
+        (["--on", "vertex", "--cpus", "4"], "--with machine=NAME"),
+        (["--on", "azureml", "--restarts", "2"], "the same command again goes on"),
+        (["--on", "gcp"], "did you mean vertex?"),
+        (["--on", "sagemaker", "--image", "a"], "--with bucket=s3://NAME"),
         (["--on", "slurm", "--gpu", "t4", "--gpus-per-node", "1"], "--with gpu_type=NAME"),
         (["--on", "ray", "--python", "/bin/python"], "the cluster has its own"),
         (["--on", "slurm", "--with", "foo"], "with one of partition, account"),
@@ -162,7 +186,7 @@ def test_the_workload_is_looked_for_in_the_workdir(
     assert "there is no file inner/train.py" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("engine", ["skypilot", "ray"])
+@pytest.mark.parametrize("engine", ["skypilot", "ray", "azureml"])
 def test_a_folder_that_is_copied_holds_the_workload(
     engine: str, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -221,8 +245,10 @@ def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "program"), [("slurm", "sbatch"), ("kubernetes", "kubectl"), ("skypilot", "sky")]
-)
+    ("engine", "program"),
+    [("slurm", "sbatch"), ("kubernetes", "kubectl"), ("skypilot", "sky"), ("vertex", "gcloud"),
+     ("azureml", "az"), ("sagemaker", "aws")],
+)  # fmt: skip
 def test_an_engine_that_is_not_here_is_told(
     engine: str, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,3 +279,17 @@ def test_what_the_program_of_the_engine_says_is_told(
     assert main(["launch", "train.py", "--on", "slurm"]) == 2
     err = capsys.readouterr().err
     assert "sbatch refuses tfdyno-runs/train.sbatch: invalid partition" in err
+
+
+def test_the_program_of_aws_is_given_an_address_of_the_file(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = folder / "aws"
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    program.write_text('#!/bin/sh\nfor word; do :; done\ncat "${word#file://}" | head -n 1\n')
+    program.chmod(0o755)
+    assert main(["launch", "train.py", "--on", "sagemaker", *NEEDS["sagemaker"]]) == 0
+    out = capsys.readouterr().out
+    path = "tfdyno-runs/train.sagemaker.yaml"
+    assert f"--cli-input-yaml file://{path}: # train: 1 nodes" in out
+    assert "Its run is in /opt/ml/input/data/run/train on the nodes." in out

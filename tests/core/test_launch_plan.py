@@ -57,7 +57,9 @@ def test_what_no_engine_can_run_is_refused_in_words(given: dict[str, Any], words
         plan(**given)
 
 
-@pytest.mark.parametrize(("text", "meant"), [("k8s", "kubernetes"), ("sky", "skypilot")])
+@pytest.mark.parametrize(
+    ("text", "meant"), [("k8s", "kubernetes"), ("sky", "skypilot"), ("azure", "azureml")]
+)
 def test_other_names_of_an_engine_are_told(text: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"did you mean {meant}"):
         engine_named(text)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FOLDER = Path("tfdyno-runs")
 ON_IMAGE = "/workspace"
 """Where a claim is mounted, if nothing else is said."""
+IN_IMAGE = ("kubernetes", "vertex", "sagemaker")
+"""Engines whose nodes have the workload in their image, or on a volume."""
 HERE = ("local", "slurm")
 """Engines whose nodes see the folders of this machine."""
 
@@ -78,11 +80,13 @@ class _Engine(OneOf):
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
 def launch(**given: Any) -> int:
-    """Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.
+    """Train on several nodes: here, on Slurm, Kubernetes, SkyPilot or a training service.
 
     WORKLOAD is what tfdyno train takes, unmodified; each node runs one process that sees all of
     its GPUs. A job that was ended or has failed goes on from its newest checkpoint when it is
-    started again with the same --output. --on ray prints its plan (--dry-run, --write).
+    started again with the same --output. --on ray prints its plan (--dry-run, --write). What is
+    made for the services vertex, azureml and sagemaker is untested: it follows their
+    documentation, and was never submitted.
     """
     plan = _plan(given)
     from tfdyno.jobs.launch import check_plan, rendered, written
@@ -133,10 +137,10 @@ def _check_workload(given: dict[str, Any], folder: str) -> None:
     """Refuse what cannot be read here; what lies elsewhere only is not looked for."""
     engine, reference, data = given["engine"], given["workload"], given["data"] or ""
     files = [text for text in (reference, data) if _file_of(text)]
-    if engine == "skypilot" or (engine == "ray" and folder):
+    if engine in ("skypilot", "azureml") or (engine == "ray" and folder):
         for text in files:
             _check_copied(text, engine)
-    if engine == "kubernetes":  # the folder is one of the pods
+    if engine in IN_IMAGE:  # the folder is one of the nodes
         if Path(_file_of(reference) or ".").exists():
             workload_of({**given, "python": None})
         return
@@ -170,7 +174,7 @@ def _check_copied(text: str, engine: str) -> None:
 
 def _folder(given: dict[str, Any]) -> str:
     """Where the nodes run it; empty: where the engine starts them."""
-    if given["engine"] in HERE:
+    if given["engine"] in (*HERE, "azureml"):  # whose file names a folder of this machine
         return str(Path(given["workdir"] or ".").absolute())
     return given["workdir"] or (ON_IMAGE if given["engine"] == "kubernetes" else "")
 
@@ -228,13 +232,13 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def _submit(plan: LaunchPlan, given: dict[str, Any]) -> int:
-    from tfdyno.jobs.launch import run_folder, submit_words, submitted
+    from tfdyno.jobs.launch import run_folder, submit_command, submitted
 
     path, said = submitted(plan, FOLDER)
     if given["as_json"]:
         click.echo(_json({"plan": plan, "path": str(path), "said": said}))
     else:
-        click.echo(f"{' '.join(submit_words(plan))} {path}: {said or 'done'}")
+        click.echo(f"{' '.join(submit_command(plan, path))}: {said or 'done'}")
         click.echo(f"Its run is in {run_folder(plan)} on the nodes.")
     return 0
 

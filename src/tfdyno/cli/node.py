@@ -72,6 +72,7 @@ def _run(given: dict[str, Any]) -> NodeEnd:
     from tfdyno.cli.train_options import question_from
     from tfdyno.cli.train_progress import train_progress
     from tfdyno.engines.rendezvous import WAIT_S
+    from tfdyno.engines.sagemaker_hosts import with_hosts
     from tfdyno.jobs.node import NodeQuestion, node
 
     asked = NodeQuestion(
@@ -82,10 +83,11 @@ def _run(given: dict[str, Any]) -> NodeEnd:
         port=given["port"] or 0,
         wait_s=seconds_of(given["wait"], "--wait") if given["wait"] else WAIT_S,
     )
+    environment = with_hosts(os.environ)
     if given["events"]:
-        return node(asked, environment=os.environ, progress=_say, output=_print)
+        return node(asked, environment=environment, progress=_say, output=_print)
     with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
-        return node(asked, environment=os.environ, progress=shown.progress, output=shown.output)
+        return node(asked, environment=environment, progress=shown.progress, output=shown.output)
 
 
 def _say(line: str) -> None:

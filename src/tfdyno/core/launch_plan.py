@@ -11,10 +11,16 @@ from tfdyno.core import settings
 from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 
-EngineName = Literal["local", "ray", "slurm", "kubernetes", "skypilot"]
+EngineName = Literal[
+    "local", "ray", "slurm", "kubernetes", "skypilot", "vertex", "azureml", "sagemaker"
+]
 Pairs = tuple[tuple[str, str], ...]
 ENGINES: tuple[str, ...] = get_args(EngineName)
-_ENGINE_ALIASES = {"k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot"}
+_ENGINE_ALIASES = {
+    "k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot",
+    "vertexai": "vertex", "gcp": "vertex", "azure": "azureml", "aml": "azureml",
+    "aws": "sagemaker", "sm": "sagemaker",
+}  # fmt: skip
 UNFINISHED = 75
 """Exit code of ``tfdyno node`` that was ended before its end: started again, it goes on from its
 checkpoint (EX_TEMPFAIL of BSD's sysexits.h)."""

@@ -13,6 +13,7 @@ from tfdyno.core.codec import write_atomic
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.launch_plan import check_strategy
+from tfdyno.core.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
 
 SUBMIT_S = 300.0
+MANAGED = ("vertex", "azureml", "sagemaker")
+"""Training services, whose machines are theirs."""
+OF_THEIR_OWN = ("skypilot", *MANAGED)
+"""Engines whose nodes see the run elsewhere than the plan says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,8 @@ class _Engine:
     suffix: str
     submit: tuple[str, ...] = ()
     """Words in front of the file; empty: it is not submitted from here."""
+    scheme: str = ""
+    """What its program wants right before the file's name."""
 
 
 _ENGINES = {
@@ -39,10 +46,15 @@ _ENGINES = {
     "slurm": _Engine(suffix=".sbatch", submit=("sbatch", "--parsable")),
     "kubernetes": _Engine(suffix=".yaml", submit=("kubectl", "apply", "--filename")),
     "skypilot": _Engine(suffix=".sky.yaml", submit=("sky", "launch", "--yes", "--detach-run")),
+    "vertex": _Engine(suffix=".vertex.yaml"),
+    "azureml": _Engine(suffix=".azureml.yaml"),
+    "sagemaker": _Engine(suffix=".sagemaker.yaml", scheme="file://"),
 }
 
 
 _IGNORED = {
+    ("local", "cpus"): "leave it out; the processes share the CPUs of this machine",
+    ("local", "memory"): "leave it out; each process takes what it needs of this machine",
     ("local", "gpu"): "leave it out; CUDA_VISIBLE_DEVICES chooses among the cards of this machine",
     ("local", "image"): "leave it out; start tfdyno launch in the container",
     ("slurm", "gpu"): "name it as the cluster does, with --with gpu_type=NAME",
@@ -50,6 +62,15 @@ _IGNORED = {
     ("ray", "gpu"): "leave it out; Ray places workers where GPUs are",
     ("ray", "image"): "leave it out; the cluster has its own",
     ("ray", "python"): "leave it out; the cluster has its own",
+    ("vertex", "cpus"): "choose a machine that has them, with --with machine=NAME",
+    ("vertex", "memory"): "choose a machine that has it, with --with machine=NAME",
+    ("vertex", "port"): "leave it out; TF_CONFIG names the ports",
+    ("azureml", "cpus"): "choose a machine that has them, with --with machine=NAME",
+    ("azureml", "memory"): "choose a machine that has it, with --with machine=NAME",
+    ("azureml", "port"): "leave it out; TF_CONFIG names the ports",
+    ("azureml", "restarts"): "leave it out; the same command again goes on from the checkpoint",
+    ("sagemaker", "cpus"): "choose a machine that has them, with --with machine=NAME",
+    ("sagemaker", "memory"): "choose a machine that has it, with --with machine=NAME",
 }
 """Engine and option that it does not look at, with what does the same there."""
 
@@ -79,7 +100,15 @@ def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
 def _check_ignored(plan: LaunchPlan) -> None:
     """Refuse what the plan's engine would not look at."""
     python = plan.python if plan.python != "python3" else ""
-    given = {"gpu": plan.gpu, "image": plan.image, "python": python}
+    given = {
+        "gpu": plan.gpu,
+        "image": plan.image,
+        "python": python,
+        "cpus": plan.cpus,
+        "memory": format_bytes(plan.memory_bytes) if plan.memory_bytes else "",
+        "port": plan.port,
+        "restarts": plan.restarts,
+    }
     for name, value in given.items():
         remedy = _IGNORED.get((plan.engine, name))
         if value and remedy:
@@ -101,10 +130,10 @@ def own_share(nodes: int, visible: str | None) -> int:
 
 def run_folder(plan: LaunchPlan) -> str:
     """Where the nodes see the run; raises ``UsageError`` where they cannot."""
-    if plan.engine == "skypilot":
-        from tfdyno.engines import render_skypilot
-
-        return render_skypilot.run_folder(plan)
+    if plan.engine in OF_THEIR_OWN:
+        module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
+        found: str = module.run_folder(plan)
+        return found
     return plan.output
 
 
@@ -152,7 +181,11 @@ def submitted(plan: LaunchPlan, folder: Path) -> tuple[Path, str]:
     path = written(plan, folder)
     try:
         done = subprocess.run(
-            [*words, str(path)], capture_output=True, text=True, check=False, timeout=SUBMIT_S
+            submit_command(plan, path),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SUBMIT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolError(f"{words[0]} does not answer", why=str(error)) from None
@@ -162,8 +195,17 @@ def submitted(plan: LaunchPlan, folder: Path) -> tuple[Path, str]:
     return path, done.stdout.strip()
 
 
+def submit_command(plan: LaunchPlan, path: Path) -> tuple[str, ...]:
+    """What starts a file that is kept."""
+    return (*submit_words(plan), f"{_ENGINES[plan.engine].scheme}{path}")
+
+
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
     """What stands in front of the file to start it; empty where nothing does."""
     if plan.engine == "skypilot" and plan.option("spot") == "true":
         return ("sky", "jobs", "launch", "--yes", "--detach-run")
+    if plan.engine in MANAGED:
+        module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
+        words: tuple[str, ...] = module.submit_words(plan)
+        return words
     return _ENGINES[plan.engine].submit
