@@ -38,6 +38,12 @@ def recipe(text: str) -> Recipe:
         ("precision=float8 strategy=multiworker", "float8 and strategy = multiworker do not go"),
         ("precision=float8 strategy=ps", "float8 and strategy = ps do not go together"),
         ("ema_overwrite=10", "ema_overwrite needs ema: without it .* set ema too"),
+        ("strategy=tpu precision=mixed_float16", "float32 and bfloat16; use precision = mixed_bf"),
+        ("strategy=tpu precision=float8", "float8 and strategy = tpu do not go together"),
+        ("strategy=tpu execution=graph", "tpu and execution = graph do not go .* leave execution"),
+        ("strategy=tpu devices=8", "tpu and devices = 8 do not go .* leave devices out"),
+        ("strategy=tpu memory_growth=true", "tpu and memory_growth do not go .* setting of GPUs"),
+        ("strategy=tpu visible_devices=0", "tpu and visible_devices do not go together"),
     ],
 )
 def test_settings_that_exclude_each_other_are_refused(text: str, message: str) -> None:
@@ -59,6 +65,7 @@ def test_settings_that_exclude_each_other_are_refused(text: str, message: str) -
         "ema=true ema_overwrite=10",
         "precision=float8 execution=xla",
         "precision=float8 strategy=single accumulation=4",
+        "strategy=tpu precision=mixed_bfloat16 steps_per_execution=50 execution=xla seed=1",
     ],
 )
 def test_settings_that_go_together_pass(text: str) -> None:

@@ -29,6 +29,7 @@ from tfdyno.core.recipe import InputOptions, Recipe, diff, recipe_of
         ({"strategy": "parameter_server"}, "did you mean ps?"),
         ({"strategy": "multi-worker"}, "did you mean multiworker?"),
         ({"strategy": "MirroredStrategy"}, "did you mean mirrored?"),
+        ({"strategy": "TPUStrategy"}, "did you mean tpu?"),
         ({"strategy": "sinlge"}, "did you mean single?"),
     ],
 )

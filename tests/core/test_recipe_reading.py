@@ -84,7 +84,7 @@ def test_toml_values_are_taken_as_they_are_and_the_rest_from_the_base() -> None:
         ("input=2", r"input = 2 is not possible; write input.prefetch=4, or in a file"),
         ("input.cache=2", r"input.cache = 2 is not possible; give true or false"),
         ("ema=high", "ema 'high' is not a number"),
-        ("strategy=ddp", "strategy 'ddp' is not one of single, mirrored, multiworker, ps"),
+        ("strategy=ddp", "strategy 'ddp' is not one of single, mirrored, multiworker, ps, tpu"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_in_words(text: str, message: str) -> None:

@@ -60,3 +60,12 @@ def test_processes_of_one_machine_share_its_cards(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tfdyno.probe.cards.bindings", lambda: FakeNvml(count=5))
     assert [own_share(nodes, None) for nodes in (1, 2, 8)] == [5, 2, 0]
     assert own_share(2, "1,3") == 1
+
+
+def test_tpus_and_the_strategy_that_trains_on_them_go_together() -> None:
+    tpu = plan("vertex", nodes=1, extra=(("tpu", "v5e-8"),))
+    check_plan(tpu, Recipe(strategy="tpu"))
+    with pytest.raises(UsageError, match="say --set strategy=tpu"):
+        check_plan(tpu, Recipe())
+    with pytest.raises(UsageError, match="name them with --with tpu=v5e-8"):
+        check_plan(plan("vertex", nodes=1), Recipe(strategy="tpu"))

@@ -15,6 +15,9 @@ TRAINER_ONLY = (
     "input",
 )  # fmt: skip
 """Settings that Keras' own ``fit`` is not given by tfdyno: they need the trainer."""
+TPU_PRECISIONS = ("float32", "bfloat16", "mixed_bfloat16")
+OF_CARDS = ("memory_growth", "memory_limit_bytes", "memory_fraction", "visible_devices")
+"""Settings that mean nothing without a GPU."""
 
 
 def check_composition(recipe: Recipe) -> None:
@@ -76,6 +79,8 @@ def _impossible(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
         yield _of_float8(f"strategy = {recipe.strategy}")
     if recipe.strategy == "ps":
         yield from _of_parameter_server(recipe)
+    if recipe.strategy == "tpu":
+        yield from _of_tpu(recipe)
     yield from _of_memory(recipe)
     yield from _alone(recipe)
 
@@ -106,6 +111,23 @@ def _of_parameter_server(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
     if recipe.deterministic:
         why = "workers update the weights in the order in which they happen to be ready"
         yield what.format("deterministic"), why, "use strategy = multiworker"
+
+
+def _of_tpu(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
+    what = "strategy = tpu and {} do not go together"
+    if recipe.precision not in ("", *TPU_PRECISIONS):
+        why = "TPUs compute in float32 and bfloat16"
+        remedy = "use precision = mixed_bfloat16"
+        yield what.format(f"precision = {recipe.precision}"), why, remedy
+    if recipe.execution == "graph":
+        why = "TPUs run nothing that XLA has not compiled"
+        yield what.format("execution = graph"), why, "leave execution out"
+    if recipe.devices:
+        why = "all TPUs of the machine train together"
+        yield what.format(f"devices = {recipe.devices}"), why, "leave devices out"
+    for name in OF_CARDS:
+        if getattr(recipe, name):
+            yield what.format(name), "it is a setting of GPUs", f"leave {name} out"
 
 
 def _of_memory(recipe: Recipe) -> Iterator[tuple[str, str, str]]:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Execution = Literal["auto", "xla", "graph"]
-Strategy = Literal["", "single", "mirrored", "multiworker", "ps"]
+Strategy = Literal["", "single", "mirrored", "multiworker", "ps", "tpu"]
 PRECISIONS = ("", *settings.PRECISIONS, "float8")
 STRATEGIES = get_args(Strategy)[1:]
-_NEAR_STRATEGY = {"parameter": "ps", "multi": "multiworker", "one": "single", "mirror": "mirrored"}
+_NEAR_STRATEGY = {
+    "parameter": "ps", "multi": "multiworker", "one": "single", "mirror": "mirrored", "tpu": "tpu",
+}  # fmt: skip
 """Beginnings of other names for a strategy."""
 DEVICES_WITHOUT_CARD = 2
 """Logical CPU devices, or processes, on which a strategy shows that it works."""
@@ -74,7 +76,8 @@ class Recipe:
     """Fixed factor of the loss under mixed_float16; 0: dynamic, as in Keras."""
     steps_per_execution: int = 1
     strategy: Strategy = ""
-    """``single``, ``mirrored``, ``multiworker``, ``ps`` (parameter server); empty: the script's."""
+    """``single``, ``mirrored``, ``multiworker``, ``ps`` (parameter server), ``tpu`` (all TPUs
+    of the machine; untested); empty: the script's."""
     devices: int = 0
     """Cards or processes of the strategy, logical CPU devices where there is no card; 0: all
     cards, 2 without."""
@@ -131,7 +134,7 @@ class Recipe:
 
     def replica_count(self, cards: int) -> int:
         """How many devices or processes its strategy takes of a machine with so many cards."""
-        if self.strategy in ("", "single"):
+        if self.strategy in ("", "single", "tpu"):  # TPUs are counted where they are
             return 1
         return self.devices or cards or DEVICES_WITHOUT_CARD
 

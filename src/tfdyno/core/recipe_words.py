@@ -19,7 +19,10 @@ MEANINGS = {
     "clip_norm": "Largest norm of all gradients together; 0: the optimizer's own.",
     "loss_scale": "Fixed factor of the loss under mixed_float16; 0: found while training.",
     "steps_per_execution": "Steps for each call from Python.",
-    "strategy": "single, mirrored, multiworker or ps (parameter server); empty: the script's own.",
+    "strategy": (
+        "single, mirrored, multiworker, ps (parameter server) or tpu (untested); empty: the "
+        "script's own."
+    ),
     "devices": (
         "Cards or processes of the strategy, logical CPU devices without a card; 0: all cards, "
         "or 2."

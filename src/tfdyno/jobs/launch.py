@@ -88,6 +88,8 @@ def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
     check_composition(recipe)
     _check_ignored(plan)
     check_strategy(recipe.strategy, plan.nodes)
+    if plan.engine == "vertex":
+        _check_tpu(plan, recipe)
     if recipe.devices:
         what = f"devices = {recipe.devices} does not go with launch"
         raise UsageError(what, remedy="say --nodes and --gpus-per-node")
@@ -114,6 +116,16 @@ def _check_ignored(plan: LaunchPlan) -> None:
         if value and remedy:
             what = f"--{name} {value} is nothing that --on {plan.engine} looks at"
             raise UsageError(what, remedy=remedy)
+
+
+def _check_tpu(plan: LaunchPlan, recipe: Recipe) -> None:
+    """Refuse TPUs that nothing would train on, and a strategy that would find none."""
+    tpu = plan.option("tpu")
+    if tpu and recipe.strategy != "tpu":
+        what, remedy = f"--with tpu={tpu} needs a strategy", "say --set strategy=tpu"
+        raise UsageError(what, why="without it the CPU would train", remedy=remedy)
+    if recipe.strategy == "tpu" and not tpu:
+        raise UsageError("strategy = tpu needs TPUs", remedy="name them with --with tpu=v5e-8")
 
 
 def own_share(nodes: int, visible: str | None) -> int:

@@ -18,6 +18,7 @@ _KINDS = {
     "": "single", "OneDeviceStrategy": "single", "MirroredStrategy": "mirrored",
     "MultiWorkerMirroredStrategy": "multiworker", "CollectiveAllReduceStrategy": "multiworker",
     "ParameterServerStrategy": "ps", "ParameterServerStrategyV2": "ps",
+    "TPUStrategy": "tpu", "TPUStrategyV2": "tpu",
 }  # fmt: skip
 """Names of a recipe for the classes of ``tf.distribute``, which has two for most."""
 _DEFAULT = "_DefaultDistributionStrategy"

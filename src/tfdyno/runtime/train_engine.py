@@ -95,6 +95,11 @@ class Engine:
         """The data of training as the step takes them."""
         changed, notes = with_input_options(dataset, self.recipe.input)
         self.notes += notes
+        if self.recipe.strategy == "tpu":
+            from tfdyno.runtime.train_tpu import tpu_notes
+
+            is_full = is_always_full(changed.element_spec)
+            self.notes += tpu_notes(self.model.steps_per_execution, is_always_full=is_full)
         return self.change_test(changed)
 
     def change_test(self, dataset: Any) -> Any:  # noqa: ANN401

@@ -16,7 +16,8 @@ def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
     """The strategy that a recipe names; None: one device, or what the script makes itself.
 
     Raises:
-        UsageError: There are fewer devices than asked for, or no TF_CONFIG for several workers.
+        UsageError: There are fewer devices than asked for, no TPU, or no TF_CONFIG for several
+            workers.
     """
     if recipe.strategy == "mirrored":
         return _mirrored(recipe)
@@ -26,6 +27,10 @@ def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
         from tfdyno.runtime.parameter_server import make_strategy as parameter_server
 
         return parameter_server()
+    if recipe.strategy == "tpu":
+        from tfdyno.runtime.train_tpu import tpu_strategy
+
+        return tpu_strategy()
     return None
 
 
