@@ -62,7 +62,7 @@ def test_a_mig_slice_that_nobody_offers_is_listed_without_a_price() -> None:
     [
         ("develop", lambda s: s.count == 1 and not (s.offer and s.offer.spot)),
         ("industrial", lambda s: s.gpu.ecc and s.gpu.continuous_duty == "yes"),
-        ("edge", lambda s: s.offer is None and (s.gpu.tdp_w <= 75 or s.gpu.market == "embedded")),
+        ("edge", lambda s: s.offer is None and (s.gpu.tdp_w <= 75 or s.gpu.market == "edge")),
         ("serve", lambda s: not (s.offer and s.offer.spot)),
     ],
 )
@@ -72,6 +72,13 @@ def test_a_scenario_keeps_its_promise(
     found = supplies(Conditions(scenario=scenario))
     assert found
     assert all(promise(supply) for supply in found)
+
+
+def test_a_board_for_the_edge_is_taken_whatever_it_draws() -> None:
+    found = supplies(Conditions(scenario="edge"))
+    boards = {supply.gpu.slug for supply in found if supply.gpu.market == "edge"}
+    assert boards == {gpu.slug for gpu in all_gpus() if gpu.market == "edge"}
+    assert max(find(slug).tdp_w for slug in boards) > 75
 
 
 def test_a_share_of_a_card_has_its_share_of_everything() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tfdyno.core.advice import Advice, Candidate, Change, Pick, Run, Verdict
 from tfdyno.core.estimate import Estimate, LayerTime, RooflinePoint
-from tfdyno.core.hardware import Gpu, Offer, SmRates
+from tfdyno.core.hardware import Gpu, Market, Offer, SmRates
 from tfdyno.core.interval import Interval, Scaled
 from tfdyno.core.program import BufferPlan, Kernel, Program
 from tfdyno.core.workload import TensorSpec, Trace, Workload
@@ -14,7 +14,7 @@ from tfdyno.core.workload import TensorSpec, Trace, Workload
 GIB = 2.0**30
 
 # slug: name, market, capability, SMs, boost GHz, float16 tensor FLOP per clock, memory GiB, GB/s
-_CARDS = {
+_CARDS: dict[str, tuple[str, Market, str, int, float, int, int, int]] = {
     "h200-sxm": ("H200 SXM", "datacenter", "9.0", 132, 1.83, 4096, 141, 4800),
     "h100-sxm5-80gb": ("H100 SXM", "datacenter", "9.0", 132, 1.83, 4096, 80, 3352),
     "a100-sxm4-80gb": ("A100 SXM4 80 GB", "datacenter", "8.0", 108, 1.41, 2048, 80, 2039),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno_truth import cells
 from tfdyno_truth.scaling import ALL, LEFT_OUT
-from tfdyno_truth.scaling_rows import APART, NETWORKS
+from tfdyno_truth.scaling_rows import APART, networks
 from tfdyno_truth.sections import Section, Table
 from tfdyno_truth.ways import SEEN, WAYS
 
@@ -48,8 +48,8 @@ def answer(found: ScalingScores) -> str:
 def sections(found: ScalingScores) -> Iterator[Section]:
     """Scores, worst cases, and what is judged apart."""
     told = ", ".join(f"{name} {value:.3g}" for name, value in found.constants.items())
-    networks = ", ".join(f"{card}: {slug}" for card, slug in NETWORKS.items())
-    method = METHOD.format(networks=networks, free=len(found.constants) - 1, constants=told)
+    joined = ", ".join(f"{one.gpu}: {one.network}" for one in networks())
+    method = METHOD.format(networks=joined, free=len(found.constants) - 1, constants=told)
     held = HELD.format(held=found.held)
     prose = "\n\n".join((answer(found), method, held, LIMITS))
     yield Section(title="Several GPUs", prose=prose, table=_scores(found))

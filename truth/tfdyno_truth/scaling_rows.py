@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,22 +13,13 @@ import numpy as np
 from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import find
 from tfdyno.core.hardware import Cluster
-from tfdyno_truth.rows import Row
+from tfdyno_truth import tables
+from tfdyno_truth.rows import TRUTH, Row
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
 NODES = re.compile(r"\((\d+) nodes\)|\(nodes of (\d+)\)")
-BRIDGES = {"7.5": "nvlink2-bridge-rtx20", "8.6": "nvlink3-bridge-ga102"}
-"""Compute capability -> the bridge of its cards."""
-NETWORKS = {
-    "A100": "8xib-hdr-200",
-    "V100-SXM3": "8xib-edr-100",
-    "V100-SXM2": "4xib-edr-100",
-    "K80": "eth-10g",
-}
-"""Card -> network of the machines that published runs on several nodes used: DGX A100, DGX-2,
-DGX-1 and p2.8xlarge."""
 SUPER_LINEAR = 1.1
 APART = {
     "bridged pair": "NVLink bridges, two GPUs: equal to PCIe in every pair of rows, so the two "
@@ -40,6 +32,25 @@ APART = {
     "another setting",
 }
 """What is judged in a line of its own and not learned from -> why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """The NVLink bridge that cards of a compute capability take."""
+
+    compute_capability: str
+    link: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The network of the machines that published runs on several nodes used."""
+
+    gpu: str
+    """How the card's name begins."""
+    network: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +89,18 @@ class Pair:
         return (*self.row.group, self.row.gpus, "bridge" in self.row.interconnect)
 
 
+@lru_cache(maxsize=1)
+def bridges() -> tuple[Bridge, ...]:
+    """``published/bridges.csv``; raises ``UsageError`` where it is damaged."""
+    return tables.read(TRUTH / "published" / "bridges.csv", Bridge)
+
+
+@lru_cache(maxsize=1)
+def networks() -> tuple[Network, ...]:
+    """``published/networks.csv``; raises ``UsageError`` where it is damaged."""
+    return tables.read(TRUTH / "published" / "networks.csv", Network)
+
+
 def pairs_of(rows: Iterable[Row]) -> list[Pair]:
     """Training runs on several GPUs, each with the like runs on the fewest."""
     timed = [row for row in rows if row.mode == "train" and row.step_s]
@@ -104,11 +127,15 @@ def pairs_of(rows: Iterable[Row]) -> list[Pair]:
 
 def _cluster(row: Row) -> Cluster:
     gpu, told = find(row.gpu), NODES.search(row.interconnect)
-    bridge = BRIDGES.get(gpu.compute_capability, "") if "bridge" in row.interconnect else ""
+    bridge = ""
+    if "bridge" in row.interconnect:
+        bridge = next(
+            (one.link for one in bridges() if one.compute_capability == gpu.compute_capability), ""
+        )
     if not told:
         return cluster_of(gpu, row.gpus, link=bridge)
     each = row.gpus // int(told[1]) if told[1] else int(told[2])
-    network = next(slug for card, slug in NETWORKS.items() if row.gpu.startswith(card))
+    network = next(one.network for one in networks() if row.gpu.startswith(one.gpu))
     return cluster_of(gpu, row.gpus, network=network, gpus_per_node=each)
 
 

@@ -13,6 +13,7 @@ from tfdyno.catalog.links import (
     is_network,
     most_in_one_machine,
     own_network,
+    ports_per_gpu,
     usual_in_a_node,
 )
 from tfdyno.core.errors import UsageError
@@ -59,13 +60,11 @@ def is_per_port(link: Link) -> bool:
 def usual_ports(gpu: Gpu, gpus_per_node: int) -> int:
     """Ports of the network that machines with this card usually have.
 
-    One for each GPU of an NVSwitch board (NVIDIA's DGX A100 to B300), one for two GPUs of older
-    boards with NVLink (DGX-1), one in all others.
+    So many for each GPU as ``network_ports.csv`` has for what joins the GPUs of the board; one
+    where it has no line.
     """
-    joined = default_link(gpu, gpus_per_node)
-    if gpus_per_node == 1 or not joined.kind.startswith("NVLink"):
-        return 1
-    return gpus_per_node if "NVSwitch" in joined.kind else max(1, gpus_per_node // 2)
+    per_gpu = ports_per_gpu(default_link(gpu, gpus_per_node)) if gpus_per_node > 1 else 0.0
+    return max(1, int(gpus_per_node * per_gpu))
 
 
 def cluster_of(

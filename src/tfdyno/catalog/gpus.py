@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import cast, get_args
 
 from tfdyno.catalog import names
 from tfdyno.catalog.tables import DATA, Row, read_table
 from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import Gpu, SmRates
+from tfdyno.core.hardware import Gpu, Market, SmRates
 
 GIB = 1024**3
 MIB = 1024**2
@@ -241,7 +242,7 @@ def _gpu(row: Row, rates: dict[tuple[str, str], SmRates]) -> Gpu:
         slug=row.text("slug"),
         name=row.text("name"),
         vendor=row.text("vendor"),
-        market=row.text("market"),
+        market=_market(row),
         architecture=row.text("architecture"),
         compute_capability=kind[0],
         rates=rates[kind],
@@ -270,6 +271,13 @@ def _gpu(row: Row, rates: dict[tuple[str, str], SmRates]) -> Gpu:
         source=row.text("source"),
         notes=row.text("notes"),
     )
+
+
+def _market(row: Row) -> Market:
+    text = row.text("market")
+    if text not in get_args(Market):
+        raise row.fault(f"market is '{text}', not one of {', '.join(get_args(Market))}")
+    return cast("Market", text)
 
 
 def _usable_memory(row: Row) -> tuple[int, str]:

@@ -125,6 +125,15 @@ def own_network(gpu: Gpu) -> Link | None:
     return next(filter(is_network, links), None)
 
 
+def ports_per_gpu(link: Link) -> float:
+    """Ports of the network that each GPU has on boards whose GPUs such a link joins; 0: not known.
+
+    Raises:
+        ToolError: The table is corrupt.
+    """
+    return _ports().get(link.kind, 0.0)
+
+
 def is_network(link: Link) -> bool:
     """Whether the link joins machines rather than the cards in one."""
     return not link.kind.startswith(("NVLink", "PCIe"))
@@ -138,6 +147,14 @@ def _nvlink_generations() -> dict[str, str]:
         key=("architecture",),
     )
     return {row.text("architecture"): row.text("generation") for row in rows}
+
+
+@functools.lru_cache(maxsize=1)
+def _ports() -> dict[str, float]:
+    rows = read_table(
+        DATA / "network_ports.csv", ("link_kind", "ports_per_gpu", "source"), key=("link_kind",)
+    )
+    return {row.text("link_kind"): row.number("ports_per_gpu") for row in rows}
 
 
 @functools.lru_cache(maxsize=1)

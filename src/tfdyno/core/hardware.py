@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
+"""What a card is sold for; ``edge``: a board with its GPU, CPU and memory."""
 OWNED = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
 VENDOR = "NVIDIA"
@@ -44,8 +47,7 @@ class Gpu:
     slug: str
     name: str
     vendor: str
-    market: str
-    """consumer, workstation, datacenter, laptop, edge."""
+    market: Market
     architecture: str
     compute_capability: str
     rates: SmRates

@@ -102,9 +102,7 @@ def _candidate(
     energy_kwh = run_energy_kwh(run, estimate)
     cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
     # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
-    runs = support.verdict != "cannot" or (
-        run.scenario == "edge" and supply.gpu.market == "embedded"
-    )
+    runs = support.verdict != "cannot" or (run.scenario == "edge" and supply.gpu.market == "edge")
     draft = Candidate(
         gpu=supply.gpu.slug,
         gpu_name=supply.gpu.name,

@@ -91,7 +91,7 @@ _SCENARIOS: dict[Scenario, str] = {
     "develop": "one GPU, no spot: an interruption loses a working session",
     "research": "every card and every offer, spot included",
     "industrial": "ECC memory, sold for running around the clock, no spot",
-    "edge": f"embedded or at most {SMALL_POWER_W:.0f} W, forward pass only, nothing rented",
+    "edge": f"edge boards or at most {SMALL_POWER_W:.0f} W, forward pass only, nothing rented",
     "serve": "capacity that stays (no spot), forward pass only",
 }
 
@@ -105,7 +105,7 @@ def _suits(gpu: Gpu, scenario: Scenario) -> bool:
     if scenario == "industrial":
         return gpu.ecc and gpu.continuous_duty == "yes"
     if scenario == "edge":
-        return gpu.market == "embedded" or gpu.tdp_w <= SMALL_POWER_W
+        return gpu.market == "edge" or gpu.tdp_w <= SMALL_POWER_W
     return True
 
 
