@@ -57,6 +57,18 @@ model = keras.Sequential([
 ])
 model.compile("adam", "mse")
 model.fit(x, y, batch_size=32, epochs=3, callbacks=[Trouble()])
+if "late" in sys.argv:
+    model.evaluate(x, y, verbose=0)
+    if rank == 1:
+        with open("part", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("part", "pid")
+    while not os.path.exists("pid"):
+        time.sleep(0.1)
+    time.sleep(1.0)
+    os.kill(int(open("pid").read()), 0)
+    if rank == 0:
+        open("still-there", "w").close()
 """
 OPTIONS = ("--set", "seed=7", "--checkpoint-every", "3")
 SRC = str(Path(__file__).parents[2] / "src")
@@ -87,7 +99,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Launched:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("undisturbed")
         patch.chdir(folder)
-        return launch_local(plan(folder, "slow"))
+        return launch_local(plan(folder, "slow", "late"))
+
+
+def test_nobody_leaves_while_another_is_in_its_script(undisturbed: Launched) -> None:
+    assert (undisturbed.folder.parent / "still-there").exists()
 
 
 def test_the_worker_that_the_others_wait_for_is_named(undisturbed: Launched) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -191,22 +193,47 @@ def test_two_processes_go_on_where_they_stopped() -> None:
             assert one["resumed"]["history"][name] == pytest.approx(values, abs=1e-6)
 
 
-def test_worker_0_leaves_last(tmp_path: Path) -> None:
-    first, second = pair(tmp_path / "meeting")
-    left: list[int] = []
-
-    def leave(meeting: Meeting, rank: int) -> None:
+def leaving(meeting: Meeting, rank: int, left: list[int]) -> threading.Thread:
+    def leave() -> None:
         meeting.leave(limit_s=20.0)
         left.append(rank)
 
-    thread = threading.Thread(target=leave, args=(first, 0))
+    thread = threading.Thread(target=leave)
     thread.start()
-    leave(second, 1)
+    return thread
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_nobody_leaves_before_all_have_come(order: tuple[int, ...], tmp_path: Path) -> None:
+    meetings = [
+        Meeting(tmp_path / "meeting", rank=rank, count=3, has_gpu=False) for rank in range(3)
+    ]
+    left: list[int] = []
+    threads = [leaving(meetings[rank], rank, left) for rank in order[:2]]
+    time.sleep(0.3)
+    assert left == []
+    threads.append(leaving(meetings[order[2]], order[2], left))
+    for thread in threads:
+        thread.join(20.0)
+    assert sorted(left) == [0, 1, 2]
+
+
+def test_worker_0_leaves_last(tmp_path: Path) -> None:
+    """Worker 1 has come, but has not gone yet."""
+    first, second = pair(tmp_path / "meeting")
+    left: list[int] = []
+    (tmp_path / "meeting" / "left-1").touch()
+    thread = leaving(first, 0, left)
+    time.sleep(0.3)
+    assert left == []
+    second.leave(limit_s=20.0)
     thread.join(20.0)
-    assert left == [1, 0]
+    assert left == [0]
 
 
-def test_worker_0_does_not_wait_for_ever(tmp_path: Path) -> None:
-    first, _ = pair(tmp_path / "meeting")
-    first.leave(limit_s=0.1)
+def test_who_is_alone_at_the_end_does_not_wait_for_ever(tmp_path: Path) -> None:
+    for meeting in pair(tmp_path / "meeting"):
+        shutil.rmtree(tmp_path / "meeting")
+        (tmp_path / "meeting").mkdir()
+        meeting.leave(limit_s=0.1)
     Meeting(None, rank=0, count=1, has_gpu=False).leave()

@@ -21,7 +21,10 @@ from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
 if TYPE_CHECKING:
     from tfdyno.core.workload import Workload
     from tfdyno.runtime.train_load import Train
+    from tfdyno.runtime.train_meeting import Meeting
 
+LEAVING = ".leaving"
+"""In the folder of a run: where several processes wait for each other at their end."""
 FLOAT8_POLICY = "mixed_bfloat16"
 """What Keras' float8 layers compute everything else in."""
 
@@ -35,6 +38,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
             not take a setting.
     """
     workload, recipe, settings = _nouns(request)
+    end = _end_of_all(settings)
     try:
         with asked_to_stop(_leave):
             progress("importing TensorFlow")
@@ -43,7 +47,21 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     except StopAsked as stop:
         outcome = _between_steps(settings, recipe, stop.signal_name)
         return {"outcome": asdict(outcome)}
+    end.leave()  # a script evaluates after its fit: together, too
     return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
+
+
+def _end_of_all(settings: RunSettings) -> Meeting:
+    """Made before the processes connect, so that nobody is at the end yet."""
+    from tfdyno.runtime.train_meeting import Meeting
+    from tfdyno.runtime.train_strategy import worker_count, worker_rank
+
+    folder = Path(settings.output, LEAVING) if settings.output else None
+    rank, count = worker_rank(), worker_count()
+    try:
+        return Meeting(folder, rank=rank, count=count, has_gpu=False)
+    except OSError:  # who trains says what is wrong with the folder
+        return Meeting(None, rank=rank, count=count, has_gpu=False)
 
 
 def _between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:

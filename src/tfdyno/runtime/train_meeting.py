@@ -21,9 +21,11 @@ exchange before."""
 MARGIN_CALLS_GPU = 50
 """A GPU is given calls ahead; so many are never under way."""
 
-LEFT = "left-"
-"""Files that say that a worker has done its part."""
-LEAVE_S = 60.0
+LEFT, GONE = "left-", "gone-"
+"""Files that say that a worker has done its part, and that it needs nobody any more."""
+WAIT_S = 0.02
+LEAVE_S = 90.0
+"""A network file system may show a new file a minute later."""
 
 
 class Meeting:
@@ -64,7 +66,7 @@ class Meeting:
         if self._folder is None:
             return False
         if wanted and kind not in self._agreed:
-            self._ask(kind)
+            self._touch(f"{kind}.asked")
         if self._rank == 0 and kind not in self._agreed and self._is_asked(kind):
             self._agreed[kind] = step + self._margin
             part = self._folder / f"{kind}.part"
@@ -83,24 +85,41 @@ class Meeting:
         return True
 
     def leave(self, limit_s: float = LEAVE_S) -> None:
-        """At the end: worker 0, which the others ask for news, goes last.
+        """At the end: nobody goes before all have come, and worker 0 goes last.
+
+        One that has its part of the last exchange would else end the connection on which another
+        still receives; and it is worker 0 that all ask for news of the others.
 
         Args:
-            limit_s: How long it waits; then it goes alone.
+            limit_s: How long each of the two is waited for; then it goes alone.
         """
         if not self.is_joint or self._folder is None:
             return
-        with contextlib.suppress(OSError):
-            (self._folder / f"{LEFT}{self._rank}").touch()
-        until_s = time.monotonic() + limit_s
-        names = [self._folder / f"{LEFT}{rank}" for rank in range(self._count)]
-        while self._rank == 0 and time.monotonic() < until_s and not all(n.exists() for n in names):
-            time.sleep(0.05)
+        if not self._touch(f"{LEFT}{self._rank}"):
+            return
+        have_come = self._wait_for(LEFT, range(self._count), limit_s)
+        if self._rank:
+            self._touch(f"{GONE}{self._rank}")
+        elif have_come:
+            self._wait_for(GONE, range(1, self._count), limit_s)
 
-    def _ask(self, kind: Kind) -> None:
+    def _wait_for(self, name: str, ranks: range, limit_s: float) -> bool:
+        """Whether the files of all these workers were there in time."""
+        assert self._folder
+        until_s = time.monotonic() + limit_s
+        paths = [self._folder / f"{name}{rank}" for rank in ranks]
+        while not all(path.exists() for path in paths):
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(WAIT_S)
+        return True
+
+    def _touch(self, name: str) -> bool:
         assert self._folder
         with contextlib.suppress(OSError):
-            (self._folder / f"{kind}.asked").touch()
+            (self._folder / name).touch()
+            return True
+        return False
 
     def _is_asked(self, kind: Kind) -> bool:
         assert self._folder
