@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tfdyno.core.errors import ToolError
-from tfdyno.engines.faults import TABLE, Fault, accused, culprit, evidence
+from tfdyno.engines.faults import TABLE, Fault, accused, culprit, evidence, tells_of_a_loss
 from tfdyno.engines.process import ChildCrash, Command, Process, start
 
 LOST = (
@@ -72,6 +72,11 @@ def test_tensorflow_names_the_task_that_it_lost() -> None:
     assert accused(Fault(process=process, error=ToolError(mentioned))) == ""
 
 
+def test_a_failed_connection_of_the_users_own_is_no_lost_worker() -> None:
+    assert tells_of_a_loss("line 6: UnavailableError: Collective ops is aborted by: Socket closed")
+    assert not tells_of_a_loss("URLError: <urlopen error [Errno 111] Connection refused>")
+
+
 def test_a_port_that_is_taken_is_known_by_its_words() -> None:
     said = "import sys; sys.exit('UnknownError: Could not start gRPC server')"
     assert crash(ended(said)).is_port_taken
@@ -81,7 +86,7 @@ def test_a_port_that_is_taken_is_known_by_its_words() -> None:
 def test_every_row_of_the_table_has_a_kind_words_and_a_source() -> None:
     with TABLE.open(newline="") as lines:
         rows = list(csv.DictReader(lines, strict=True))
-    assert {row["kind"] for row in rows} == {"echo", "port_taken"}
+    assert {row["kind"] for row in rows} == {"lost", "echo", "port_taken"}
     assert all(row["words"] and row["source"] and None not in row for row in rows)
     assert len({row["words"] for row in rows}) == len(rows)
 

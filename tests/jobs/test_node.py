@@ -63,8 +63,8 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
         process.communicate()
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    out, _ = process.communicate(timeout=PATIENCE_S)
+def ended(process: subprocess.Popen[str], limit_s: float = PATIENCE_S) -> tuple[int, str]:
+    out, _ = process.communicate(timeout=limit_s)
     return process.returncode, " ".join(out.split())
 
 
@@ -125,6 +125,48 @@ def test_what_a_node_cannot_do_is_refused(
     code, text = ended(nodes.start(0, *words))
     assert code == 2
     assert sentence in text
+
+
+DYING = """
+import json, os, signal, time
+import keras
+import numpy as np
+import tensorflow as tf
+
+rank = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+steps = []
+
+def dies(value):
+    steps.append(1)
+    if len(steps) == 4:
+        time.sleep(2)  # until the other one waits in the exchange
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+def loss(y, p):
+    if rank == 1:
+        p = tf.grad_pass_through(lambda v: tf.numpy_function(dies, [v], tf.float32))(p)
+        p = tf.ensure_shape(p, y.shape)
+    return keras.losses.mean_squared_error(y, p)
+
+x = np.ones((320, 8), "float32")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile("sgd", loss)
+model.fit(x, x[:, :1], batch_size=32, epochs=3)
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.slow
+def test_who_is_left_when_another_is_killed_says_so_and_may_begin_again(nodes: Nodes) -> None:
+    """No engine is there that would end it."""
+    (nodes.folder / "train.py").write_text(DYING)
+    found = [ended(each, 300.0) for each in (nodes.start(0), nodes.start(1))]
+    assert [code for code, _ in found] == [3, 3]
+    assert "worker 0 lost" in found[0][1]
+    assert "UnavailableError: Collective ops is aborted by" in found[0][1]
+    assert "they go on from the newest checkpoint" in found[0][1]
+    assert "it was killed" in found[1][1]
 
 
 def test_facts_name_the_versions_and_the_file(tmp_path: Path) -> None:

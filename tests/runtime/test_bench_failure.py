@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tfdyno.core.errors import UsageError
@@ -55,6 +57,14 @@ def test_before_the_first_step_no_step_is_named() -> None:
 def test_the_line_inside_of_a_message_of_tensorflow_is_found() -> None:
     expected = "/home/me/train.py, line 5: ValueError: sample 3 is broken"
     assert reason(RuntimeError(OF_TENSORFLOW)) == expected
+
+
+def test_a_failed_function_is_told_with_the_line_that_called_it_and_its_kind() -> None:
+    text = (Path(__file__).parents[1] / "data/lost_worker/killed_within_a_step.txt").read_text()
+    said = "RuntimeError: Collective ops is aborted by: Socket closed"
+    assert (
+        reason(RuntimeError(text)) == f"/home/me/tests/runtime/training_models.py, line 71: {said}"
+    )
 
 
 def test_a_sentence_of_our_own_passes_as_it_is() -> None:

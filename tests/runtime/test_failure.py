@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.runtime.failure import Declined, first_line, place, user_code
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+LOST = Path(__file__).parents[1] / "data" / "lost_worker"
 Run = Callable[[str], TfdynoError]
 
 
@@ -122,10 +121,52 @@ def test_a_sentence_of_the_tool_itself_passes_unchanged() -> None:
             "ValueError: no such key",
         ),
         ("x" * 400, "x" * 300),
+        ("what follows:\nis told", "what follows: is told"),
+        (
+            "Graph execution error:\n\nDetected at node div defined at (most recent call last):\n"
+            "<stack traces unavailable>\nDetected at node add defined at (most recent call last):\n"
+            "<stack traces unavailable>\n2 root error(s) found.\n  (0) INVALID_ARGUMENT:  too deep"
+            "\n\t [[{{node div}}]]\n  (1) CANCELLED:  too late\n",
+            "too deep",
+        ),
+        (
+            "{{function_node __wrapped__Div}} Integer division by zero [Op:Div]",
+            "Integer division by zero [Op:Div]",
+        ),
     ],
 )
 def test_the_first_line_that_says_something_is_kept(message: str, line: str) -> None:
     assert first_line(ValueError(message)) == line
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("killed_within_a_step", "Collective ops is aborted by: Socket closed"),
+        ("worker_0_killed", "Collective ops is aborted by: recvmsg:Connection reset by peer"),
+        (
+            "killed_between_steps",
+            "Collective ops is aborted by: Error reported from /job:worker/task:1: The following "
+            "tasks are unhealthy (stopped sending heartbeats): /job:worker/replica:0/task:1",
+        ),
+    ],
+)
+def test_what_tensorflow_says_of_a_lost_worker_is_told(name: str, line: str) -> None:
+    assert first_line(ValueError((LOST / f"{name}.txt").read_text())) == line
+
+
+@pytest.mark.tf
+def test_what_tensorflow_says_of_a_failed_function_is_told() -> None:
+    import tensorflow as tf
+
+    @tf.function(autograph=False)
+    def divided(value: Any) -> Any:  # noqa: ANN401
+        return 1 // value
+
+    with pytest.raises(tf.errors.InvalidArgumentError) as told:
+        divided(tf.constant(0))
+    assert str(told.value).startswith("Graph execution error:")
+    assert first_line(told.value) == "Integer division by zero"
 
 
 def test_a_failure_inside_a_library_is_placed_in_the_users_code() -> None:

@@ -32,7 +32,8 @@ class Fault:
     @property
     def is_echo(self) -> bool:
         """Whether it says no more than that another process is gone."""
-        return _is("echo", evidence(self))
+        text = evidence(self)
+        return _is("echo", text) or tells_of_a_loss(text)
 
     @property
     def is_port_taken(self) -> bool:
@@ -55,9 +56,19 @@ def evidence(fault: Fault) -> str:
     return "\n".join(list(fault.process.lines)[-READ_LINES:])
 
 
+def tells_of_a_loss(text: str) -> bool:
+    """Whether TensorFlow itself says in it that another process is gone."""
+    return _is("lost", text)
+
+
 def accused(fault: Fault) -> str:
     """Name of the task that TensorFlow says it has lost, the last one that it names; or empty."""
-    named = ACCUSED.findall(evidence(fault)) if fault.is_echo else []
+    return accused_in(evidence(fault)) if fault.is_echo else ""
+
+
+def accused_in(text: str) -> str:
+    """Name of the last task of which TensorFlow speaks; or empty."""
+    named = ACCUSED.findall(text)
     return task_name(named[-1][0], int(named[-1][1])) if named else ""
 
 

@@ -19,7 +19,7 @@ from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.recipe import Recipe, recipe_of
 from tfdyno.core.settings import positive
 from tfdyno.core.training import RunSettings, TrainOutcome
-from tfdyno.engines import rendezvous
+from tfdyno.engines import faults, rendezvous
 from tfdyno.jobs._train_resume import digest_of
 from tfdyno.jobs._train_run import Run, sat, visible_cards
 from tfdyno.jobs._worker import silent
@@ -98,6 +98,30 @@ def node(
     _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
     if seat is None:
         return _ended(0, train(question, progress=progress, output=output))
+    try:
+        return _with_others(asked, question, seat, environment, progress, output)
+    except UsageError as error:
+        if faults.tells_of_a_loss(str(error)):  # nobody's use is wrong, and all may begin again
+            raise _lost(seat, error) from None
+        raise
+
+
+def _lost(seat: Seat, error: UsageError) -> ToolError:
+    """The sentence of one whose training failed as another process was gone."""
+    name, own = faults.accused_in(str(error)), f"worker {seat.rank}"
+    what = f"{own} lost {name if name and name != own else 'another worker'} while it trained"
+    remedy = "look at what that one said last; when all are started again they go on from the "
+    return ToolError(what, why=error.why, remedy=f"{remedy}newest checkpoint")
+
+
+def _with_others(
+    asked: NodeQuestion,
+    question: Question,
+    seat: Seat,
+    environment: Mapping[str, str],
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+) -> NodeEnd:
     facts = facts_of(question.workload)
     progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
     if seat.rank == 0:

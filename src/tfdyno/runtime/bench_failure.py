@@ -88,5 +88,5 @@ def reason(error: BaseException) -> str:
         return ": ".join(filter(None, (place(error), type(error).__name__, first_line(error))))
     lines = [match[1] for line in text.splitlines() if (match := _SAID.match(line.strip()))]
     file, number = frames[-1]
-    said = lines[0] if lines else first_line(error)
+    said = lines[0] if lines else f"{type(error).__name__}: {first_line(error)}"
     return f"{file}, line {number}: {said[:300]}"

@@ -19,6 +19,12 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 INSTALLED = ("site-packages", "dist-packages")
 _RAISED = re.compile(r"[\w.]*(Error|Exception): ")
 """The last line of a traceback that TensorFlow writes into the message."""
+_GRAPH = "Graph execution error:"
+"""TensorFlow's first line of what went wrong in a function; where it was made comes before why."""
+_ROOT = re.compile(r"^\(\d+\) [A-Z_]+:\s*")
+_WHERE = ("Detected at node", 'File "', "<stack traces unavailable>", "[[{{node")
+_NODE = re.compile(r"^\{\{.*?\}\} (?=\S)")
+"""In front of what an operation says that was called by itself."""
 ARGPARSE_EXIT = 2
 
 
@@ -105,7 +111,20 @@ def first_line(error: BaseException, limit: int = 300) -> str:
         lines = [" ".join(lines[:2])]  # Keras: the layer first, then what went wrong in it
     elif lines and lines[0] == "in user code:":
         lines = [line for line in lines if _RAISED.match(line)][-1:] or lines[-1:]
-    return lines[0][:limit] if lines else ""
+    elif lines and lines[0] == _GRAPH:
+        lines = _of_graph(lines)
+    if len(lines) > 1 and lines[0].endswith(":"):
+        lines = [" ".join(lines[:2])]  # what is announced
+    return _NODE.sub("", lines[0])[:limit] if lines else ""
+
+
+def _of_graph(lines: list[str]) -> list[str]:
+    """The lines of a failed function from the one on that says why."""
+    for tells in (_ROOT.match, lambda line: not line.startswith((_GRAPH, *_WHERE))):
+        for number, line in enumerate(lines):
+            if tells(line):
+                return [_ROOT.sub("", line), *lines[number + 1 :]]
+    return lines
 
 
 def place(error: BaseException) -> str:
