@@ -16,6 +16,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import (
     ENGINES,
     LaunchPlan,
+    Pairs,
     engine_named,
     extra_from,
     name_of,
@@ -32,8 +33,10 @@ ON_IMAGE = "/workspace"
 """Where a claim is mounted, if nothing else is said."""
 IN_IMAGE = ("kubernetes", "vertex", "sagemaker")
 """Engines whose nodes have the workload in their image, or on a volume."""
-HERE = ("local", "slurm")
+HERE = ("local", "ray", "slurm")
 """Engines whose nodes see the folders of this machine."""
+WATCHED = ("local", "ray")
+"""Engines whose training is watched from here to its end."""
 
 
 class _Engine(OneOf):
@@ -98,7 +101,7 @@ def launch(**given: Any) -> int:
         text = rendered(plan)
         click.echo(_json({"plan": plan, "file": text}) if given["as_json"] else text.rstrip("\n"))
         return 0
-    return _run_here(plan, given) if plan.engine == "local" else _submit(plan, given)
+    return _run_here(plan, given) if plan.engine in WATCHED else _submit(plan, given)
 
 
 def _plan(given: dict[str, Any]) -> LaunchPlan:
@@ -119,7 +122,7 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         nodes=given["nodes"],
         gpus_per_node=_gpus(given),
         folder=folder,
-        output=given["output"] or _output(engine, name, folder),
+        output=given["output"] or _output(engine, name, folder, extra),
         port=given["port"] or 0,
         time_limit_s=seconds_of(given["time_limit"], "--time-limit") if given["time_limit"] else 0,
         restarts=given["restarts"],
@@ -137,7 +140,7 @@ def _check_workload(given: dict[str, Any], folder: str) -> None:
     """Refuse what cannot be read here; what lies elsewhere only is not looked for."""
     engine, reference, data = given["engine"], given["workload"], given["data"] or ""
     files = [text for text in (reference, data) if _file_of(text)]
-    if engine in ("skypilot", "azureml") or (engine == "ray" and folder):
+    if engine in ("skypilot", "azureml"):
         for text in files:
             _check_copied(text, engine)
     if engine in IN_IMAGE:  # the folder is one of the nodes
@@ -196,9 +199,9 @@ def _python(given: dict[str, Any], extra: dict[str, str]) -> str:
     return sys.executable if given["engine"] in HERE and not brings else "python3"
 
 
-def _output(engine: str, name: str, folder: str) -> str:
+def _output(engine: str, name: str, folder: str, extra: Pairs) -> str:
     """A new folder where the run is watched; else one that a job finds again."""
-    if engine != "local":
+    if engine not in WATCHED or dict(extra).get("kuberay"):
         return f"{FOLDER}/{name}"
     import time
 
@@ -249,10 +252,12 @@ def _told_path(path: Path, given: dict[str, Any]) -> int:
 
 
 def _run_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
-    from tfdyno.jobs.launch_local import launch_local
-
+    if plan.engine == "ray":
+        from tfdyno.jobs.launch_ray import launch_ray as run
+    else:
+        from tfdyno.jobs.launch_local import launch_local as run
     with _shown(given) as (progress, output):
-        launched = launch_local(plan, progress=progress, output=output)
+        launched = run(plan, progress=progress, output=output)
     return _answer(launched, plan, given)
 
 

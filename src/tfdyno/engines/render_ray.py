@@ -1,21 +1,25 @@
-"""A launch plan in the words of Ray Train, for the engine that runs it.
+"""A launch plan in the words of Ray Train, as the process that starts it there reads it.
 
-The names are those of ``ScalingConfig``, ``RunConfig`` and ``FailureConfig`` of Ray 2.60.
+The names are those of ``ScalingConfig``, ``RunConfig`` and ``FailureConfig`` of Ray 2.60. With
+``--with kuberay=rayjob`` it is a manifest of KubeRay instead: ``render_kuberay``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import node_words
 from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.launch_plan import LaunchPlan
 
-KNOWN = {"address": "of a running cluster, host:6379 or ray://…"}
+KNOWN = {"address": "of a running cluster, host:6379; without it Ray runs on this machine"}
 """Settings of the engine alone."""
+FILES = "ray"
+"""Folder in that of the run for what Ray Train keeps."""
 
 
 def render_ray(plan: LaunchPlan) -> str:
@@ -25,30 +29,32 @@ def render_ray(plan: LaunchPlan) -> str:
 
 def ray_plan(plan: LaunchPlan) -> dict[str, Any]:
     """What Ray Train is asked for, and what each worker trains."""
-    if plan.time_limit_s:
-        what = "--time-limit is no setting of Ray"
-        raise UsageError(what, remedy="set it where the cluster runs")
     resources = {
         "GPU": plan.gpus_per_node or None,
         "CPU": plan.cpus or None,
         "memory": plan.memory_bytes or None,
     }
     asked = {name: value for name, value in resources.items() if value}
+    if "CPU" not in asked:
+        asked["CPU"] = 1  # Ray's own default, where something else is asked for as well
     return {
         "address": plan.option("address") or None,
         "scaling_config": {
             "num_workers": plan.nodes,
             "use_gpu": plan.gpus_per_node > 0,
-            "resources_per_worker": asked or None,
+            "resources_per_worker": asked,
         },
         "run_config": {
             "name": plan.name,
-            "storage_path": plan.output,
+            "storage_path": str(Path(plan.folder or ".", plan.output, FILES)),
             "failure_config": {"max_failures": plan.restarts},
         },
-        "runtime_env": {
-            "working_dir": plan.folder or None,
-            "env_vars": dict(plan.environment) or None,
+        "worker": {
+            "words": list(node_words(replace(plan, port=0))[3:]),
+            "folder": plan.folder,
+            "output": plan.output,
+            "environment": dict(plan.environment),
+            "port": plan.port,
+            "purpose": f"training {plan.reference}",
         },
-        "train": list(node_words(plan)[3:]),
     }

@@ -61,7 +61,6 @@ _IGNORED = {
     ("kubernetes", "gpu"): "choose nodes by their label, with --with selector=KEY:VALUE",
     ("ray", "gpu"): "leave it out; Ray places workers where GPUs are",
     ("ray", "image"): "leave it out; the cluster has its own",
-    ("ray", "python"): "leave it out; the cluster has its own",
     ("vertex", "cpus"): "choose a machine that has them, with --with machine=NAME",
     ("vertex", "memory"): "choose a machine that has it, with --with machine=NAME",
     ("vertex", "port"): "leave it out; TF_CONFIG names the ports",

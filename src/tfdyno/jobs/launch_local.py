@@ -77,13 +77,23 @@ def launch_local(
             _run(plan, until_s, progress, output, started)
             break
         except ToolError as error:
-            was_asked = _was_asked(error) or time.monotonic() >= until_s
-            if len(failures) >= plan.restarts or was_asked:
-                _note(error, folder, failures)
+            is_over = was_asked(error) or time.monotonic() >= until_s
+            if len(failures) >= plan.restarts or is_over:
+                note(error, folder, failures)
                 raise
             failures.append(str(error))
             left = plan.restarts - len(failures)
             output(f"{error} All begin again from the newest checkpoint, {left} more times.")
+    return launched(folder, failures)
+
+
+def launched(folder: Path, failures: list[str]) -> Launched:
+    """What the run in a folder has come to.
+
+    Args:
+        folder: Of the run.
+        failures: After which it was started again, in words.
+    """
     record, recipe = RunFolder(folder).read()
     outcome = from_builtins(_finite(record.outcome), TrainOutcome, where=str(folder))
     return Launched(
@@ -130,14 +140,14 @@ def _run(
         _check_peers(crew)
 
 
-def _was_asked(error: ToolError) -> bool:
+def was_asked(error: ToolError) -> bool:
     """Whether it is what came of Ctrl-C: ``attend`` raises that from what stopped it."""
     return not isinstance(error.__cause__, Exception | None)
 
 
 def judged(process: Process) -> Exception | None:
     """What the end of a node means: None where it did its part."""
-    said = _event(process.said)
+    said = event_of(process.said)
     # The code alone says little: without tfdyno in it an interpreter ends with one, too.
     if process.exit_code in (0, UNFINISHED) and said.get("event") == "done":
         return None
@@ -158,7 +168,8 @@ def _check_peers(crew: Crew) -> None:
             raise error
 
 
-def _event(line: str) -> dict[str, Any]:
+def event_of(line: str) -> dict[str, Any]:
+    """The event that a line of progress tells; empty where it is a sentence."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -166,7 +177,8 @@ def _event(line: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _note(error: TfdynoError, folder: Path, failures: list[str]) -> None:
+def note(error: TfdynoError, folder: Path, failures: list[str]) -> None:
+    """Add to an error how often it was tried, and whether the same command goes on."""
     if failures:
         error.add_note(f"It was started {len(failures) + 1} times.")
     if any((folder / "checkpoints").glob("step-*.json")):

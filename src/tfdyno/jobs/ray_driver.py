@@ -1,0 +1,269 @@
+"""The process that gives a training to Ray Train and hears from its workers: a child of ``launch``.
+
+It reads one line of JSON, the plan of ``render_ray.ray_plan``, and speaks as ``tfdyno node --events``
+does: ``progress:`` lines with events of worker 0, and the lines of all as they are. SIGTERM asks the
+workers to write a checkpoint and to end. It is the only process of tfdyno's own that imports Ray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.jobs._ray_board import Board
+from tfdyno.jobs._ray_worker import FLUSH_S, OF_RAY, work
+from tfdyno.jobs._worker import PROGRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.jobs._ray_board import Said
+
+CONNECT_S = 2.0
+"""Between two tries to reach a cluster that is starting again."""
+POLL_S = 0.5
+"""How often Ray Train looks after its workers, which is every 2 s if nothing is said."""
+WAITING_S = 15.0
+"""After which it is told that Ray has no room for the workers yet."""
+LONGEST_PLACE = 30
+"""Characters of a folder for Ray's sockets, whose names may have 107."""
+AUTHENTICATION = "ray._private.authentication"
+CLUSTER_LOST = "lost"
+
+
+def main() -> int:
+    """Run the plan; the exit code of its end."""
+    asked = json.loads(sys.stdin.readline())
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        with _connected(asked) as ray:
+            signal.signal(signal.SIGTERM, lambda *_: stop.set())  # Ray has set its own
+            signal.signal(signal.SIGALRM, _leave)
+            done = _trained(ray, asked, stop)
+    except TfdynoError as error:
+        kind = "usage" if isinstance(error, UsageError) else "tool"
+        _failed(kind, error)
+        return error.exit_code
+    except _Left:
+        return 1
+    except _Lost as error:
+        _failed(CLUSTER_LOST, error.args[0])
+        return 1
+    if done is None:
+        return 1
+    _say({"event": "done", **done})
+    return 0
+
+
+class _Left(BaseException):
+    """It was to end, and no worker was there that could have written a checkpoint."""
+
+
+class _Lost(Exception):  # noqa: N818  (it is what happened)
+    """The cluster does not answer any more."""
+
+
+@contextlib.contextmanager
+def _connected(asked: dict[str, Any]) -> Iterator[Any]:
+    """Ray, as part of a running cluster or with one of its own on this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of this run
+    os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_S))
+    os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
+    # It says at each start that its messages carry a token now, which nobody has to do anything for.
+    logging.getLogger(AUTHENTICATION).setLevel(logging.ERROR)
+    try:
+        import ray
+        from ray.train.v2.api import data_parallel_trainer  # noqa: F401  (is it there?)
+    except ImportError as error:
+        what = f"Ray Train cannot be imported by {sys.executable}"
+        raise UsageError(what, why=str(error), remedy="install tfdyno[ray]") from None
+    address = asked.get("address") or os.environ.get("RAY_ADDRESS", "")
+    common: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
+    with contextlib.ExitStack() as stack:
+        if address:
+            _join(ray, address, asked.get("patience_s", 0.0), common)
+        else:
+            _begin(ray, asked, stack.enter_context(_place()), common)
+        stack.callback(ray.shutdown)
+        yield ray
+
+
+def _join(ray: Any, address: str, patience_s: float, common: dict[str, Any]) -> None:  # noqa: ANN401
+    until_s = time.monotonic() + patience_s
+    while True:
+        try:
+            ray.init(address=address, **common)
+            return
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if time.monotonic() >= until_s:
+                words = str(error).strip().splitlines() or [type(error).__name__]
+                what = f"the Ray cluster at {address} cannot be reached"
+                raise ToolError(what, why=words[0], remedy="start it, or check the address") from None
+        time.sleep(CONNECT_S)
+
+
+def _begin(ray: Any, asked: dict[str, Any], place: str, common: dict[str, Any]) -> None:  # noqa: ANN401
+    """Start Ray here, on loopback, with room for all workers, as --on local has it."""
+    needs, count = _needs(asked)
+    cpus = max(os.cpu_count() or 1, count * needs.get("CPU", 1))
+    ray.init(
+        address="local", num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1",
+        _temp_dir=place, **common,
+    )  # fmt: skip
+    found = int(ray.cluster_resources().get("GPU", 0))
+    if found < count * needs.get("GPU", 0):
+        what = f"Ray finds {found} GPUs on this machine, and the plan needs {count * needs['GPU']}"
+        remedy = "ask for fewer, or name a cluster with --with address=HOST:PORT"
+        raise UsageError(what, remedy=remedy)
+
+
+@contextlib.contextmanager
+def _place() -> Iterator[str]:
+    """A folder for the files of Ray on this machine, removed at the end."""
+    given = os.environ.get("RAY_TMPDIR", "")
+    root = given or tempfile.gettempdir()
+    root = root if given or len(root) <= LONGEST_PLACE else "/tmp"
+    place = tempfile.mkdtemp(prefix="tfdyno-ray-", dir=root)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _needs(asked: dict[str, Any]) -> tuple[dict[str, int], int]:
+    """What a worker needs, and how many there are."""
+    scaling = asked["scaling_config"]
+    return scaling.get("resources_per_worker") or {"CPU": 1}, int(scaling["num_workers"])
+
+
+def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:  # noqa: ANN401
+    """Let Ray Train run it; None where it was to end before anything had begun."""
+    from ray.exceptions import RayError
+    from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+    from tfdyno.jobs._ray_attempts import Attempts, fatal_of
+
+    name = f"tfdyno-{secrets.token_hex(8)}"
+    here = {ray._raylet.RAY_NODE_ID_KEY: ray.get_runtime_context().get_node_id()}
+    board = ray.remote(num_cpus=0)(Board).options(name=name, label_selector=here).remote()
+    run = asked["run_config"]
+    worker = {**asked["worker"], "unset": [one for one in OF_RAY if one not in os.environ]}
+    pump = _Pump(ray, board, stop, asked)
+    trainer = DataParallelTrainer(
+        work,
+        train_loop_config={"board": name, "worker": worker},
+        scaling_config=ScalingConfig(**asked["scaling_config"]),
+        run_config=RunConfig(
+            name=run["name"],
+            storage_path=run["storage_path"],
+            failure_config=FailureConfig(**run["failure_config"]),
+            callbacks=[Attempts(name, worker["purpose"], run["failure_config"]["max_failures"])],
+        ),
+    )
+    try:
+        with pump:
+            result = trainer.fit()
+    except TrainingFailedError as error:
+        if stop.is_set():
+            return None
+        raise fatal_of(error, worker["purpose"]) from None
+    except RayError as error:
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        raise _Lost(ToolError("the Ray cluster was lost", why=words[0])) from None
+    return dict(result.return_value or {})
+
+
+class _Pump:
+    """Brings what the workers say to the terminal, and the wish to stop to them."""
+
+    def __init__(self, ray: Any, board: Any, stop: threading.Event, asked: dict[str, Any]) -> None:  # noqa: ANN401
+        self._ray, self._board, self._stop = ray, board, stop
+        self._asked = asked
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._due_s = time.monotonic() + WAITING_S
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            is_last = self._ended.wait(FLUSH_S)
+            try:
+                said, is_there = self._ray.get(self._board.take.remote(self._stop.is_set()))
+            except Exception:  # ``fit`` tells what has become of Ray
+                return
+            for one in said:
+                _pass_on(one)
+            if is_last:
+                return
+            if self._stop.is_set() and not is_there:
+                os.kill(os.getpid(), signal.SIGALRM)  # the main thread waits for Ray
+                return
+            self._tell_wait(is_there)
+
+    def _tell_wait(self, is_there: bool) -> None:
+        now_s = time.monotonic()
+        if is_there:
+            self._due_s = now_s + WAITING_S
+        elif now_s >= self._due_s:
+            self._due_s = math.inf
+            print(_waiting(self._ray, self._asked), file=sys.stderr, flush=True)
+
+
+def _waiting(ray: Any, asked: dict[str, Any]) -> str:  # noqa: ANN401
+    """Why no worker is there yet, in words."""
+    needs, count = _needs(asked)
+    all_of_it = ray.cluster_resources()
+    short = [key for key, value in needs.items() if all_of_it.get(key, 0) < count * value]
+    if not short:
+        return "Ray starts its workers."
+    wanted = " and ".join(f"{count * needs[key]:g} {key}" for key in short)
+    found = " and ".join(f"{all_of_it.get(key, 0):g} {key}" for key in short)
+    return f"Ray waits for nodes to join: the plan needs {wanted}, and the cluster has {found}."
+
+
+def _pass_on(said: Said) -> None:
+    if said.kind == "output":
+        print(said.text, file=sys.stderr, flush=True)
+    elif said.kind == "progress":
+        print(f"{PROGRESS}{said.text}", file=sys.stderr, flush=True)
+    elif said.kind == "started":
+        _say({"event": "started", "rank": said.rank, **json.loads(said.text)})
+    elif said.kind == "restart":
+        _say({"event": "restart", "failure": said.text})
+
+
+def _leave(*_: object) -> None:
+    raise _Left
+
+
+def _failed(kind: str, error: TfdynoError) -> None:
+    words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+    _say({"event": "failed", "error": {"kind": kind, **words}})
+
+
+def _say(event: dict[str, Any]) -> None:
+    print(f"{PROGRESS}{json.dumps(event)}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
