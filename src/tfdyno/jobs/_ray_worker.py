@@ -25,6 +25,7 @@ from tfdyno.engines.local import ECHO_S, together
 from tfdyno.engines.process import Command, Process
 from tfdyno.engines.tf_config import free_ports, loopback_variables
 from tfdyno.jobs._ray_board import Kind, Said
+from tfdyno.jobs._ray_failures import NodeFailed
 from tfdyno.jobs._worker import PROGRESS
 from tfdyno.jobs.launch_local import WAIT, event_of, judged
 
@@ -38,18 +39,6 @@ OF_RAY = ("OMP_NUM_THREADS",)
 """Variables that Ray sets for its own workers; where the user has not, TensorFlow shall choose."""
 POINTER = "tfdyno-run.json"
 """What Ray keeps as the checkpoint of an epoch."""
-
-
-class NodeFailed(Exception):  # noqa: N818  (it is what happened)
-    """The training of this worker has failed; its argument is the error in words.
-
-    Ray carries it to the process that decides what follows.
-    """
-
-    def __str__(self) -> str:
-        """As a sentence, for Ray's own logs."""
-        said = self.args[0]
-        return ": ".join(filter(None, (said["what"], said["why"])))
 
 
 def work(config: dict[str, Any]) -> dict[str, Any]:

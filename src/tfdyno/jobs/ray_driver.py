@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.jobs._ray_board import Board
+from tfdyno.jobs._ray_failures import fatal_of
 from tfdyno.jobs._ray_worker import FLUSH_S, OF_RAY, work
 from tfdyno.jobs._worker import PROGRESS
 
@@ -155,7 +156,7 @@ def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
     from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-    from tfdyno.jobs._ray_attempts import Attempts, fatal_of
+    from tfdyno.jobs._ray_attempts import Attempts
 
     name = f"tfdyno-{secrets.token_hex(8)}"
     here = {ray._raylet.RAY_NODE_ID_KEY: ray.get_runtime_context().get_node_id()}
