@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -146,7 +147,9 @@ def test_words_of_the_script_and_variables_are_passed_on(
         (["--on", "gcp"], "did you mean vertex?"),
         (["--on", "sagemaker", "--image", "a"], "--with bucket=s3://NAME"),
         (["--on", "slurm", "--gpu", "t4", "--gpus-per-node", "1"], "--with gpu_type=NAME"),
-        (["--on", "ray", "--python", "/bin/python"], "the cluster has its own"),
+        (["--on", "ray", "--image", "train:1"], "the cluster has its own"),
+        (["--on", "ray", "--with", "claim=a"], "add --with kuberay=rayjob"),
+        (["--on", "ray", "--with", "kuberay=rayjob"], "name it with --image"),
         (["--on", "slurm", "--with", "foo"], "with one of partition, account"),
         (["--workdir", "nowhere"], "there is no folder"),
         (["--data", "data.py:make", "--on", "slurm"], "there is no file data.py"),
@@ -186,7 +189,7 @@ def test_the_workload_is_looked_for_in_the_workdir(
     assert "there is no file inner/train.py" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("engine", ["skypilot", "ray", "azureml"])
+@pytest.mark.parametrize("engine", ["skypilot", "azureml"])
 def test_a_folder_that_is_copied_holds_the_workload(
     engine: str, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -242,6 +245,11 @@ def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
     assert again[:2] == ["tfdyno", "launch"]
     second = _plan(launch.make_context("launch", again[2:]).params)
     assert second == replace(first, output=str(folder / "inner" / "run"))
+    words[1:1] = ["--on", "ray", "--with", "address=a:6379", "--cpus", "3", "--memory", "1.5GiB"]
+    first = _plan(launch.make_context("launch", list(words)).params)
+    again = shlex.split(resume_command(first, launched))
+    second = _plan(launch.make_context("launch", again[2:]).params)
+    assert second == replace(first, output=str(folder / "inner" / "run"))
 
 
 @pytest.mark.parametrize(
@@ -259,9 +267,29 @@ def test_an_engine_that_is_not_here_is_told(
     assert "--write FOLDER" in sentence
 
 
-def test_ray_is_planned_and_not_started(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["launch", "train.py", "--on", "ray"]) == 2
-    assert "--on ray is not started from here" in capsys.readouterr().err
+def test_ray_gets_a_cluster_of_its_own_on_kubernetes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is that of the pods, and kubectl takes it."""
+    words = ["in_image.py", "--on", "ray", "--image", "train:1", "--nodes", "2"]
+    words += ["--with", "kuberay=rayjob", "--with", "claim=team"]
+    assert main(["launch", *words, "--dry-run"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "kind: RayJob" in out
+    assert "python3 -m tfdyno launch in_image.py --on ray" in out
+    assert "--workdir /workspace --output tfdyno-runs/in-image" in out
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["launch", *words]) == 2
+    assert "there is no kubectl on this machine" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is here")
+def test_without_ray_it_is_told_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["launch", "train.py", "--on", "ray", "-q"]) == 2
+    captured = capsys.readouterr()
+    assert "install tfdyno[ray]" in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
 
 
 def test_what_the_program_of_the_engine_says_is_told(

@@ -48,6 +48,7 @@ def test_spot_machines_are_managed_by_skypilot() -> None:
     spot = plan("skypilot", extra=(("spot", "true"),))
     assert submit_words(spot)[:3] == ("sky", "jobs", "launch")
     assert submit_words(plan("ray")) == ()
+    assert submit_words(plan("ray", extra=(("kuberay", "rayjob"),)))[0] == "kubectl"
 
 
 def test_a_strategy_of_one_machine_does_not_go_over_several() -> None:

@@ -220,8 +220,8 @@ class Head:
         words = [RAY, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2",
                  f"--node-ip-address={LOOPBACK}", f"--port={self.port}",
                  "--include-dashboard=false", "--disable-usage-stats"]  # fmt: skip
-        log = (self.place / "head.log").open("ab")
-        self.popen = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
+        with (self.place / "head.log").open("ab") as log:
+            self.popen = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
 
     def kill(self) -> None:
         """All that belongs to Ray, and nothing that its workers have started."""

@@ -16,7 +16,6 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import (
     ENGINES,
     LaunchPlan,
-    Pairs,
     engine_named,
     extra_from,
     name_of,
@@ -83,16 +82,15 @@ class _Engine(OneOf):
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
 def launch(**given: Any) -> int:
-    """Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.
+    """Train on several nodes: here, or on Ray, Slurm, Kubernetes or SkyPilot.
 
     WORKLOAD is what tfdyno train takes, unmodified; each node runs one process that sees all of
     its GPUs. A job that was ended or has failed goes on from its newest checkpoint when it is
-    started again with the same --output. --on ray prints its plan (--dry-run, --write). What is
-    made for the services vertex, azureml and sagemaker is untested: it follows their
-    documentation, and was never submitted.
+    started again with the same --output. What is made for the services vertex, azureml and
+    sagemaker is untested: it follows their documentation, and was never submitted.
     """
     plan = _plan(given)
-    from tfdyno.jobs.launch import check_plan, rendered, written
+    from tfdyno.jobs.launch import check_plan, kind_of, rendered, written
 
     check_plan(plan, recipe_given(given))
     if given["write"]:
@@ -101,7 +99,7 @@ def launch(**given: Any) -> int:
         text = rendered(plan)
         click.echo(_json({"plan": plan, "file": text}) if given["as_json"] else text.rstrip("\n"))
         return 0
-    return _run_here(plan, given) if plan.engine in WATCHED else _submit(plan, given)
+    return _run_here(plan, given) if kind_of(plan) in WATCHED else _submit(plan, given)
 
 
 def _plan(given: dict[str, Any]) -> LaunchPlan:
@@ -110,8 +108,10 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
 
     engine = given["engine"]
     extra = extra_from(given["extra"], known_settings(engine), engine)
-    folder = _folder(given)
-    _check_workload(given, folder)
+    # On Kubernetes a cluster of Ray is in pods, as all else is there.
+    seen = {**given, "engine": "kubernetes"} if dict(extra).get("kuberay") else given
+    folder = _folder(seen)
+    _check_workload(seen, folder)
     name = given["name"] or name_of(given["workload"])
     return LaunchPlan(
         engine=engine,
@@ -122,11 +122,11 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         nodes=given["nodes"],
         gpus_per_node=_gpus(given),
         folder=folder,
-        output=given["output"] or _output(engine, name, folder, extra),
+        output=given["output"] or _output(seen["engine"], name, folder),
         port=given["port"] or 0,
         time_limit_s=seconds_of(given["time_limit"], "--time-limit") if given["time_limit"] else 0,
         restarts=given["restarts"],
-        python=given["python"] or _python(given, dict(extra)),
+        python=given["python"] or _python(seen, dict(extra)),
         image=given["image"] or "",
         gpu=_slug(given["gpu"]),
         cpus=given["cpus"] or 0,
@@ -199,9 +199,9 @@ def _python(given: dict[str, Any], extra: dict[str, str]) -> str:
     return sys.executable if given["engine"] in HERE and not brings else "python3"
 
 
-def _output(engine: str, name: str, folder: str, extra: Pairs) -> str:
+def _output(engine: str, name: str, folder: str) -> str:
     """A new folder where the run is watched; else one that a job finds again."""
-    if engine not in WATCHED or dict(extra).get("kuberay"):
+    if engine not in WATCHED:
         return f"{FOLDER}/{name}"
     import time
 
@@ -320,8 +320,11 @@ def resume_command(plan: LaunchPlan, launched: Launched) -> str:
 
     is_here = Path(plan.folder or ".").absolute() == Path.cwd()
     given = {
+        "--on": plan.engine if plan.engine != "local" else "",
         "--nodes": str(plan.nodes),
         "--gpus-per-node": str(plan.gpus_per_node),
+        "--cpus": str(plan.cpus or ""),
+        "--memory": str(plan.memory_bytes or ""),
         "--time-limit": seconds_text(plan.time_limit_s) if plan.time_limit_s else "",
         "--restarts": str(plan.restarts or ""),
         "--python": plan.python if plan.python != sys.executable else "",
@@ -332,8 +335,9 @@ def resume_command(plan: LaunchPlan, launched: Launched) -> str:
     words = ["tfdyno", "launch", plan.reference]
     for name, value in given.items():
         words += [name, value] if value else []
-    for name, value in plan.environment:
-        words += ["--env", f"{name}={value}"]
+    for option, pairs in (("--env", plan.environment), ("--with", plan.extra)):
+        for name, value in pairs:
+            words += [option, f"{name}={value}"]
     words += [*plan.options, *(["--", *plan.script_arguments] if plan.script_arguments else [])]
     return shlex.join(words)
 

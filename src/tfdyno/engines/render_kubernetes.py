@@ -63,7 +63,7 @@ def job_set(plan: LaunchPlan) -> dict[str, Any]:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": _metadata(plan),
+        "metadata": metadata(plan),
         "spec": _job_set_spec(plan, pod_spec(plan)),
     }
 
@@ -87,7 +87,7 @@ def train_job(plan: LaunchPlan) -> dict[str, Any]:
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
-        "metadata": _metadata(plan),
+        "metadata": metadata(plan),
         "spec": {
             "runtimeRef": {
                 "apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": plan.name,
@@ -159,7 +159,8 @@ def _job_set_spec(plan: LaunchPlan, pod: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metadata(plan: LaunchPlan) -> dict[str, Any]:
+def metadata(plan: LaunchPlan) -> dict[str, Any]:
+    """Name, namespace and queue of a job."""
     queue = plan.option("queue")
     return {
         "name": plan.name,
@@ -172,15 +173,15 @@ def _variables(plan: LaunchPlan) -> list[dict[str, str]]:
     """Those of the user, and where the pods of the indexed Job are."""
     own = [(ADDRESS, f"{plan.name}-{NODE}-0-{{rank}}.{plan.name}")]
     values = dict((*own, *plan.environment))  # of a name that is given twice the last one
-    return [{"name": name, "value": _plain(value)} for name, value in values.items()]
+    return [{"name": name, "value": plain(value)} for name, value in values.items()]
 
 
 def _words(plan: LaunchPlan) -> list[str]:
-    return [_plain(word) for word in node_words(plan)]
+    return [plain(word) for word in node_words(plan)]
 
 
-def _plain(text: str) -> str:
-    """For Kubernetes ``$(NAME)`` is the value of a variable, and ``$$`` a plain dollar."""
+def plain(text: str) -> str:
+    """A text that stays as it is: for Kubernetes ``$(NAME)`` is a variable, and ``$$`` a dollar."""
     return text.replace("$", "$$")
 
 

@@ -10,13 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import node_words
+from tfdyno.engines import render_kubernetes
+from tfdyno.engines.render_kuberay import render_kuberay
 from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.launch_plan import LaunchPlan
 
-KNOWN = {"address": "of a running cluster, host:6379; without it Ray runs on this machine"}
+KUBERAY = "kuberay"
+MIN_NODES = "min_nodes"
+KNOWN = {
+    "address": "of a running cluster, host:6379; without it Ray runs on this machine",
+    MIN_NODES: "not possible here: a training keeps the number of its nodes",
+    KUBERAY: "rayjob, for a cluster of its own on Kubernetes; the settings below are for it",
+    **{name: meaning for name, meaning in render_kubernetes.KNOWN.items() if name != "kind"},
+}
 """Settings of the engine alone."""
 FILES = "ray"
 """Folder in that of the run for what Ray Train keeps."""
@@ -24,11 +34,15 @@ FILES = "ray"
 
 def render_ray(plan: LaunchPlan) -> str:
     """The plan as YAML; raises ``UsageError`` where Ray cannot do what it asks."""
+    _check_extra(plan)
+    if plan.option(KUBERAY):
+        return render_kuberay(plan)
     return yaml_text(ray_plan(plan), head=(f"{plan.name}: {plan.nodes} workers of Ray Train",))
 
 
 def ray_plan(plan: LaunchPlan) -> dict[str, Any]:
-    """What Ray Train is asked for, and what each worker trains."""
+    """What Ray Train is asked for, and what each worker trains; raises ``UsageError``."""
+    _check_extra(plan)
     resources = {
         "GPU": plan.gpus_per_node or None,
         "CPU": plan.cpus or None,
@@ -43,6 +57,7 @@ def ray_plan(plan: LaunchPlan) -> dict[str, Any]:
             "num_workers": plan.nodes,
             "use_gpu": plan.gpus_per_node > 0,
             "resources_per_worker": asked,
+            "placement_strategy": "SPREAD",  # each on a node of its own, where there are so many
         },
         "run_config": {
             "name": plan.name,
@@ -58,3 +73,18 @@ def ray_plan(plan: LaunchPlan) -> dict[str, Any]:
             "purpose": f"training {plan.reference}",
         },
     }
+
+
+def _check_extra(plan: LaunchPlan) -> None:
+    """Refuse what cannot be, and what a cluster that is there already does not look at."""
+    if least := plan.option(MIN_NODES):
+        what = f"--with {MIN_NODES}={least} is not possible"
+        why = (
+            "MultiWorkerMirroredStrategy keeps the number of its workers, and a run goes on from "
+            "a checkpoint with as many as wrote it"
+        )
+        raise UsageError(what, why=why, remedy="leave it out; Ray waits for a node that is gone")
+    for name, value in plan.extra:
+        if name not in ("address", KUBERAY) and not plan.option(KUBERAY):
+            what = f"--with {name}={value} is for KubeRay"
+            raise UsageError(what, remedy="add --with kuberay=rayjob, or leave it out")

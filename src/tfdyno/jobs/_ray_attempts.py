@@ -25,9 +25,7 @@ class Attempts(UserCallback):
         """
         self._board, self._purpose, self._left = board, purpose, restarts
 
-    def after_exception(
-        self, run_context: object, worker_exceptions: dict[int, Exception]
-    ) -> None:
+    def after_exception(self, run_context: object, worker_exceptions: dict[int, Exception]) -> None:
         """Tell of a failure that another try follows; raise after one that none shall follow.
 
         Raises:

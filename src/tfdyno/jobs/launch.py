@@ -43,6 +43,7 @@ class _Engine:
 _ENGINES = {
     "local": _Engine(suffix=".sh"),
     "ray": _Engine(suffix=".ray.yaml"),
+    "kuberay": _Engine(suffix=".rayjob.yaml", submit=("kubectl", "apply", "--filename")),
     "slurm": _Engine(suffix=".sbatch", submit=("sbatch", "--parsable")),
     "kubernetes": _Engine(suffix=".yaml", submit=("kubectl", "apply", "--filename")),
     "skypilot": _Engine(suffix=".sky.yaml", submit=("sky", "launch", "--yes", "--detach-run")),
@@ -60,6 +61,7 @@ _IGNORED = {
     ("slurm", "gpu"): "name it as the cluster does, with --with gpu_type=NAME",
     ("kubernetes", "gpu"): "choose nodes by their label, with --with selector=KEY:VALUE",
     ("ray", "gpu"): "leave it out; Ray places workers where GPUs are",
+    ("kuberay", "gpu"): "choose nodes by their label, with --with selector=KEY:VALUE",
     ("ray", "image"): "leave it out; the cluster has its own",
     ("vertex", "cpus"): "choose a machine that has them, with --with machine=NAME",
     ("vertex", "memory"): "choose a machine that has it, with --with machine=NAME",
@@ -111,7 +113,7 @@ def _check_ignored(plan: LaunchPlan) -> None:
         "restarts": plan.restarts,
     }
     for name, value in given.items():
-        remedy = _IGNORED.get((plan.engine, name))
+        remedy = _IGNORED.get((kind_of(plan), name))
         if value and remedy:
             what = f"--{name} {value} is nothing that --on {plan.engine} looks at"
             raise UsageError(what, remedy=remedy)
@@ -139,6 +141,11 @@ def own_share(nodes: int, visible: str | None) -> int:
     return len(visible_cards(visible)) // nodes
 
 
+def kind_of(plan: LaunchPlan) -> str:
+    """Its engine, or ``kuberay`` where Ray gets a cluster of its own on Kubernetes."""
+    return "kuberay" if plan.engine == "ray" and plan.option("kuberay") else plan.engine
+
+
 def run_folder(plan: LaunchPlan) -> str:
     """Where the nodes see the run; raises ``UsageError`` where they cannot."""
     if plan.engine in OF_THEIR_OWN:
@@ -160,7 +167,7 @@ def rendered(plan: LaunchPlan) -> str:
 def written(plan: LaunchPlan, folder: Path) -> Path:
     """Keep the file of the plan's engine in a folder; raises ``UsageError``."""
     text = rendered(plan)
-    path = folder / f"{plan.name}{_ENGINES[plan.engine].suffix}"
+    path = folder / f"{plan.name}{_ENGINES[kind_of(plan)].suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -219,4 +226,4 @@ def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
         module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
         words: tuple[str, ...] = module.submit_words(plan)
         return words
-    return _ENGINES[plan.engine].submit
+    return _ENGINES[kind_of(plan)].submit

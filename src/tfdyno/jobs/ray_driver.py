@@ -1,8 +1,9 @@
-"""The process that gives a training to Ray Train and hears from its workers: a child of ``launch``.
+"""The process that gives a training to Ray Train and hears from its workers, a child of ``launch``.
 
-It reads one line of JSON, the plan of ``render_ray.ray_plan``, and speaks as ``tfdyno node --events``
-does: ``progress:`` lines with events of worker 0, and the lines of all as they are. SIGTERM asks the
-workers to write a checkpoint and to end. It is the only process of tfdyno's own that imports Ray.
+It reads one line of JSON, the plan of ``render_ray.ray_plan``, and speaks as ``tfdyno node
+--events`` does: ``progress:`` lines with events of worker 0, and the lines of all as they are.
+SIGTERM asks the workers to write a checkpoint and to end. Beside the workers of Ray themselves it
+is the only process that imports Ray.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _connected(asked: dict[str, Any]) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of this run
     os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_S))
     os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
-    # It says at each start that its messages carry a token now, which nobody has to do anything for.
+    # It says at each start that its messages carry a token now, which asks for nothing.
     logging.getLogger(AUTHENTICATION).setLevel(logging.ERROR)
     try:
         import ray
@@ -112,7 +113,9 @@ def _join(ray: Any, address: str, patience_s: float, common: dict[str, Any]) -> 
             if time.monotonic() >= until_s:
                 words = str(error).strip().splitlines() or [type(error).__name__]
                 what = f"the Ray cluster at {address} cannot be reached"
-                raise ToolError(what, why=words[0], remedy="start it, or check the address") from None
+                raise ToolError(
+                    what, why=words[0], remedy="start it, or check the address"
+                ) from None
         time.sleep(CONNECT_S)
 
 
