@@ -47,7 +47,7 @@ def test_what_is_meant_for_pods_is_refused_without_them() -> None:
 
 
 def test_a_training_that_shrinks_is_refused_with_the_reason() -> None:
-    with pytest.raises(UsageError, match="MultiWorkerMirroredStrategy keeps the number"):
+    with pytest.raises(UsageError, match="MultiWorkerMirroredStrategy keeps its workers"):
         render_ray(plan("ray", extra=(("min_nodes", "1"),)))
     both = (("kuberay", "rayjob"), ("min_nodes", "1"))
     with pytest.raises(UsageError, match="min_nodes=1 is not possible"):

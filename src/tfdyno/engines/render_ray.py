@@ -79,10 +79,7 @@ def _check_extra(plan: LaunchPlan) -> None:
     """Refuse what cannot be, and what a cluster that is there already does not look at."""
     if least := plan.option(MIN_NODES):
         what = f"--with {MIN_NODES}={least} is not possible"
-        why = (
-            "MultiWorkerMirroredStrategy keeps the number of its workers, and a run goes on from "
-            "a checkpoint with as many as wrote it"
-        )
+        why = "MultiWorkerMirroredStrategy keeps its workers from the first step to the last"
         raise UsageError(what, why=why, remedy="leave it out; Ray waits for a node that is gone")
     for name, value in plan.extra:
         if name not in ("address", KUBERAY) and not plan.option(KUBERAY):

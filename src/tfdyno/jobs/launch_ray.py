@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.launch_plan import LaunchPlan
 
-DRIVER = "tfdyno.jobs.ray_driver"
+DRIVER = "tfdyno.jobs._ray_driver"
 PATIENCE_S = 600.0
 """For a cluster that was lost to answer again."""
 END_S = 15.0
