@@ -62,6 +62,11 @@ COMMANDS = {
         summary="Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.",
         section="Train",
     ),
+    "migrate": Entry(
+        module="tfdyno.cli.migrate",
+        summary="Turn a Horovod script into one that tfdyno launch trains.",
+        section="Train",
+    ),
     "recipe": Entry(
         module="tfdyno.cli.recipe",
         summary="Show, compare and choose the settings of a training run.",

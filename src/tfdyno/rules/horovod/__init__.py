@@ -1,0 +1,1 @@
+"""Scripts that train with Horovod: what they become without it, and where it can be kept."""

@@ -1,0 +1,95 @@
+"""What only one process did: what all have to do together, and what still one does."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.horovod.names import joint_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.rules.horovod.draft import Draft
+
+_JOINT = "all processes do it together; the trainer lets only the first one write"
+_SHOWN = frozenset({"print", "format", "info", "debug", "warning", "join", "write"})
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def is_first(test: ast.expr, ranks: list[ast.expr]) -> bool:
+    """Whether a condition asks for the first process: ``hvd.rank() == 0``, ``not hvd.rank()``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            return left in ranks
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand in ranks
+        case _:
+            return False
+
+
+def opened(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
+    """Let all processes do what is done together; yields the ranks of those conditions."""
+    for node in ast.walk(draft.script.tree):
+        if not isinstance(node, ast.If) or draft.is_gone(node):
+            continue
+        own = [one for one in ast.walk(node.test) if one in ranks]
+        names = sorted(_names(node.body, draft) & joint_names()) if own else []
+        if not names:
+            continue
+        if is_first(node.test, ranks) and not node.orelse:
+            draft.change(node, f"if hvd.rank() == 0: {', '.join(names)}", _JOINT)
+            _open(draft, node)
+        else:
+            why = f"{', '.join(names)} is done by some processes, and all have to do it together"
+            draft.hand(node, why, "move it out of the condition")
+        yield from (one for one in own if isinstance(one, ast.expr))
+
+
+def is_harmless(draft: Draft, rank: ast.expr) -> bool:
+    """Whether a rank is only compared with a number, or shown."""
+    script = draft.script
+    for outer in script.around(rank):
+        match outer:
+            case ast.If(body=body) if any(isinstance(one, _LEAVES) for one in body):
+                return False  # a process that leaves lets the others wait
+            case ast.Compare(left=left, comparators=[ast.Constant()]) if left is rank:
+                continue
+            case ast.FormattedValue() | ast.JoinedStr():
+                return True
+            case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
+                return True
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _SHOWN:
+                return True
+            case ast.stmt():
+                break
+    parent = script.parents[rank]
+    return isinstance(parent, ast.Compare | ast.FormattedValue) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    )
+
+
+def _open(draft: Draft, node: ast.If) -> None:
+    """Take the condition away and move its lines to the left."""
+    script, first = draft.script, node.body[0]
+    start, _ = script.span(node)
+    if first.lineno == node.test.end_lineno:
+        draft.cut(start, script.span(first)[0])
+        return
+    above, last = script.comment_above(node.lineno), node.test.end_lineno or node.lineno
+    is_closed = ":" in script.source[script.span(node.test)[1] : script.text.at(last + 1, 0)]
+    following = last + 1 if is_closed else first.lineno
+    draft.cut(script.text.at(above, 0), script.text.at(following, 0))
+    draft.patches += script.dedented(node.body, node.col_offset, first=following)
+
+
+def _names(body: list[ast.stmt], draft: Draft) -> set[str]:
+    """The last part of what is called in a block."""
+    found = set()
+    for statement in body:
+        if statement in draft.dropped:
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                found.add(getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
+    return found
