@@ -68,10 +68,11 @@ def written(found: Migration, path: Path) -> tuple[Path, ...]:
     if taken and taken.exists():
         raise UsageError(f"{taken} is there already", remedy="name another file, or move it away")
     try:
+        mode = script.stat().st_mode & 0o777
         if kept:
             write_atomic(kept, script.read_bytes())
         write_atomic(path, found.after.encode())
-        path.chmod(script.stat().st_mode & 0o777)
+        path.chmod(mode)
     except OSError as error:
         raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
     return (path, kept) if kept else (path,)

@@ -55,16 +55,21 @@ def migrate_text(
 
 def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], width: int) -> str:
     count = _counted(len(found.changes), "change")
+    more = f"{len(found.findings)} more by hand (below)" if found.findings else ""
     if found.hands:
         need = "needs" if len(found.hands) == 1 else "need"
         places = _counted(len(found.hands), "place")
         text = f"{places} {need} your hand before it can be launched; {count} can be made."
         return wrapped(text, width=width)
     if not written:
-        lead = f"{count} make it a plain Keras 3 script; write and run it by"
+        what = (
+            f"take Horovod out; Keras 3 needs {more}" if more else "make it a plain Keras 3 script"
+        )
+        lead = f"{count} {what}; write and run it by"
         return "\n  ".join([wrapped(lead, width=width), *commands])
     kept = f" ({written[1]} is the old one)" if len(written) > 1 else ""
-    lead = f"{count} made in {written[0]}{kept}; run it by"
+    then = f"; Keras 3 needs {more}, then run it by" if more else "; run it by"
+    lead = f"{count} made in {written[0]}{kept}{then}"
     return "\n  ".join([wrapped(lead, width=width), *commands])
 
 

@@ -76,9 +76,11 @@ class Draft:
         while before != len(self.dropped):
             before = len(self.dropped)
             for node in ast.walk(self.script.tree):
-                if isinstance(node, ast.Assign) and is_idle(node) and self._is_unread(node):
-                    self.dropped.add(node)
-                elif isinstance(node, ast.If | ast.For) and self._is_empty(node):
+                if isinstance(node, ast.Assign):
+                    is_over = is_idle(node) and self._is_unread(node)
+                else:
+                    is_over = isinstance(node, ast.If | ast.For) and self._is_empty(node)
+                if is_over and isinstance(node, ast.stmt):
                     self.dropped.add(node)
 
     def _is_empty(self, node: ast.If | ast.For) -> bool:
