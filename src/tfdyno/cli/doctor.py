@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.options import TOLD
+from tfdyno.cli.options import TOLD, Filled, Whole
 from tfdyno.cli.progress import progress_line
+from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import LANGUAGES, Language
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from tfdyno.jobs.doctor import Examined
 
 STANDARD_INPUT = "-"
-_SUBJECTS = ("explain", "code", "can_run", "matrix")
+_SUBJECTS = ("explain", "code", "can_run", "matrix", "cluster")
 """What may be asked about instead of this machine; one of them."""
 _FORMS = ("as_json", "fix_plan", "share")
 _MACHINES = ("env", "python")
 _ANSWERED = ("", "explain", "code")
 _GOES_WITH = {
-    "quick": ("",),
+    "quick": ("", "cluster"),
     "save_env": ("",),
     "python": ("", "code"),
     "env": _ANSWERED,
@@ -34,6 +35,8 @@ _GOES_WITH = {
     "workload": ("explain",),
     "gpu": ("explain", "can_run", "matrix"),
     "tf": ("can_run", "matrix"),
+    "lang": ("", "explain", "code", "can_run", "matrix"),
+    **dict.fromkeys(("nodes", "output", "link", "rank", "port", "wait", "events"), ("cluster",)),
 }
 """An option to the subjects with which it has a use; the empty one is this machine."""
 
@@ -53,6 +56,16 @@ _GOES_WITH = {
 @click.option("--fix-plan", is_flag=True, help="Print the commands in order; none is run.")
 @click.option("--share", is_flag=True, help="A report for a bug tracker, names taken out.")
 @click.option("--show-ignored", is_flag=True, help="Give every harmless message its reason.")
+@click.option("--cluster", is_flag=True, help="Can several nodes train together? On each of them.")
+@click.option(
+    "--nodes", type=Whole("--nodes"), help="Of --cluster; started here without an engine."
+)
+@click.option("--output", type=Filled(), metavar="DIR", help="Of --cluster: the run's folder.")
+@click.option("--link", type=Filled(), metavar="SLUG", help="Of --cluster: between the nodes.")
+@click.option("--rank", type=Whole("--rank", least=0), help="Of --cluster, where no engine tells.")
+@click.option("--port", type=Whole("--port", most=MOST_PORT), help="Of --cluster: of every node.")
+@click.option("--wait", type=Filled(), metavar="TIME", help="Of --cluster: for the other nodes.")
+@click.option("--events", is_flag=True, hidden=True, help="Lines of JSON on stderr.")
 @click.option("--lang", type=click.Choice(LANGUAGES), help="Without it: as the locale says.")
 @TOLD
 def doctor(**given: Any) -> int:
@@ -62,6 +75,10 @@ def doctor(**given: Any) -> int:
     Exit code 1 means a finding that is an error.
     """
     _check(given)
+    if given["cluster"]:
+        from tfdyno.cli.doctor_cluster import answer_cluster
+
+        return answer_cluster(given)
     if given["can_run"] or given["matrix"]:
         from tfdyno.cli.can_run import answer_support
 
@@ -88,7 +105,8 @@ def _check(given: dict[str, Any]) -> None:
             raise UsageError(f"give {_option(chosen[0])} or {_option(chosen[1])}, not both")
     subject = next((name for name in _SUBJECTS if given[name]), "")
     for name, subjects in _GOES_WITH.items():
-        if given[name] and subject not in subjects:
+        is_given = given[name] not in (None, False, "")
+        if is_given and subject not in subjects:
             others = " or ".join(map(_option, filter(None, subjects)))
             remedy = f"it goes with {others}" if others else "it examines this machine"
             what = f"with {_option(subject)}" if subject else "alone"

@@ -35,6 +35,8 @@ from tfdyno.engines.rendezvous_line import (
 Tell = Callable[[str], object]
 Facts = Mapping[str, str]
 """What is compared between all: versions."""
+Lines = Mapping[int, socket.socket]
+"""From worker 0 to the others by rank."""
 
 WAIT_S = 600.0
 """For all to be there: images are pulled, queues are waited in."""
@@ -84,7 +86,13 @@ def check_port(seat: Seat) -> None:
 
 
 def lead(
-    seat: Seat, facts: Facts, message: Mapping[str, Any], *, tell: Tell, wait_s: float = WAIT_S
+    seat: Seat,
+    facts: Facts,
+    message: Mapping[str, Any],
+    *,
+    tell: Tell,
+    wait_s: float = WAIT_S,
+    stay: Callable[[Lines], object] | None = None,
 ) -> None:
     """As worker 0: wait for all others, give them the message, and let them begin together.
 
@@ -94,6 +102,7 @@ def lead(
         message: What the others need to know.
         tell: Called with who is still waited for.
         wait_s: For all to be there.
+        stay: Called when all have begun, while the lines to them are open; its port is free then.
 
     Raises:
         UsageError: One is there twice, or runs other versions.
@@ -112,6 +121,9 @@ def lead(
                 _hear_checked(guest)
             for guest in guests.values():
                 send(guest.connection, {"go": True}, guest.name)
+            if stay:
+                listener.close()
+                stay({rank: guest.connection for rank, guest in guests.items()})
         except TfdynoError as error:
             for guest in guests.values():
                 with contextlib.suppress(ToolError):
@@ -126,6 +138,7 @@ def follow(
     *,
     tell: Tell,
     wait_s: float = WAIT_S,
+    stay: Callable[[socket.socket, dict[str, Any]], object] | None = None,
 ) -> dict[str, Any]:
     """As any other worker: call worker 0, check what it says, and begin when all begin.
 
@@ -135,6 +148,7 @@ def follow(
         check: Raises ``TfdynoError`` where the message does not hold here.
         tell: Called with what is waited for.
         wait_s: For worker 0 to answer, and for all others to be there.
+        stay: Called when all have begun, with the line to worker 0 and its message.
 
     Returns:
         The message of worker 0.
@@ -155,6 +169,8 @@ def follow(
             raise
         send(connection, {"checked": True}, name)
         _from_leader(connection, "go", ANSWER_S, seat)
+        if stay:
+            stay(connection, message)
         return message
 
 

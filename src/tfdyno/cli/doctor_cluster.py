@@ -1,0 +1,116 @@
+"""``tfdyno doctor --cluster``: whether several nodes can train together."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.progress import progress_line
+from tfdyno.core.cluster import TOLD_BY
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.launch_plan import seconds_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.cluster_facts import ClusterReport
+    from tfdyno.jobs.doctor_cluster import ClusterQuestion
+
+PROGRESS = "progress: "
+
+
+def answer_cluster(given: dict[str, Any]) -> int:
+    """Take part in the check, or start it here; the exit code."""
+    asked = _question(given)
+    if given["events"]:
+        return _with_events(asked)
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        if _is_told() or asked.rank is not None:
+            from tfdyno.jobs.doctor_cluster import doctor_cluster
+
+            report = doctor_cluster(asked, environment=os.environ, progress=progress)
+        elif asked.nodes:
+            from tfdyno.jobs.doctor_cluster_local import doctor_local
+
+            shown = (lambda line: print(line, file=sys.stderr)) if given["verbose"] else _silent
+            report = doctor_local(asked, progress=progress, output=shown)
+        else:
+            raise UsageError(
+                "nothing tells of other nodes",
+                remedy="let the engine start it on each node, as srun tfdyno doctor --cluster, or "
+                "try it here with --nodes 2",
+            )
+    if report is None:
+        click.echo("This node told what it is and did its part; worker 0 has the report.")
+        return 0
+    _print(report, as_json=given["as_json"])
+    return report.exit_code
+
+
+def _question(given: dict[str, Any]) -> ClusterQuestion:
+    from tfdyno.engines.rendezvous import WAIT_S
+    from tfdyno.jobs.doctor_cluster import ClusterQuestion
+
+    return ClusterQuestion(
+        output=given["output"] or ".",
+        nodes=given["nodes"] or 0,
+        rank=given["rank"],
+        port=given["port"] or 0,
+        wait_s=seconds_of(given["wait"], "--wait") if given["wait"] else WAIT_S,
+        is_quick=given["quick"],
+        link=_link(given["link"]),
+    )
+
+
+def _link(slug: str | None) -> str:
+    if not slug:
+        return ""
+    from tfdyno.catalog.links import find_link
+
+    return find_link(slug).slug
+
+
+def _is_told() -> bool:
+    """Whether an engine, or a person, says that this is one process of several."""
+    return any(os.environ.get(name) for name in TOLD_BY)
+
+
+def _with_events(asked: ClusterQuestion) -> int:
+    """The same for a program that watches: lines of JSON on stderr, the report in the last."""
+    from tfdyno.core.codec import to_builtins
+    from tfdyno.jobs.doctor_cluster import doctor_cluster
+
+    try:
+        report = doctor_cluster(asked, environment=os.environ, progress=_say)
+    except TfdynoError as error:
+        kind = "usage" if isinstance(error, UsageError) else "tool"
+        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+        _say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
+        raise
+    done: dict[str, Any] = {"event": "done"}
+    done |= {"report": to_builtins(report)} if report else {}
+    _say(json.dumps(done))
+    return 0
+
+
+def _print(report: ClusterReport, *, as_json: bool) -> None:
+    if as_json:
+        from tfdyno.core.codec import to_json
+        from tfdyno.view.cluster_document import cluster_document
+
+        click.echo(to_json(cluster_document(report), indent=2).decode())
+        return
+    from tfdyno.view.cluster_text import cluster_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    click.echo(cluster_text(report, width=terminal_width(), colour=colour_wanted()))
+
+
+def _say(line: str) -> None:
+    print(f"{PROGRESS}{line}", file=sys.stderr, flush=True)
+
+
+def _silent(_line: str) -> None:
+    """Show nothing."""

@@ -1,0 +1,78 @@
+"""Try the check of a cluster on this machine: processes that each stand for a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.cluster import RANK, TOLD_BY, WORKERS
+from tfdyno.core.cluster_facts import ClusterReport
+from tfdyno.core.codec import from_json
+from tfdyno.core.errors import ToolError
+from tfdyno.engines.local import Limits, attend, together
+from tfdyno.engines.process import Command
+from tfdyno.engines.tf_config import LOOPBACK, free_ports, loopback_variables
+from tfdyno.jobs._worker import PROGRESS, silent
+from tfdyno.jobs.launch_local import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.jobs.doctor_cluster import ClusterQuestion
+
+RUN_S = 900.0
+PEERS_S = 10.0
+
+
+def doctor_local(
+    asked: ClusterQuestion,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+    python: str = "",
+) -> ClusterReport:
+    """Start as many processes as there are nodes, and give the report of the first.
+
+    Args:
+        asked: What is asked; ``nodes`` says how many.
+        progress: Told what worker 0 does.
+        output: Told every line that they print.
+        python: Interpreter of the processes; this one when empty.
+
+    Raises:
+        UsageError: What is asked is wrong.
+        ToolError: One of them failed, or a port is taken.
+    """
+    first = asked.port
+    ports = tuple(range(first, first + asked.nodes)) if first else free_ports(asked.nodes)
+    base = {name: value for name, value in os.environ.items() if name not in TOLD_BY}
+    base |= {"PYTHONUNBUFFERED": "1", **loopback_variables(base)}
+    base[WORKERS] = ",".join(f"{LOOPBACK}:{port}" for port in ports)
+    words = [python or sys.executable, "-m", "tfdyno", "doctor", "--cluster", "--events"]
+    words += ["--output", str(Path(asked.output).absolute()), "--wait", f"{asked.wait_s:g}s"]
+    words += ["--quick"] if asked.is_quick else []
+    words += ["--link", asked.link] if asked.link else []
+    commands = [
+        Command(
+            words=tuple(words),
+            environment={**base, RANK: str(rank)},
+            purpose="the check of a cluster",
+            name=f"worker {rank}",
+        )
+        for rank in range(asked.nodes)
+    ]
+    limits = Limits(run_s=RUN_S, peers_s=PEERS_S)
+
+    def stage(line: str) -> None:
+        if not line.startswith("{"):
+            progress(line)
+
+    with together(commands, chief=0, mark=PROGRESS, progress=stage, output=output) as crew:
+        attend(crew, judged, limits)
+        said = json.loads(crew.chief.said)
+    if "report" not in said:
+        raise ToolError("worker 0 ended without a report")
+    return from_json(json.dumps(said["report"]).encode(), ClusterReport, where="the report")
