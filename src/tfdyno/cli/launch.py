@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan, jax_words
 from tfdyno.cli.options import JSON, UNSAFE, WORKLOAD, Filled, OneOf, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS, recipe_given, run_words, workload_of
 from tfdyno.core.cluster import MOST_PORT
@@ -74,6 +75,7 @@ class _Engine(OneOf):
 @click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Of all processes.")
 @click.option("--with", "extra", multiple=True, metavar="KEY=VALUE",
               help="A setting of the engine alone; a wrong one lists them.")  # fmt: skip
+@JAX_OPTIONS
 @RUN_OPTIONS
 @click.option("--dry-run", is_flag=True, help="Print the engine's file, start nothing.")
 @click.option("--write", type=Filled(), metavar="FOLDER", help="Keep the file, start nothing.")
@@ -89,10 +91,12 @@ def launch(**given: Any) -> int:
     started again with the same --output. What is made for the services vertex, azureml and
     sagemaker is untested: it follows their documentation, and was never submitted.
     """
-    plan = _plan(given)
+    plan, jax = _plan(given), jax_plan(given, folder=_files_in(given))
     from tfdyno.jobs.launch import check_plan, kind_of, rendered, written
 
-    check_plan(plan, recipe_given(given))
+    check_plan(plan, recipe_given(given), jax)
+    if jax:
+        _check_jax(given, plan)
     if given["write"]:
         return _told_path(written(plan, Path(given["write"])), given)
     if given["dry_run"]:
@@ -118,7 +122,7 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         name=name,
         reference=given["workload"],
         script_arguments=given["script_arguments"],
-        options=run_words(given),
+        options=(*run_words(given), *jax_words(jax_plan(given, folder=_files_in(given)))),
         nodes=given["nodes"],
         gpus_per_node=_gpus(given),
         folder=folder,
@@ -157,6 +161,24 @@ def _check_workload(given: dict[str, Any], folder: str) -> None:
     if data in files and not Path(folder, _file_of(data)).is_file():
         what = f"there is no file {Path(seen_from, _file_of(data))}"
         raise UsageError(what, remedy="name the file of --data as it is seen from --workdir")
+
+
+def _files_in(given: dict[str, Any]) -> str:
+    """Where a file of the command line is looked for: where it is given, or in --workdir."""
+    return given["workdir"] or "" if given["engine"] in HERE else ""
+
+
+def _check_jax(given: dict[str, Any], plan: LaunchPlan) -> None:
+    """Refuse what the JAX backend does not train, where it can be seen from here."""
+    from tfdyno.core.jax_plan import check_settings
+    from tfdyno.core.training import RunSettings
+    from tfdyno.jobs._jax_script import check_script
+
+    norms, board = given["norms"] or 0, bool(given["tensorboard"])
+    check_settings(RunSettings(norms_steps=norms, tensorboard=board))
+    if Path(plan.folder or ".", _file_of(plan.reference) or ".").exists():
+        here = str(Path(_files_in(given), plan.reference))
+        check_script(workload_of({**given, "python": None, "workload": here}))
 
 
 def _file_of(reference: str) -> str:

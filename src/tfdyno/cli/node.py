@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.jax_options import JAX_OPTIONS, RULE, jax_plan
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
 from tfdyno.core.cluster import MOST_PORT
@@ -25,6 +26,8 @@ EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 @click.command()
 @WORKLOAD
 @RUN_OPTIONS
+@JAX_OPTIONS
+@RULE
 @click.option(
     "--nodes", type=Whole("--nodes"), help="That take part; checked against the engine's."
 )
@@ -69,6 +72,8 @@ def node(**given: Any) -> int:
 
 
 def _run(given: dict[str, Any]) -> NodeEnd:
+    from dataclasses import replace
+
     from tfdyno.cli.train_options import question_from
     from tfdyno.cli.train_progress import train_progress
     from tfdyno.engines.rendezvous import WAIT_S
@@ -76,7 +81,7 @@ def _run(given: dict[str, Any]) -> NodeEnd:
     from tfdyno.jobs.node import NodeQuestion, node
 
     asked = NodeQuestion(
-        question=question_from(given),
+        question=replace(question_from(given), jax=jax_plan(given)),
         nodes=given["nodes"] or 0,
         gpus_per_node=given["gpus"],
         rank=given["rank"],

@@ -9,6 +9,8 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from tfdyno.cli.progress import PATIENCE_S, bar, progress_line
+from tfdyno.view.layout_text import layout_text, read_layout
+from tfdyno.view.text import terminal_width
 from tfdyno.view.train_progress import (
     eta_words,
     line_words,
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
 
     from tfdyno.view.train_progress import TrainEvent
 
-NOISE = re.compile(r"WARNING: All log messages before absl|[IW]\d{4} \d\d:\d\d:|\d{4}-.*: I ")
-"""Greetings of TensorFlow, which stand in the log of the run."""
+NOISE = re.compile(
+    r"WARNING: All log messages before absl|[IW]\d{4} \d\d:\d\d:|\d{4}-.*: I |\[Gloo\] Rank "
+    r"|cuda_plugin_extension is not found|JAX detected proxy variable"
+)
+"""Greetings of TensorFlow and of JAX, which stand in the log of the run."""
 
 
 class Shown(Protocol):
@@ -74,6 +79,10 @@ class _Lines:
         self._began_s = self._told_s = time.monotonic()
 
     def progress(self, line: str) -> None:
+        if layout := read_layout(line):
+            self._stage("")
+            print(layout_text(layout, width=terminal_width()), file=sys.stderr, flush=True)
+            return
         event = read_event(line)
         if event is None:
             self._stage(line)
@@ -101,6 +110,9 @@ class _Bar:
         self._task = bar.add_task("starting", total=None, told="")
 
     def progress(self, line: str) -> None:
+        if layout := read_layout(line):
+            self._print(layout_text(layout, width=terminal_width()))
+            return
         event = read_event(line)
         if event is None:
             self._bar.update(self._task, description=line, total=None, told="")

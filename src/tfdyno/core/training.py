@@ -9,6 +9,7 @@ from decimal import Decimal
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import Finding
+from tfdyno.core.layout import Layout
 
 History = dict[str, list[float]]
 """As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
@@ -144,3 +145,5 @@ class TrainOutcome:
     notes: tuple[str, ...] = ()
     software: dict[str, object] = field(default_factory=dict)
     pace: Pace = Pace()
+    layout: Layout | None = None
+    """How the weights lie on the devices, where they are split."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.cluster import Seat, host_of, tf_config_of
 from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.jax_plan import JaxPlan
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings, TrainOutcome
@@ -26,6 +27,8 @@ from tfdyno.engines.tf_config import (
 )
 from tfdyno.jobs._card_rates import card_peaks
 from tfdyno.jobs._free_cards import check_room
+from tfdyno.jobs._jax_run import CHILD as JAX_CHILD
+from tfdyno.jobs._jax_run import jax_environment, jax_request
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
@@ -61,6 +64,10 @@ class Run:
     spot: str = ""
     seat: Seat | None = None
     """Of this process among others that an engine has started; None: nobody else has."""
+    jax: JaxPlan | None = None
+    """On Keras' JAX backend; None: on TensorFlow's."""
+    gpus: int = 0
+    """That this process has to have on JAX, which would train on its CPU without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +92,17 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         ToolError: A child crashed, a card is full, a worker is missing.
     """
     variables = recipe_environment(run.recipe)
+    if run.jax:
+        variables |= jax_environment(run.jax)
     visible = variables.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     check_room(visible)
     doing = f"training {run.workload.reference}"
     request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
-    request |= {"data": run.data, "peaks": card_peaks(run.recipe, visible)}
+    request["data"] = run.data
+    if run.jax:
+        request |= jax_request(run.jax, run.seat, run.gpus)
+    else:
+        request["peaks"] = card_peaks(run.recipe, visible)
     common: dict[str, Any] = {
         "progress": progress,
         "timeout_s": math.inf,
@@ -125,7 +138,8 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         else:
             own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
             log = run.folder / LOGS / own.log_name
-            found = run_child(CHILD, request, output=output, log=log, started=started, **common)
+            module = JAX_CHILD if run.jax else CHILD
+            found = run_child(module, request, output=output, log=log, started=started, **common)
     outcome = from_builtins(found["outcome"], TrainOutcome, where=f"the result of {doing}")
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.jax_plan import check_recipe
 from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.units import format_bytes
+from tfdyno.jobs._jax_run import host_devices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tfdyno.core.jax_plan import JaxPlan
     from tfdyno.core.launch_plan import LaunchPlan
     from tfdyno.core.recipe import Recipe
 
@@ -84,9 +87,19 @@ def known_settings(engine: str) -> dict[str, str]:
     return found
 
 
-def check_plan(plan: LaunchPlan, recipe: Recipe) -> None:
-    """Refuse what no node could train, before anything is submitted; raises ``UsageError``."""
+def check_plan(plan: LaunchPlan, recipe: Recipe, jax: JaxPlan | None = None) -> None:
+    """Refuse what no node could train, before anything is submitted; raises ``UsageError``.
+
+    Args:
+        plan: What is to run.
+        recipe: By which.
+        jax: On Keras' JAX backend; None: on TensorFlow's.
+    """
     check_composition(recipe)
+    if jax:
+        check_recipe(recipe)
+        own = host_devices(jax, {**os.environ, **dict(plan.environment)})
+        jax.whole_mesh(plan.nodes * (plan.gpus_per_node or own))
     _check_ignored(plan)
     check_strategy(recipe.strategy, plan.nodes)
     if plan.engine == "vertex":

@@ -15,11 +15,13 @@ import tfdyno
 from tfdyno.core.cluster import Seat, cluster_of
 from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.jax_plan import JaxPlan, check_recipe
 from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.recipe import Recipe, recipe_of
 from tfdyno.core.settings import positive
 from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.engines import faults, rendezvous
+from tfdyno.jobs._jax_script import check_script
 from tfdyno.jobs._train_resume import digest_of
 from tfdyno.jobs._train_run import Run, sat, visible_cards
 from tfdyno.jobs._worker import silent
@@ -95,6 +97,8 @@ def node(
     seat = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
     question = _set_up(asked.question, seat, asked.gpus_per_node)
     check(question)
+    if question.jax:
+        check_script(question.workload)
     _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
     if seat is None:
         return _ended(0, train(question, progress=progress, output=output))
@@ -122,7 +126,7 @@ def _with_others(
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> NodeEnd:
-    facts = facts_of(question.workload)
+    facts = facts_of(question.workload, with_jax=question.jax is not None)
     progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
     if seat.rank == 0:
         rendezvous.check_port(seat)
@@ -152,17 +156,27 @@ def _with_others(
         data=str(message["data"]),
         spot=question.spot,
         seat=seat,
+        jax=from_builtins(message["jax"], JaxPlan, where="what worker 0 says")
+        if message.get("jax")
+        else None,
+        gpus=question.gpus,
     )
     sitting = sat(run, progress=progress, output=output)
     return NodeEnd(rank=seat.rank, outcome=sitting.outcome, trained=None)
 
 
-def facts_of(workload: Workload) -> dict[str, str]:
-    """What has to be the same on all nodes: versions, and the user's own file."""
+def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
+    """What has to be the same on all nodes: versions, and the user's own file.
+
+    Args:
+        workload: What is trained.
+        with_jax: Whether it trains on JAX.
+    """
     python = platform.python_version_tuple()
     facts = {"tfdyno": tfdyno.__version__, "python": ".".join(python[:2])}
     if not workload.python:  # another interpreter has packages of its own
         facts |= {"tensorflow": _version(*TENSORFLOW), "keras": _version("keras")}
+        facts |= {name: _version(name) for name in ("jax", "jaxlib") if with_jax}
     if digest := digest_of(workload):
         facts[Path(workload.reference.partition(":")[0]).name] = digest[:12]
     return facts
@@ -183,7 +197,9 @@ def _set_up(question: Question, seat: Seat | None, gpus: int | None) -> Question
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")
     recipe = question.recipe or Recipe()
     strategy = recipe.strategy
-    if seat:
+    if question.jax:
+        check_recipe(recipe)  # Keras' distribution stands for a strategy
+    elif seat:
         check_strategy(strategy, seat.size)
         strategy = "multiworker"
     elif not strategy and (gpus or 0) > 1:
@@ -192,6 +208,7 @@ def _set_up(question: Question, seat: Seat | None, gpus: int | None) -> Question
     return replace(
         question,
         recipe=replace(recipe, strategy=strategy),
+        gpus=gpus or 0,
         settings=replace(question.settings, resume=holds_run),
     )
 
@@ -219,6 +236,7 @@ def _message(run: Run) -> dict[str, Any]:
         "recipe": to_builtins(run.recipe),
         "settings": to_builtins(run.settings),
         "data": run.data,
+        "jax": to_builtins(run.jax) if run.jax else None,
         "token": token,
     }
 

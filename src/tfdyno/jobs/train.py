@@ -16,6 +16,7 @@ from tfdyno.core.cluster import Seat
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.composition import check_composition
 from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.jax_plan import JaxPlan, check_recipe, check_settings
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings, TrainOutcome
@@ -48,6 +49,10 @@ class Question:
     """``file.py:function`` of data that the workload does not bring."""
     spot: str = ""
     """Cloud whose notices of the end of a spot machine are listened to."""
+    jax: JaxPlan | None = None
+    """On Keras' JAX backend; None: on TensorFlow's."""
+    gpus: int = 0
+    """That each process has to have, where an engine has started it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +119,8 @@ def train(
             spot=question.spot,
             folder=folder.path,
             seat=company.seat if company else None,
+            jax=record.jax,
+            gpus=question.gpus,
         )
         try:
             if company:
@@ -143,7 +150,7 @@ def train(
         environment=sitting.environment,
         telemetry=sitting.telemetry,
         resume_command=resume_command(replace(question, data=record.data), folder.path)
-        if outcome.stopped and not company
+        if outcome.stopped and not company and not question.jax
         else "",
     )
 
@@ -152,6 +159,12 @@ def check(question: Question) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     if question.recipe:
         check_composition(question.recipe)
+    if question.jax:
+        check_recipe(question.recipe or Recipe())
+        check_settings(question.settings)
+        if question.workload.kind == "task":
+            what = f"{question.workload.reference} trains on TensorFlow alone"
+            raise UsageError(what, remedy="leave out --backend jax")
     if question.workload.mode != "train" or question.workload.kind == "step_function":
         what = f"{question.workload.reference} cannot be trained"
         raise UsageError(what, why="a single step has no loop", remedy="name a model with its data")
@@ -216,6 +229,7 @@ def _new(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tupl
         workload=question.workload,
         folder=str(Path.cwd()),
         data=question.data,
+        jax=question.jax,
         source_sha256=digest_of(question.workload),
         settings=replace(
             question.settings,
@@ -256,12 +270,19 @@ def _resumed(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, 
     asked = {name: getattr(question.settings, name) for name in question.given - set(_PLACE)}
     settings = replace(record.settings, **asked, output=str(folder.path), resume=True)
     notes = []
+    if record.jax != question.jax:
+        if record.jax is None or question.jax is None:
+            names = ["TensorFlow", "JAX"] if record.jax is None else ["JAX", "TensorFlow"]
+            what = f"{shown(folder.path)} holds a run on {names[0]}, not on {names[1]}"
+            raise UsageError(what, remedy="name another folder with --output")
+        notes.append("It goes on with another mesh or layout than before.")
     if record.source_sha256 != digest_of(question.workload):
         notes.append(f"{question.workload.reference} has changed since the run was started.")
     record = replace(
         record,
         status="running",
         settings=settings,
+        jax=question.jax,
         sittings=record.sittings + 1,
         ended_at="",
         error="",
@@ -297,6 +318,6 @@ def _kept(question: Question, folder: Path, company: Company | None) -> str:
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."
     newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
-    if company:
+    if company or question.jax:
         return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
     return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"

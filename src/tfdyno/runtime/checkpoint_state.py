@@ -144,30 +144,40 @@ def take_part(state: State) -> None:
         raw = _raw(variable)
         if _is_sum(raw):
             _stacked(raw)
-        elif _is_on_read(raw):
+        elif _is_on_read(raw) or getattr(raw, "is_joint", False):
             _read(raw)
 
 
 def _raw(variable: Any) -> Any:  # noqa: ANN401
-    """TensorFlow's variable inside a Keras one."""
+    """TensorFlow's variable inside a Keras one; on JAX what reads and sets all its parts."""
     import keras
 
-    return variable.value if isinstance(variable, keras.Variable) else variable
+    if not isinstance(variable, keras.Variable):
+        return variable
+    if keras.backend.backend() == "jax":
+        from tfdyno.runtime.jax_values import Whole
+
+        return Whole(variable)
+    return variable.value
 
 
 def _is_on_read(raw: Any) -> bool:  # noqa: ANN401
     """Whether each replica has a value of its own, as those of metrics do."""
+    if not hasattr(raw, "values"):
+        return False
     import tensorflow as tf
 
     on_read = tf.VariableSynchronization.ON_READ
-    return getattr(raw, "synchronization", None) == on_read and hasattr(raw, "values")
+    return bool(getattr(raw, "synchronization", None) == on_read)
 
 
 def _is_sum(raw: Any) -> bool:  # noqa: ANN401
     """Whether several replicas add to it, each to its own share."""
+    if not _is_on_read(raw):
+        return False
     import tensorflow as tf
 
-    if not _is_on_read(raw) or raw.aggregation != tf.VariableAggregation.SUM:
+    if raw.aggregation != tf.VariableAggregation.SUM:
         return False
     return bool(raw.distribute_strategy.num_replicas_in_sync > 1)
 
@@ -227,7 +237,8 @@ def set_state(state: State, checkpoint: Checkpoint) -> dict[str, Array]:
 def _described(name: str, variable: Any) -> Entry:  # noqa: ANN401
     raw = _raw(variable)
     shape = tuple(int(size) for size in raw.shape)
-    return Entry(name=name, shape=shape, dtype=np.dtype(raw.dtype.as_numpy_dtype).name)
+    dtype = getattr(raw.dtype, "as_numpy_dtype", raw.dtype)
+    return Entry(name=name, shape=shape, dtype=np.dtype(dtype).name)
 
 
 def first_difference(there: Sequence[Entry], here: Sequence[Entry]) -> str:

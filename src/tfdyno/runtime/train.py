@@ -45,7 +45,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
             import_tensorflow(workload, "train", "train")
             outcome = _trained(workload, recipe, settings, request, progress)
     except StopAsked as stop:
-        outcome = _between_steps(settings, recipe, stop.signal_name)
+        outcome = between_steps(settings, recipe, stop.signal_name)
         return {"outcome": asdict(outcome)}
     end.leave()  # a script evaluates after its fit: together, too
     return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
@@ -64,7 +64,7 @@ def _end_of_all(settings: RunSettings) -> Meeting:
         return Meeting(None, rank=rank, count=count, has_gpu=False)
 
 
-def _between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
+def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
     """Where the end was asked for outside of the loop: what stands in the folder by then."""
     from tfdyno.runtime.checkpoint_files import list_checkpoints
 

@@ -75,7 +75,7 @@ def outcome_of(
     skipped = max(0, counts.step // counts.accumulation - taken) if scales else 0
     path = ""
     if settings.output and settings.save_model and not stopped and not counts.nan:
-        path, note = _saved(model, Path(settings.output) / MODEL)
+        path, note = saved(model, Path(settings.output) / MODEL)
         notes = (*notes, *note)
     return TrainOutcome(
         history=history,
@@ -152,8 +152,8 @@ def _accumulation_of_keras(model: Any) -> int:  # noqa: ANN401
     return int(getattr(inner, "gradient_accumulation_steps", None) or 1)
 
 
-def _saved(model: Any, path: Path) -> tuple[str, tuple[str, ...]]:  # noqa: ANN401
-    """Write the model so that a kill leaves the old file or the new."""
+def saved(model: Any, path: Path) -> tuple[str, tuple[str, ...]]:  # noqa: ANN401
+    """Write the model so that a kill leaves the old file or the new; its path, and notes."""
     part = path.with_name(f".{path.name}.part.keras")
     try:
         model.save(part)  # all workers: reading the variables is a joint operation

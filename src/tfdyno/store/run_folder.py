@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from tfdyno.core.codec import from_json, to_json, write_atomic
 from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
+from tfdyno.core.jax_plan import JaxPlan
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe_file import FILE_NAME, read_recipe, to_toml
 from tfdyno.core.training import History, RunSettings
@@ -57,6 +58,8 @@ class RunRecord:
     source_sha256: str = ""
     """Of the workload's own file, at the first start."""
     settings: RunSettings = field(default_factory=RunSettings)
+    jax: JaxPlan | None = None
+    """Where it trains on Keras' JAX backend; None: on TensorFlow's."""
     seed: int = 0
     started_at: str = ""
     ended_at: str = ""

@@ -14,6 +14,8 @@ from tfdyno.view.bench_words import (
     recipe_words,
     seconds_words,
 )
+from tfdyno.view.layout_text import headline as layout_headline
+from tfdyno.view.layout_text import warnings
 from tfdyno.view.text import WIDTH, paint, pairs, wrapped
 from tfdyno.view.train_progress import named_metrics
 
@@ -80,6 +82,7 @@ def facts(told: TrainTold) -> list[tuple[str, str]]:
         ("went on", f"from {resumed}" if resumed else ""),
         ("updates", _updates(outcome)),
         ("batch", _batch(outcome)),
+        ("layout", _layout(outcome)),
         ("memory", _memory(outcome)),
         ("settings", recipe_words(told.recipe)),
         ("took", "; ".join(f"{a.name}: {a.reported}" for a in outcome.applied)),
@@ -114,6 +117,12 @@ def _batch(outcome: TrainOutcome) -> str:
         + (over if outcome.replica_count > 1 else "")
         + (parameters if outcome.parameter_count else "")
     )
+
+
+def _layout(outcome: TrainOutcome) -> str:
+    if outcome.layout is None:
+        return ""
+    return " ".join([layout_headline(outcome.layout), *warnings(outcome.layout)])
 
 
 def _memory(outcome: TrainOutcome) -> str:

@@ -1,0 +1,92 @@
+"""Values of Keras' variables on JAX, whole: put together from all devices, and set on all of them.
+
+With several processes reading is a joint operation where a value is split between them: every one
+has to do it at the same step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Array = np.ndarray[Any, Any]
+
+
+class Whole:
+    """A variable as checkpoints read and set it.
+
+    Attributes:
+        is_joint: Whether all processes have to read it together.
+    """
+
+    def __init__(self, variable: Any) -> None:  # noqa: ANN401
+        """Take a Keras variable on the JAX backend."""
+        self._variable = variable
+        self.shape = tuple(variable.shape)
+        self.dtype = np.dtype(jax.numpy.dtype(variable.dtype))
+        self.is_joint = True
+
+    def read_value(self) -> Array:
+        """All of it, on the host."""
+        return whole(self._variable.value)
+
+    def assign(self, value: Array) -> None:
+        """Give every device its part."""
+        put(self._variable, value)
+
+
+def whole(value: Any) -> Array:  # noqa: ANN401
+    """All of an array on the host, whatever device or process holds which part."""
+    if not isinstance(value, jax.Array) or value.is_fully_addressable:
+        return np.asarray(value)
+    if value.is_fully_replicated:
+        return np.asarray(value.addressable_data(0))
+    return np.asarray(multihost_utils.process_allgather(value, tiled=True))
+
+
+def put(variable: Any, value: Array) -> None:  # noqa: ANN401
+    """Set a Keras variable; each process needs the whole value."""
+    layout = getattr(variable, "_layout", None)
+    sharding = getattr(layout, "backend_layout", layout)
+    if sharding is None:
+        variable.assign(value)
+    else:
+        host = np.asarray(value, jax.numpy.dtype(variable.dtype))
+        variable._value = spread(host, sharding)
+
+
+def spread(value: Array, sharding: Any) -> Any:  # noqa: ANN401
+    """An array over all devices, of which each process gives the parts of its own."""
+    return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])
+
+
+@contextlib.contextmanager
+def read_whole() -> Iterator[None]:
+    """Let ``model.save``, ``get_weights`` and the like read variables that processes share.
+
+    JAX alone refuses to give a value of which another process holds a part.
+    """
+    import keras
+
+    kind = keras.Variable
+    original = kind.__array__
+
+    def read(self: Any, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
+        value = self.value
+        if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer):
+            return np.asarray(original(self, dtype))
+        found = np.asarray(whole(value), dtype)
+        return found.copy() if copy else found
+
+    kind.__array__ = read
+    try:
+        yield
+    finally:
+        kind.__array__ = original

@@ -1,0 +1,113 @@
+"""Child process: one training on Keras' JAX backend, as one process of one or several.
+
+Request: ``workload``, ``recipe``, ``settings``, ``plan`` (fields of the nouns), ``addresses`` and
+``rank`` (of a ``Seat``; empty and 0 where it is alone), ``gpus`` (of this process) and ``data``
+(``file.py:function``). Result: ``outcome``, the fields of ``TrainOutcome``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import from_builtins
+from tfdyno.core.errors import UsageError
+from tfdyno.core.jax_plan import JaxPlan
+from tfdyno.core.recipe import recipe_of
+from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.runtime import child
+from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
+
+if TYPE_CHECKING:
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
+    from tfdyno.runtime.jax_start import World
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Train.
+
+    Raises:
+        UsageError: The workload, its data, the recipe or the layout is wrong, or the user's code
+            fails.
+        ToolError: The processes do not come together, there is not enough memory, or a checkpoint
+            cannot be written.
+    """
+    from tfdyno.runtime.trace import workload_of
+
+    workload, recipe = workload_of(request["workload"]), recipe_of(request["recipe"])
+    settings = RunSettings(**request["settings"])
+    try:
+        with asked_to_stop(_leave):
+            outcome = _trained(workload, recipe, settings, request, progress)
+    except StopAsked as stop:
+        from tfdyno.runtime.train import between_steps
+
+        outcome = between_steps(settings, recipe, stop.signal_name)
+    if not outcome.software:
+        from tfdyno.runtime.jax_start import software
+
+        outcome = replace(outcome, software=software())
+    return {"outcome": asdict(outcome)}
+
+
+def _trained(
+    workload: Workload,
+    recipe: Recipe,
+    settings: RunSettings,
+    request: child.Request,
+    progress: child.Progress,
+) -> TrainOutcome:
+    plan = from_builtins(request["plan"], JaxPlan, where="the plan")
+    progress("importing JAX and Keras")
+    from tfdyno.runtime.jax_start import begin
+
+    world = begin(
+        plan,
+        recipe,
+        addresses=request["addresses"],
+        rank=request["rank"],
+        gpus=request["gpus"],
+    )
+    from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.jax_failure import told
+    from tfdyno.runtime.jax_loop import JaxTraining, train
+    from tfdyno.runtime.jax_values import read_whole
+    from tfdyno.runtime.train_load import Loading, run_workload
+    from tfdyno.runtime.workloads import policy_held
+
+    training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=progress)
+
+    def fit(model: Any, arguments: dict[str, Any], own: RunSettings) -> TrainOutcome:  # noqa: ANN401
+        return train(model, arguments, own, training)
+
+    progress(f"building {workload.reference}")
+    notes: list[str] = []
+    loading = Loading(
+        workload=workload,
+        recipe=replace(recipe, batch_size=recipe.batch_size * world.mesh.replica_count),
+        settings=settings,
+        train=fit,
+        data=request.get("data") or "",
+        notes=notes,
+    )
+    try:
+        precision = recipe.precision or workload.precision
+        with policy_held(precision, notes), saved_by_chief(), read_whole():
+            return run_workload(loading)
+    except UsageError as error:
+        raise told(error, _of_layout(world)) from None
+
+
+def _of_layout(world: World) -> Any:  # noqa: ANN401
+    """What a rule did wrong while weights were made; None: nothing."""
+    return getattr(world.distribution, "error", None)
+
+
+def _leave(signal_name: str) -> None:
+    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
+    raise StopAsked(signal_name)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))
