@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tfdyno.catalog.clusters import cluster_of, find_network, is_per_port, layout_of, usual_ports
 from tfdyno.catalog.gpus import all_gpus, find
-from tfdyno.catalog.links import ALONE, find_link
+from tfdyno.catalog.links import ALONE, find_link, ports_per_gpu
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +56,12 @@ def test_boards_have_the_ports_of_their_makers_machines() -> None:
     assert usual_ports(V100, 8) == 4
     assert usual_ports(T4, 8) == 1
     assert usual_ports(H100, 1) == 1
+
+
+def test_what_a_table_does_not_know_has_one_port() -> None:
+    assert ports_per_gpu(find_link("nvlink4-nvswitch-h100-nvls")) == 1.0
+    assert ports_per_gpu(find_link("pcie4-x16")) == 0.0
+    assert usual_ports(find("v100-sxm3-32gb"), 16) == 8  # DGX-2
 
 
 def test_nodes_are_filled_before_another_is_taken() -> None:

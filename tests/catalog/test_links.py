@@ -8,7 +8,7 @@ from tfdyno.core.errors import UsageError
 
 def test_every_link_has_a_rate_and_a_latency() -> None:
     found = links.all_links()
-    assert len(found) == 34
+    assert len(found) == 40
     for link in found:
         assert link.bus_bytes_per_s > 0
         assert 0 < link.latency_s < 1e-3
@@ -121,6 +121,22 @@ def test_every_laptop_and_every_embedded_board_has_one_card() -> None:
 def test_the_beginning_of_a_link_suggests_all_that_begin_so() -> None:
     with pytest.raises(UsageError, match="choose one of nvlink5-nvl72, nvlink5-nvswitch-b200-nvls"):
         links.find_link("nvlink5")
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("InfiniBand", "ib-hdr-200"),
+        ("ethernet", "eth-25g"),
+        ("nvswitch", "nvlink3-nvswitch-a100"),
+        ("bridge", "nvlink3-bridge-ga102"),
+        ("pcie4", "pcie4-x16-host"),
+        ("efa", "efa-v2-p5"),
+    ],
+)
+def test_the_kind_of_a_link_suggests_its_links(name: str, slug: str) -> None:
+    with pytest.raises(UsageError, match=slug):
+        links.find_link(name)
 
 
 def test_an_unknown_link_suggests_others() -> None:

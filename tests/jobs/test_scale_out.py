@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.advice import estimate, exactly
 
 from tfdyno.catalog.clusters import cluster_of
@@ -26,6 +27,16 @@ def of(count: int, mode: str = "train") -> Estimate:
 def test_one_number_of_replicas_is_no_series() -> None:
     assert scale_outs([T4], [of(4)], lambda _gpu: of(1), global_batch=False,
                       samples_per_epoch=0) == ()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("link", "told"), [("pcie3-x16", False), ("pcie3-x16-host", True), ("", False)]
+)
+def test_a_way_through_the_host_is_told(link: str, told: bool) -> None:
+    found = [of(1), replace(of(4), link=link)]
+    (series,) = scale_outs([T4], found, lambda _gpu: of(1), global_batch=False,
+                           samples_per_epoch=0)  # fmt: skip
+    assert series.through_host is told
 
 
 def test_replicas_that_serve_are_no_series() -> None:

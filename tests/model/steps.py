@@ -13,7 +13,8 @@ class Neutral(dict[str, float]):
     """Constants of an ideal machine: every factor 1, every cost per launch 0."""
 
     def __missing__(self, name: str) -> float:
-        nothing = ("t_", "host_", "tensor_feed", "gemm_feed", "window_overlap", "allreduce_fixed")
+        nothing = ("t_", "host_", "tensor_feed", "gemm_feed", "window_overlap", "allreduce_fixed",
+                   "allreduce_start")  # fmt: skip
         return 0.0 if name.startswith(nothing) else 1.0
 
 

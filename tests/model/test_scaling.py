@@ -17,7 +17,6 @@ from tfdyno.core.hardware import Cluster, Gpu, Link
 from tfdyno.model import scaling
 from tfdyno.model.scaling import (
     communication_s,
-    efficiency_width,
     has_peer_copies,
     ring_all_reduce_s,
     slowest_of,
@@ -100,6 +99,14 @@ def test_one_pack_is_sent_after_the_backward_pass() -> None:
     assert total == exposed == pytest.approx(0.1 + 0.002)  # one bucket, two hops
 
 
+def test_the_hosts_take_their_time_to_start_whatever_is_sent() -> None:
+    idle, started = (Neutral(allreduce_start=start_s) for start_s in (0.0, 7e-3))
+    for gradients in (1e3, 1e9):
+        before, after = exchange(idle, gradients=gradients), exchange(started, gradients=gradients)
+        assert [b - a for a, b in zip(before, after, strict=True)] == pytest.approx([7e-3, 7e-3])
+    assert exchange(started, gradients=0.0) == (0.0, 0.0)
+
+
 def test_the_last_bucket_is_never_hidden() -> None:
     constants = Neutral(allreduce_overlap=1.0, allreduce_bucket_bytes=10e6)
     assert exchange(constants, gradients=20e6)[1] == pytest.approx(0.012)
@@ -140,6 +147,19 @@ def test_geforce_cards_since_turing_copy_through_the_host() -> None:
     assert has_peer_copies(find("gtx-1080-ti"), pcie)
 
 
+def test_a_link_may_say_itself_whether_cards_copy_to_each_other() -> None:
+    host, peer = find_link("pcie4-x16-host"), find_link("pcie4-x16-peer")
+    a10g = find("a10g")
+    assert not has_peer_copies(a10g, host)  # a virtual machine that does not pass it on
+    assert has_peer_copies(RTX_3090, peer)  # a driver that allows it
+    constants = Neutral(allreduce_host=4e9, allreduce_pcie=0.5)
+    speeds = [
+        way_of(cluster_of(gpu, 2, link=link.slug), constants).bytes_per_s
+        for gpu, link in ((a10g, host), (RTX_3090, peer))
+    ]
+    assert speeds == [4e9, 0.5 * peer.bus_bytes_per_s]
+
+
 def test_cards_on_one_host_share_the_way_through_its_memory() -> None:
     constants = Neutral(allreduce_host=4e9, allreduce_crowding=1.0)
     speeds = [way_of(cluster_of(RTX_3090, n), constants).bytes_per_s for n in (2, 4, 8)]
@@ -161,12 +181,6 @@ def test_the_slowest_of_more_lies_further_behind() -> None:
     assert slowest_of(8) == pytest.approx(sqrt(2 * log(8)))
 
 
-def test_the_interval_widens_with_what_is_lost() -> None:
-    constants = Neutral(allreduce_width=2.0)
-    assert efficiency_width(1.0, constants) == pytest.approx(0.1)
-    assert efficiency_width(0.5, constants) == pytest.approx(2 * (0.05 + log(2)))
-
-
 @given(st.integers(2, 8), st.integers(1, 16), st.floats(1, 1e10))
 def test_the_numbers_of_an_exchange_work_out_to_its_seconds(
     each: int, nodes: int, gradients: float
@@ -185,7 +199,9 @@ def test_the_numbers_of_an_exchange_work_out_to_its_seconds(
     assert found.sent_s == pytest.approx(2 * (n - 1) / n * gradients / rate)
     hops_s = 2 * (each - 1) * found.latency_s + 2 * log2(nodes) * found.network_latency_s
     assert found.hops_s == pytest.approx(hops_s * gradients / found.bucket_bytes)
-    assert found.whole_s == pytest.approx(found.sent_s + found.hops_s + found.waiting_s)
+    assert found.whole_s == pytest.approx(
+        found.sent_s + found.hops_s + found.waiting_s + found.start_s
+    )
     named = {share.constant for share in found.shares} | set(found.constants)
     assert named <= set(time_model().parameters)
 

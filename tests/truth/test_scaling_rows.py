@@ -6,8 +6,10 @@ from functools import lru_cache
 
 import pytest
 
+from tfdyno.catalog.clusters import find_network
+from tfdyno.catalog.links import find_link
 from tfdyno_truth.rows import read_rows
-from tfdyno_truth.scaling_rows import APART, Pair, pairs_of
+from tfdyno_truth.scaling_rows import APART, Pair, bridges, networks, pairs_of
 
 
 @lru_cache(maxsize=1)
@@ -40,6 +42,11 @@ def test_bridges_join_pairs_and_nodes_are_joined_by_their_network() -> None:
     assert wide.network.slug == "ib-hdr-200"
     old = some(gpu="K80", gpus=64)[0].cluster
     assert (old.nodes, old.gpus_per_node) == (8, 8)
+
+
+def test_what_joined_the_runs_is_in_the_catalogue_with_a_source() -> None:
+    assert all(find_link(one.link).kind == "NVLink bridge" and one.source for one in bridges())
+    assert all(find_network(one.network) and one.source for one in networks())
 
 
 @pytest.mark.parametrize("why", sorted(APART))

@@ -159,12 +159,12 @@ def test_an_exchange_shows_every_number_of_its_sum() -> None:
         payload_bytes=1e8, bus_bytes_per_s=1e10,
         shares=(Factor(name="x", constant="allreduce_pcie", factor_ratio=0.5),), sent_s=0.03,
         bucket_bytes=2.5e7, latency_s=1e-5, hops_s=2.4e-4, hidden_s=0.0, waiting_s=0.01,
-        whole_s=0.04024, exposed_s=0.04024, constants=(), source="",
+        start_s=0.002, whole_s=0.04224, exposed_s=0.04224, constants=(), source="",
     )  # fmt: skip
     assert words.exchange(one) == (
         "6/4 × 100 MB / (10 GB/s × 0.500 allreduce_pcie of pcie3-x16) = 30 ms; 4 buckets × 6 hops "
-        "× 10 µs = 240 µs; waiting for the slowest card 10 ms; the backward pass hides up to 0 µs, "
-        "so 40.2 ms delay the step"
+        "× 10 µs = 240 µs; waiting for the slowest card 10 ms, until all hosts start 2 ms; "
+        "the backward pass hides up to 0 µs, so 42.2 ms delay the step"
     )
     wide = replace(one, replicas=16, nodes=4, network_latency_s=5e-6)
     assert "4 buckets × (6 hops × 10 µs + 4 hops × 5 µs) =" in words.exchange(wide)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,14 @@ def series(
         holds="batch per replica" if batch == 100 else "global batch",
         price=PRICE,
     )
+
+
+def test_cards_without_peer_access_are_told() -> None:
+    found = series([(1, 1000), (2, 1400)])
+    told = "copy through the host's memory, without peer access"
+    assert told not in " ".join(scale_out_text([found], {found.gpu: "card"}).split())
+    host = replace(found, through_host=True)
+    assert told in " ".join(scale_out_text([host], {host.gpu: "card"}).split())
 
 
 @pytest.mark.parametrize(

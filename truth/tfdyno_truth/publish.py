@@ -76,8 +76,13 @@ def worse_scaling(found: ScalingScores) -> tuple[str, ...]:
     return ratchet.worsened(replace(stored, ways={}), now)
 
 
-def publish_scaling(found: ScalingScores) -> None:
+def publish_scaling(found: ScalingScores, worse: tuple[str, ...] = (), reason: str = "") -> None:
     """Write the constants of the exchange, their scores, and the sections of both pages.
+
+    Args:
+        found: The fit.
+        worse: What got worse, in words.
+        reason: Why that is accepted.
 
     Raises:
         UsageError: There are no scores or pages yet: those are the full fit's.
@@ -88,13 +93,20 @@ def publish_scaling(found: ScalingScores) -> None:
     model = time_model()
     toml.rewrite(TIME_MODEL, version=model.version, values=found.constants, widths=model.intervals)
     shipped = read_time_model(TIME_MODEL)
-    kept = ratchet.scores_of({}, shipped, stored.rows, stored.accepted, found)
+    accepted = stored.accepted
+    if worse:
+        accepted += (Accepted(on=_today(), reason=reason, worse=worse),)
+    kept = ratchet.scores_of({}, shipped, stored.rows, accepted, found)
     ratchet.write_scores(SCORES, replace(kept, ways=stored.ways))
     sections = tuple(scaling_report.sections(found))
     told = "\n".join(markdown(section) + "\n" for section in sections)
     _put(docs / "accuracy.md", r"## Several GPUs\n.*?(?=\n## )", told)
     pattern = r'<section class="tables" id="several-gpus">.*?</section>'
     _put(docs / report.FIGURES, pattern, page.render_sections(sections).strip())
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def _put(path: Path, pattern: str, told: str) -> None:
@@ -117,7 +129,7 @@ def publish(found: Refit, reason: str) -> None:
     """
     if found.worse and not reason:
         raise UsageError("worse scores need a reason", remedy='give --accept-worse "reason"')
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    today = _today()
     stored = ratchet.read_scores(SCORES)
     accepted = stored.accepted if stored else ()
     if found.worse:

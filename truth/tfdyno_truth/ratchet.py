@@ -29,7 +29,8 @@ SLACK_WHOLE = {"mean": 0.0005, "p90": 0.002, "coverage": 0.005, "half_width": 0.
 """How much worse still counts as equal: the solver's noise and the rounding of what is stored."""
 SLACK_STRATUM = {"mean": 0.01, "p90": 0.03}
 """A stratum may lose a little when the whole does not; how far its intervals hold is not judged."""
-SLACK_SCALING = {"mean": 0.002, "median": 0.002, "p90": 0.005}
+SLACK_SCALING = {"mean": 0.002, "median": 0.002, "p90": 0.005, "coverage": 0.01,
+                 "interval_score": 0.005}  # fmt: skip
 SLACK_SCALING_PART = {"mean": 0.01, "median": 0.01, "p90": 0.03}
 """Of efficiencies on several GPUs: of wholes, and of nodes and bridges, which have few rows."""
 
@@ -202,7 +203,8 @@ def _lines(scores: Scores) -> Iterable[str]:
         for label, spread in spreads.items():
             yield f'\n[scaling.{way}."{label}"]'
             for name in Spread.__slots__:
-                yield f"{name} = {getattr(spread, name)}"
+                if getattr(spread, name) is not None:
+                    yield f"{name} = {getattr(spread, name)}"
     for one in scores.accepted:
         yield f"\n[[accepted]]\non = {_text(one.on)}\nreason = {_text(one.reason)}"
         yield "worse = [\n" + "".join(f"    {_text(words)},\n" for words in one.worse) + "]"

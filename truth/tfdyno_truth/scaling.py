@@ -14,12 +14,20 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from tfdyno.model.precision import gradient_bytes
-from tfdyno.model.scaling import EVEN_LOSS, communication_s
+from tfdyno.model.scaling import communication_s
 from tfdyno_truth.design import design_of
 from tfdyno_truth.records import read_record
-from tfdyno_truth.scaling_rows import APART, Pair, pairs_of
+from tfdyno_truth.scaling_rows import APART, HALF, Pair, pairs_of
+from tfdyno_truth.scaling_width import (
+    Holding,
+    Judged,
+    bands,
+    holding,
+    judge,
+    kept_share,
+    shipped_widths,
+)
 from tfdyno_truth.ways import SEEN, WAYS
-from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -42,14 +50,17 @@ FREE = (
     "allreduce_pcie",
     "allreduce_network",
     "allreduce_fixed",
+    "allreduce_start",
 )
-WIDTH = "allreduce_width"
+HALF_LEFT = "allreduce_half"
 LEFT_OUT = ("model", "gpu")
-PRIOR_WEIGHT = 0.3
-FIRST_FIT, LATER_FITS = 30, 6
-COVERAGE = 0.9
+PRIOR_WEIGHT = 1.0
+"""A constant that is a tenth of its range off its prior costs as much as a group that is 10 % off:
+what the runs of a fold do not tell stays where it was known before."""
+MOST_EVALUATIONS = 40
 ALL, NODES, BRIDGES = "all", "several nodes", "NVLink bridges"
 WITH_APART = "all, with those judged apart"
+GRAPH, PACKED = "graphs, as they ran", "graphs, as if in one pack"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,17 +76,39 @@ class Runs:
     """Its device time."""
     payload_bytes: Floats
 
-    def predict(self, constants: Constants) -> Floats:
-        """Predicted efficiency of every run."""
-        return np.array([self._step_s(i, pair.base, constants) / self._step_s(
-            i, pair.cluster, constants) for i, pair in enumerate(self.pairs)])  # fmt: skip
+    @property
+    def learned(self) -> NDArray[np.bool_]:
+        """Which runs are learned from: those that are not judged apart."""
+        return np.array([not pair.apart for pair in self.pairs])
 
-    def _step_s(self, index: int, cluster: Cluster, constants: Constants) -> float:
+    @property
+    def several_nodes(self) -> NDArray[np.bool_]:
+        """Which runs are on several nodes."""
+        return np.array([pair.cluster.nodes > 1 for pair in self.pairs])
+
+    @property
+    def weights(self) -> Floats:
+        """Of every run; those of a group add up to 1."""
+        sizes = Counter(pair.group for pair in self.pairs)
+        return np.array([1.0 / sizes[pair.group] for pair in self.pairs])
+
+    def predict(self, constants: Constants, *, packed: bool = False) -> Floats:
+        """Predicted efficiency of every run.
+
+        Args:
+            constants: Global constants of the time model.
+            packed: As if all gradients went in one pack, as tf.distribute sends them.
+        """
+        return np.array([self._step_s(i, pair.base, constants, packed) / self._step_s(
+            i, pair.cluster, constants, packed) for i, pair in enumerate(self.pairs)])  # fmt: skip
+
+    def _step_s(self, index: int, cluster: Cluster, constants: Constants, packed: bool) -> float:
         _, exposed_s = communication_s(
             gradient_bytes=float(self.payload_bytes[index]),
             cluster=cluster,
             device_s=float(self.device_s[index]),
             execution=self.pairs[index].row.execution,
+            packed=packed,
             constants=constants,
         )
         return float(self.alone_s[index]) + exposed_s
@@ -99,6 +132,10 @@ class Spread:
     mean: float
     median: float
     p90: float
+    coverage: float | None = None
+    """Share of the runs that their intervals hold, whose widths have not seen them."""
+    interval_score: float | None = None
+    """Width of the intervals, and 20 times what a run lies outside: smaller is better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +161,8 @@ class ScalingScores:
     """``seen``, ``model``, ``gpu`` -> set of runs -> errors."""
     apart: dict[str, Spread]
     """Why a run is judged apart -> errors with the kind of model left out."""
-    held: float
-    """Share of the runs with the kind of model left out that the interval holds."""
+    bands: dict[str, dict[str, Holding]]
+    """``model``, ``gpu`` -> predicted efficiency -> what its intervals hold."""
     worst: tuple[Worst, ...]
     """With the kind of model left out."""
 
@@ -159,21 +196,18 @@ def _gradients(row: Row, folder: Path) -> float:
     return gradient_bytes(record.trainable_parameter_count, row.precision) if record else 0.0
 
 
-def fit_scaling(
-    runs: Runs,
-    model: TimeModel,
-    *,
-    start: Mapping[str, float] | None = None,
-    evaluations: int = FIRST_FIT,
-) -> dict[str, float]:
-    """Fit the free constants by robust least squares on log(efficiency), group by group."""
+def fit_scaling(runs: Runs, model: TimeModel) -> dict[str, float]:
+    """Fit the free constants by robust least squares on log(efficiency), group by group.
+
+    It begins at the priors, which no run has informed, and ends when it has converged: nothing of
+    another fit is in it.
+    """
     sizes = Counter(pair.group for pair in runs.pairs)
     weight = np.array([sizes[pair.group] ** -0.5 for pair in runs.pairs])
     free = [model.parameters[name] for name in FREE]
     scale = np.array([p.high - p.low for p in free])
     low, high, prior = (np.array([getattr(p, end) for p in free]) / scale
                         for end in ("low", "high", "prior"))  # fmt: skip
-    begin = np.array([start[name] for name in FREE]) / scale if start else prior
 
     def residuals(x: Floats) -> Floats:
         constants = model.values | dict(zip(FREE, (x * scale).tolist(), strict=True))
@@ -182,28 +216,43 @@ def fit_scaling(
 
     found = least_squares(
         residuals,
-        np.clip(begin, low + 1e-3, high - 1e-3),
+        np.clip(prior, low + 1e-3, high - 1e-3),
         bounds=(low, high),
         loss="soft_l1",
         f_scale=0.1,
         diff_step=1e-3,
-        max_nfev=evaluations,
+        max_nfev=MOST_EVALUATIONS,
     )
     return dict(zip(FREE, (found.x * scale).tolist(), strict=True))
 
 
-def leave_out(
-    runs: Runs, model: TimeModel, by: Callable[[Row], str], start: Mapping[str, float]
+def labels_of(runs: Runs, way: str) -> NDArray[np.str_]:
+    """What is left out together with each run."""
+    return np.array([WAYS[way].label(pair.row) for pair in runs.pairs])
+
+
+def folds(runs: Runs, model: TimeModel, labels: NDArray[np.str_]) -> dict[str, dict[str, float]]:
+    """Label -> constants fitted without any run that has it."""
+    learned = runs.learned
+    return {
+        str(label): fit_scaling(runs.take(np.flatnonzero(learned & (labels != label))), model)
+        for label in np.unique(labels)
+    }
+
+
+def unseen(
+    runs: Runs,
+    model: TimeModel,
+    labels: NDArray[np.str_],
+    found: Mapping[str, Mapping[str, float]],
+    *,
+    packed: bool = False,
 ) -> Floats:
-    """Predict every run by constants fitted without any run that shares its ``by`` value."""
-    labels = np.array([by(pair.row) for pair in runs.pairs])
-    learned = np.array([not pair.apart for pair in runs.pairs])
+    """Predict every run by the constants of its fold."""
     predicted = np.empty(len(labels))
-    for label in np.unique(labels):
-        seen = runs.take(np.flatnonzero(learned & (labels != label)))
-        constants = fit_scaling(seen, model, start=start, evaluations=LATER_FITS)
+    for label, constants in found.items():
         mine = np.flatnonzero(labels == label)
-        predicted[mine] = runs.take(mine).predict(model.values | constants)
+        predicted[mine] = runs.take(mine).predict(model.values | dict(constants), packed=packed)
     return predicted
 
 
@@ -211,31 +260,44 @@ def scaling_scores(
     runs: Runs, model: TimeModel, tell: Callable[[str], None], worst: int
 ) -> ScalingScores:
     """Fit on everything that is learned from, and judge with models and cards left out."""
-    learned = np.array([not pair.apart for pair in runs.pairs])
+    learned = runs.learned
     constants = fit_scaling(runs.take(np.flatnonzero(learned)), model)
-    predicted = {SEEN: runs.predict(model.values | constants)}
-    for name in LEFT_OUT:
-        tell(f"runs on several GPUs, {WAYS[name].title}")
-        predicted[name] = leave_out(runs, model, WAYS[name].label, constants)
-    width = _width(runs, learned, [predicted[name] for name in LEFT_OUT])
-    unseen = predicted[LEFT_OUT[0]]
+    spreads = {SEEN: _spreads(runs, runs.predict(model.values | constants))}
+    judged: dict[str, Judged] = {}
+    for way in LEFT_OUT:
+        tell(f"runs on several GPUs, {WAYS[way].title}")
+        labels = labels_of(runs, way)
+        found = folds(runs, model, labels)
+        judged[way] = judge(runs, labels, unseen(runs, model, labels, found))
+        spreads[way] = _spreads(runs, judged[way].predicted, judged[way].widths)
+        packed = unseen(runs, model, labels, found, packed=True)
+        spreads[way][PACKED] = spread(runs, packed, _graphs(runs), judged[way].widths)
+    first = judged[LEFT_OUT[0]]
     reasons = np.array([pair.apart for pair in runs.pairs])
-    within = np.abs(np.log(unseen / runs.measured)) <= width * _scale(unseen)
+    halves = reasons == HALF
     return ScalingScores(
-        constants=constants | {WIDTH: width},
-        spreads={
-            name: {label: spread(runs, each, mine) for label, mine in _sets(runs, learned).items()}
-            for name, each in predicted.items()
-        },
-        apart={why: spread(runs, unseen, reasons == why) for why in APART if why in reasons},
-        held=float(np.average(within[learned], weights=_weights(runs)[learned])),
-        worst=_worst(runs, unseen, learned)[:worst],
-    )
+        constants=constants
+        | shipped_widths(runs, list(judged.values()))
+        | ({HALF_LEFT: kept_share(runs, first, halves)} if halves.any() else {}),
+        spreads=spreads,
+        apart={why: spread(runs, first.predicted, reasons == why)
+               for why in APART if why in reasons},
+        bands={way: bands(runs, one) for way, one in judged.items()},
+        worst=_worst(runs, first.predicted, learned)[:worst],
+    )  # fmt: skip
 
 
-def _sets(runs: Runs, learned: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+def _graphs(runs: Runs) -> NDArray[np.bool_]:
+    return np.array([not pair.apart and pair.row.execution == "graph" for pair in runs.pairs])
+
+
+def _spreads(runs: Runs, predicted: Floats, widths: Floats | None = None) -> dict[str, Spread]:
+    return {label: spread(runs, predicted, mine, widths) for label, mine in _sets(runs).items()}
+
+
+def _sets(runs: Runs) -> dict[str, NDArray[np.bool_]]:
     def each(keep: Callable[[Pair], bool]) -> NDArray[np.bool_]:
-        return np.array([keep(pair) for pair in runs.pairs]) & learned
+        return np.array([keep(pair) for pair in runs.pairs]) & runs.learned
 
     found = {
         ALL: each(lambda _pair: True),
@@ -243,40 +305,29 @@ def _sets(runs: Runs, learned: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]
         "PyTorch": each(lambda pair: pair.row.framework == "pytorch"),
         NODES: each(lambda pair: pair.cluster.nodes > 1),
         BRIDGES: each(lambda pair: pair.cluster.bridge is not None),
+        GRAPH: _graphs(runs),
         WITH_APART: np.ones(len(runs.pairs), dtype=bool),
     }
     return {label: mine for label, mine in found.items() if mine.any()}
 
 
-def spread(runs: Runs, predicted: Floats, chosen: NDArray[np.bool_]) -> Spread:
-    """Errors over the groups of the chosen runs."""
+def spread(
+    runs: Runs, predicted: Floats, chosen: NDArray[np.bool_], widths: Floats | None = None
+) -> Spread:
+    """Errors over the groups of the chosen runs, and what intervals of these widths hold."""
     errors: defaultdict[Hashable, list[float]] = defaultdict(list)
     for i in np.flatnonzero(chosen):
         errors[runs.pairs[i].group].append(abs(predicted[i] / runs.measured[i] - 1.0))
     values = np.array([np.mean(each) for each in errors.values()])
+    held = holding(runs, predicted, widths, chosen) if widths is not None else None
     return Spread(
         groups=len(values),
         mean=round(float(values.mean()), 6),
         median=round(float(np.median(values)), 6),
         p90=round(float(np.quantile(values, 0.9)), 6),
+        coverage=round(held.coverage, 6) if held else None,
+        interval_score=round(held.score, 6) if held else None,
     )
-
-
-def _weights(runs: Runs) -> Floats:
-    sizes = Counter(pair.group for pair in runs.pairs)
-    return np.array([1.0 / sizes[pair.group] for pair in runs.pairs])
-
-
-def _scale(predicted: Floats) -> Floats:
-    return EVEN_LOSS - np.log(np.minimum(predicted, 1.0))
-
-
-def _width(runs: Runs, learned: NDArray[np.bool_], predicted: list[Floats]) -> float:
-    """What ``efficiency_width`` multiplies to hold ``COVERAGE`` of the runs not seen."""
-    relative = [np.abs(np.log(each / runs.measured)) / _scale(each) for each in predicted]
-    values = np.concatenate([each[learned] for each in relative])
-    weights = np.tile(_weights(runs)[learned], len(predicted))
-    return round(float(quantile(values, weights, COVERAGE)), 3)
 
 
 def _worst(runs: Runs, predicted: Floats, chosen: NDArray[np.bool_]) -> tuple[Worst, ...]:

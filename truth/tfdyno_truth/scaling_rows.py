@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 NODES = re.compile(r"\((\d+) nodes\)|\(nodes of (\d+)\)")
 SUPER_LINEAR = 1.1
+HALF = "16-bit graph"
 APART = {
     "bridged pair": "NVLink bridges, two GPUs: equal to PCIe in every pair of rows, so the two "
     "were not the bridged ones (inferred)",
-    "16-bit graph": "tf_cnn_benchmarks in 16 bits without XLA, networks with batch normalisation: "
+    HALF: "tf_cnn_benchmarks in 16 bits without XLA, networks with batch normalisation: "
     "0.5 to 0.8 of what one GPU does, on every card and link alike, 0.9 to 1.0 without batch "
     "normalisation: not the exchange",
     "launch-bound": "CNN batches below 16",
@@ -81,7 +82,7 @@ class Pair:
             return "bridged pair"
         normalised = not re.match(r"alexnet|vgg", row.model)
         half = row.precision == "mixed_float16" and "use_fp16" in row.notes
-        return "16-bit graph" if half and normalised and row.execution == "graph" else ""
+        return HALF if half and normalised and row.execution == "graph" else ""
 
     @property
     def group(self) -> tuple[Hashable, ...]:

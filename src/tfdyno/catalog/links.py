@@ -18,6 +18,7 @@ ALONE = ("laptop", "edge")
 ALONE_NETWORK = "eth-10g"
 """Between such machines, where none is named: the slowest that the catalogue has, since few have a
 faster port."""
+_WORDS = re.compile(r"[\w-]+")
 _GENERATION = re.compile(r"nvlink([0-9])-")
 _COLUMNS = [
     "slug",
@@ -54,7 +55,12 @@ def find_link(slug: str) -> Link:
     by_slug = {link.slug: link for link in all_links()}
     name = slug.strip().lower()
     if name not in by_slug:
-        begun = [one for one in by_slug if name and one.startswith(name)]
+        begun = [
+            one.slug
+            for one in by_slug.values()
+            if name and (one.slug.startswith(name) or name in _WORDS.findall(one.kind.lower()))
+        ]
+        begun = begun or [one for one in by_slug if name and name in one]
         near = begun or difflib.get_close_matches(name, by_slug, n=3, cutoff=0.4) or list(by_slug)
         raise UsageError(f"there is no link '{slug}'", remedy=f"choose one of {', '.join(near)}")
     return by_slug[name]

@@ -153,9 +153,11 @@ class Exchange:
     """What the backward pass may hide of these two."""
     waiting_s: float
     """For the slowest replica."""
+    start_s: float
+    """Until the programs of all hosts agree that they exchange."""
     whole_s: float
     exposed_s: float
-    """What delays the step: the part that is not hidden, the last bucket at least, and waiting."""
+    """What delays the step: what is not hidden, the last bucket at least, waiting, start."""
     constants: tuple[str, ...]
     """Names of the constants behind the bandwidth, what is hidden and waited for."""
     source: str

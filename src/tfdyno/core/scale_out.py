@@ -62,6 +62,9 @@ class ScaleOut:
     """Time of a step in that program over one GPU's own, the exchange apart; None: the same
     program, or another batch."""
 
+    through_host: bool = False
+    """Whether the cards have no way to each other but the host's memory, which they share."""
+
     @property
     def counts(self) -> tuple[int, ...]:
         """Replicas of every row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.links import most_in_one_machine
+from tfdyno.catalog.links import find_link, most_in_one_machine
 from tfdyno.catalog.offers import all_offers
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.errors import UsageError
@@ -12,7 +12,7 @@ from tfdyno.core.hardware import OWNED
 from tfdyno.core.scale_out import GpuPrice
 from tfdyno.core.sharding import Sharding
 from tfdyno.model.scale_out import scale_out
-from tfdyno.model.scaling import way_of
+from tfdyno.model.scaling import has_peer_copies, way_of
 from tfdyno.model.sharding import fewest_that_fit
 
 if TYPE_CHECKING:
@@ -59,9 +59,16 @@ def scale_outs(
                 holds="global batch" if global_batch else "batch per replica",
                 samples_per_epoch=samples_per_epoch,
                 price=(price or price_of)(gpu),
+                through_host=_through_host(gpu, mine),
             )
         )
     return tuple(series)
+
+
+def _through_host(gpu: Gpu, found: Sequence[Estimate]) -> bool:
+    """Whether those of several cards in a machine name a link without peer access."""
+    links = {one.link for one in found if one.replicas > one.nodes and one.link}
+    return any(not has_peer_copies(gpu, find_link(slug)) for slug in links)
 
 
 def scaling_of(

@@ -21,6 +21,7 @@ from tfdyno.model.precision import (
     precision_warnings,
     tf32_allowed,
 )
+from tfdyno.model.scaling_range import efficiency_range, loses_more
 from tfdyno.model.terms import Pricing
 
 if TYPE_CHECKING:
@@ -236,14 +237,15 @@ def _joined_fields(timed: _Timed, case: _Case) -> dict[str, Any]:
     near = cluster.bridge or cluster.inside or network
     ports = f"{cluster.ports}x" if cluster.ports > 1 else ""
     best = 1.0 - found.exposed_s / timed.step_s.best
-    width = scaling.efficiency_width(best, case.time_model)
-    around = intervals.around(best, width)
+    more = loses_more(case.trace, case.precision, case.setting.execution)
     return {
         "link": near.slug if near else "",
         "nodes": cluster.nodes,
         "network": f"{ports}{network.slug}" if network else "",
         "exposed_s": found.exposed_s,
-        "efficiency_ratio": Interval(low=around.low, best=best, high=min(1.0, around.high)),
+        "efficiency_ratio": efficiency_range(
+            best, case.time_model, nodes=cluster.nodes, unexplained=more
+        ),
     }
 
 
@@ -348,6 +350,12 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
         found.append(
             f"No published measurement of TensorFlow is of a card of compute capability "
             f"{gpu.compute_capability}; the interval is at least ±40 %."
+        )
+    if case.cluster and loses_more(case.trace, case.precision, case.setting.execution):
+        found.append(
+            "As a graph in 16 bits, networks with batch normalisation lost up to half in published "
+            "runs on several cards, over every link; the range of the efficiency reaches down to "
+            "that."
         )
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a compile.")

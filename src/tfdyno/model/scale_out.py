@@ -30,6 +30,7 @@ def scale_out(
     holds: Literal["batch per replica", "global batch"],
     samples_per_epoch: int = 0,
     price: GpuPrice | None = None,
+    through_host: bool = False,
 ) -> ScaleOut:
     """Compare estimates of one card over the number of replicas.
 
@@ -41,6 +42,7 @@ def scale_out(
         holds: What is the same in all of them.
         samples_per_epoch: 0: not known.
         price: Of one GPU.
+        through_host: Whether the cards have no way to each other but the host's memory.
 
     Raises:
         ValueError: None of the estimates is of one replica.
@@ -71,6 +73,7 @@ def scale_out(
         rows=tuple(rows),
         pays_until=_pays_until(rows),
         price=price,
+        through_host=through_host,
         switched_to=switched.estimate.execution if switched else "",
         switch_ratio=1.0 / _program_alone(switched) if switched and alike else None,
     )
@@ -90,10 +93,11 @@ def _gain(one: Estimate, alone: Estimate) -> tuple[Interval, bool]:
     best = min(best, float(one.replicas)) if differs else best
     around = one.efficiency_ratio
     below = math.log(around.best / around.low) if around else 0.0
-    width = math.hypot(below, CHANGED_EXECUTION if differs else 0.0)
-    most = max(best, float(one.replicas))
-    high = best * math.exp(width)
-    return Interval(low=best * math.exp(-width), best=best, high=min(high, most)), capped
+    above = math.log(around.high / around.best) if around else 0.0
+    changed = CHANGED_EXECUTION if differs else 0.0
+    low = best * math.exp(-math.hypot(below, changed))
+    high = best * math.exp(math.hypot(above, changed))
+    return Interval(low=low, best=best, high=min(high, max(best, float(one.replicas)))), capped
 
 
 def _added(one: Estimate, gain: float, before: Sequence[ScaleRow]) -> float:

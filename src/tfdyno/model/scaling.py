@@ -19,14 +19,14 @@ BACKWARD_SHARE = 2.0 / 3.0
 """Share of a training step's device time: the backward pass costs two forward passes."""
 PEERLESS_FROM_CAPABILITY = (7, 5)
 """GeForce cards from Turing on have no peer-to-peer copies over PCIe (tensorflow issue 24677)."""
+THROUGH_HOST, PEER = "PCIe through host", "PCIe with peer access"
+"""Kinds of links that say themselves whether cards copy to each other."""
 CROWDED_FROM_PCIE = "4"
 """Generation of PCIe from which cards share the way through the host's memory.
 
 Published boxes of PCIe 3.0 (Xeon) lose nothing with 8 cards, those of 4.0 (EPYC) three quarters
 or more: it is the host that differs, and the card's generation is what the catalogue knows of it.
 """
-EVEN_LOSS = 0.05
-"""Loss that published runs on several cards scatter by where nothing is to be lost."""
 OVERLAPS = {
     "graph": "allreduce_overlap",
     "xla": "allreduce_overlap_xla",
@@ -71,7 +71,12 @@ def ring_all_reduce_s(
 
 
 def has_peer_copies(gpu: Gpu, link: Link) -> bool:
-    """Whether two cards exchange data without a detour through the host's memory."""
+    """Whether two cards exchange data without a detour through the host's memory.
+
+    Where the link does not say it, the card does.
+    """
+    if link.kind in (THROUGH_HOST, PEER):
+        return link.kind == PEER
     if link.kind != "PCIe" or gpu.market != "consumer":
         return True
     major, _, minor = gpu.compute_capability.partition(".")
@@ -108,7 +113,7 @@ def _inside(cluster: Cluster, constants: Constants) -> Way:
     assert link is not None  # Cluster refuses several GPUs that nothing joins
     if has_peer_copies(cluster.gpu, link):
         share = Part("bandwidth share, PCIe", constants["allreduce_pcie"], "allreduce_pcie")
-        shares = (share,) if link.kind == "PCIe" else ()
+        shares = (share,) if link.kind.startswith("PCIe") else ()
         return Way(link=link, bus_bytes_per_s=link.bus_bytes_per_s, shares=shares)
     crossings = cluster.gpus_per_node / (2 if bridge else 1)
     crowd = min(1.0, 2.0 / crossings) ** constants["allreduce_crowding"]
@@ -127,14 +132,6 @@ def slowest_of(replicas: int) -> float:
     ``sqrt(2 ln n)``: the bound of the expected largest of n normal values.
     """
     return math.sqrt(2.0 * math.log(replicas))
-
-
-def efficiency_width(efficiency_ratio: float, constants: Constants) -> float:
-    """Half-width of the 90 % interval of a weak-scaling efficiency, in its logarithm.
-
-    It grows with what is lost: ``value * (EVEN_LOSS - ln efficiency)``.
-    """
-    return constants["allreduce_width"] * (EVEN_LOSS - math.log(min(1.0, efficiency_ratio)))
 
 
 def communication_s(
@@ -172,11 +169,12 @@ def exchange(
     """Predict the gradient exchange of one step on two GPUs or more.
 
     Buckets are sent while the backward pass still runs, so only what exceeds the hidden part, and
-    at least the last bucket, delays the step; so does waiting for the slowest replica. ::
+    at least the last bucket, delays the step; so do waiting for the slowest replica, and the time
+    until the programs of all hosts agree that they exchange. ::
 
         sent    = 2 (n - 1) / n * gradients / bandwidth
         hops    = (2 (g - 1) * latency + 2 log2(nodes) * network latency) * gradients / bucket
-        exposed = max(last bucket, sent + hops - hidden) + waiting
+        exposed = max(last bucket, sent + hops - hidden) + waiting + start
 
     Args:
         gradient_bytes: Gradients of one replica.
@@ -200,6 +198,7 @@ def exchange(
     hides = bool(gradient_bytes) and not packed
     hidden_s = constants[overlap] * BACKWARD_SHARE * device_s if hides else 0.0
     waiting_s = slowest_of(n) * constants["allreduce_fixed"] * device_s if gradient_bytes else 0.0
+    start_s = constants["allreduce_start"] if gradient_bytes else 0.0
     last_s = (sent_s + hops_s) / buckets if buckets else 0.0
     return Exchange(
         link=way.link.slug,
@@ -215,13 +214,15 @@ def exchange(
         hops_s=hops_s,
         hidden_s=hidden_s,
         waiting_s=waiting_s,
-        whole_s=sent_s + hops_s + waiting_s,
-        exposed_s=max(last_s, sent_s + hops_s - hidden_s) + waiting_s,
+        start_s=start_s,
+        whole_s=sent_s + hops_s + waiting_s + start_s,
+        exposed_s=max(last_s, sent_s + hops_s - hidden_s) + waiting_s + start_s,
         constants=(
             *way.constants,
             *((overlap,) if hides else ()),
             "allreduce_bucket_bytes",
             "allreduce_fixed",
+            "allreduce_start",
         ),
         source=way.link.source,
     )

@@ -139,7 +139,8 @@ def exchange(one: Exchange) -> str:
         f"({format_si(one.bus_bytes_per_s, 'B')}/s{_multiplied(one.shares)} of {one.link}) = "
         f"{time_words(one.sent_s)}; {significant(buckets)} buckets × {_hops(one)} "
         f"= {time_words(one.hops_s)}; waiting for the slowest card "
-        f"{time_words(one.waiting_s)}; the backward pass hides up to {time_words(one.hidden_s)}, "
+        f"{time_words(one.waiting_s)}, until all hosts start {time_words(one.start_s)}; "
+        f"the backward pass hides up to {time_words(one.hidden_s)}, "
         f"so {time_words(one.exposed_s)} delay the step"
     )
 

@@ -155,6 +155,11 @@ def assumed(series: ScaleOut) -> str:
         parts.append(
             "tf.distribute sends all gradients at once after the backward pass: nothing is hidden."
         )
+    if series.through_host:
+        parts.append(
+            "These cards copy through the host's memory, without peer access over PCIe: more cards "
+            "share that one way."
+        )
     price = series.price
     if price:
         parts.append(

@@ -19,13 +19,16 @@ from tfdyno_truth.sections import markdown
 
 @click.command()
 @click.option("--write", is_flag=True, help="Write constants, scores and sections.")
+@click.option(
+    "--accept-worse", default="", metavar="REASON", help="Write worse scores and keep the reason."
+)
 @click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="Kernel records.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-def scaling(write: bool, folder: Path, quiet: bool) -> int:
+def scaling(write: bool, accept_worse: str, folder: Path, quiet: bool) -> int:
     """Refit and score the exchange between several GPUs alone.
 
-    The step on one GPU stays as it ships. Nothing is written where a score got worse (exit code 1):
-    `tfdyno-truth fit` can accept that.
+    The step on one GPU stays as it ships. Nothing is written where a score got worse (exit code 1),
+    but for a reason.
     """
     model = time_model()
     with progress_line(quiet=quiet, verbose=False) as tell:
@@ -36,6 +39,6 @@ def scaling(write: bool, folder: Path, quiet: bool) -> int:
     worse = worse_scaling(found)
     for words in worse:
         click.echo(f"Worse than stored: {words}")
-    if write and not worse:
-        publish_scaling(found)
-    return 1 if worse else 0
+    if write and (accept_worse or not worse):
+        publish_scaling(found, worse, accept_worse)
+    return 1 if worse and not accept_worse else 0
