@@ -21,6 +21,18 @@ def test_the_fewest_cards_are_named_first_and_said_to_be_by_formula() -> None:
     assert "Formulas: ZeRO." in text
 
 
+def test_what_xla_planned_is_said_to_be_so() -> None:
+    plan = replace(PLAN, memory_by="compiler")
+    one = Sharding(gpu="t4", batch_size=64, plans=(plan,), most_cards=8)
+    assert sentence(one, "Tesla T4") == (
+        "As XLA plans the shared step: 4 T4 hold batch 64 together (all states)."
+    )
+    assert "compiler" in sharding_text([one], {"t4": "Tesla T4"})
+    more = replace(one, plans=(replace(plan, fits=False),))
+    assert "No way that was tried" in sentence(more, "Tesla T4")
+    assert "(too much)" in sharding_text([more], {"t4": "Tesla T4"})
+
+
 def test_where_no_way_holds_it_that_is_said() -> None:
     none = Sharding(gpu="t4", batch_size=64, plans=(), most_cards=8)
     text = " ".join(sharding_text([none], {"t4": "Tesla T4"}).split())

@@ -14,7 +14,7 @@ ShardingKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardingPlan:
-    """One way over so many cards, with memory and time by formula: nothing was compiled."""
+    """One way over so many cards, with time by formula, and memory by formula or by XLA."""
 
     kind: ShardingKind
     replicas: int
@@ -25,6 +25,8 @@ class ShardingPlan:
     """Of the same global batch as one card's."""
     formula: str
     source: str
+    memory_by: Literal["formula", "compiler"] = "formula"
+    """``compiler``: XLA's plan of the step shared among so many cards, at this very batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from tfdyno.model.scaling import has_peer_copies, way_of
 from tfdyno.model.sharding import fewest_that_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Cluster, Gpu, Offer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs._predict import Predictor
 
     Joining = Callable[[Gpu, int], Cluster | None]
+    Compiling = Callable[[Sharding, Estimate, Gpu, Mapping[int, float]], Sharding]
 
 
 def scale_outs(
@@ -101,7 +102,10 @@ def scaling_of(
 
 
 def shardings(
-    gpus: Sequence[Gpu], found: Sequence[Estimate], joining: Joining
+    gpus: Sequence[Gpu],
+    found: Sequence[Estimate],
+    joining: Joining,
+    compiling: Compiling | None = None,
 ) -> tuple[Sharding, ...]:
     """Of the cards that do not hold their part of the batch: by what several do.
 
@@ -111,6 +115,7 @@ def shardings(
         gpus: Cards, as they were asked for.
         found: Their estimates.
         joining: What joins so many of a card, with the link and the network that were named.
+        compiling: Puts XLA's memory in place of the formula's; None: formulas stay.
     """
     told = []
     for gpu in gpus:
@@ -119,8 +124,9 @@ def shardings(
             if one.fits == "no" and one.mode == "train" and ":" not in gpu.slug:
                 rates = _bandwidths(gpu, joining)
                 plans = fewest_that_fit(one, rates)
-                told.append(Sharding(gpu=gpu.slug, batch_size=one.batch_size, plans=plans,
-                                     most_cards=max(rates, default=1)))  # fmt: skip
+                ways = Sharding(gpu=gpu.slug, batch_size=one.batch_size, plans=plans,
+                                most_cards=max(rates, default=1))  # fmt: skip
+                told.append(compiling(ways, one, gpu, rates) if compiling else ways)
     return tuple(told)
 
 

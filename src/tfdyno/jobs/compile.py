@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.hardware import Gpu
+    from tfdyno.core.sharding import ShardingKind
 
 TIMEOUT_S = 900.0  # ResNet-50 takes 10 s, a slow machine with a large model minutes
 AMPLE_MEMORY_BYTES = 4 * 10**12  # nothing is recomputed to save memory
@@ -67,6 +68,54 @@ def compile_exact(
     if program is None and batch_size and batch_size != traced.trace.batch_size:
         program = _compiled(_at(traced, batch_size, progress), family, None, progress)
     return _required(program, traced)
+
+
+def compile_sharded(
+    traced: Traced,
+    *,
+    gpu: Gpu,
+    family: str,
+    batch_size: int,
+    kind: ShardingKind,
+    cards: int,
+    progress: Callable[[str], None] = silent,
+) -> float:
+    """Bytes that XLA's plan holds on each of several cards that share one step.
+
+    Args:
+        traced: The step, at any batch.
+        gpu: The card.
+        family: Its family.
+        batch_size: Of all cards together.
+        kind: How the step is shared; not a pipeline.
+        cards: That share it.
+        progress: Called with a line at every stage.
+
+    Raises:
+        ToolError: The compiler is missing, does not know the family, refused, or was stopped.
+    """
+    _check(family, batch_size, real=True)
+    at_batch = _at(traced, batch_size, progress)
+    request = {
+        "stablehlo": str(at_batch.stablehlo_path),
+        "target": _target(family_named(_served(traced, family)).representative, AMPLE_MEMORY_BYTES),
+        "title": traced.trace.title,
+        "batch_size": batch_size,
+        "tensors": to_builtins(at_batch.trace.tensors),
+        "kind": kind,
+        "cards": cards,
+    }
+    doing = f"compiling {traced.trace.title} for {cards} x {gpu.name}"
+
+    def make(folder: Path) -> None:
+        result = run_child(
+            "tfdyno.runtime.sharded", request, progress=progress, timeout_s=TIMEOUT_S, doing=doing
+        )
+        (folder / "plan.json").write_bytes(to_json(result))
+
+    key = hashlib.sha256(to_json([_key(at_batch, family, gpu), kind, cards])).hexdigest()
+    folder = default_cache().entry("sharded", key, make)
+    return float(msgspec.json.decode((folder / "plan.json").read_bytes())["held_bytes"])
 
 
 def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) -> Program | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.catalog.clusters import check_named_once, cluster_of, find_network, layout_of
@@ -32,6 +33,7 @@ from tfdyno.jobs._predict import (
     shared_batch,
 )
 from tfdyno.jobs._scale_out import scale_outs, shardings
+from tfdyno.jobs._sharded import compiled_sharding
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.trace import Traced
 
@@ -120,6 +122,9 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
     )
     if _verifies(question):
         found = tuple(verified_limit(predictor, one, progress) for one in found)
+    compiling = None
+    if question.route == "exact":
+        compiling = partial(compiled_sharding, traced=predictor.traced, progress=progress)
     return Answer(
         estimates=found,
         trace=predictor.traced.trace,
@@ -132,7 +137,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
             global_batch=bool(question.global_batch_size),
             samples_per_epoch=predictor.traced.trace.samples_per_epoch,
         ),
-        sharding=shardings(question.gpus, found, predictor.cluster),
+        sharding=shardings(question.gpus, found, predictor.cluster, compiling),
     )
 
 

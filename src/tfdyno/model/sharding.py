@@ -106,6 +106,21 @@ def fewest_that_fit(one: Estimate, bytes_per_s: Mapping[int, float]) -> tuple[Sh
     return tuple(sorted(found, key=lambda plan: (plan.replicas, plan.step_s.best)))
 
 
+def planned(one: Estimate, kind: ShardingKind, replicas: int, bytes_per_s: float) -> ShardingPlan:
+    """One way over so many cards by formula, whether or not it fits."""
+    return _plan(one, kind, replicas, bytes_per_s)
+
+
+def held_beside(one: Estimate, plan_bytes: float) -> float:
+    """What a card holds beside a plan of so many bytes: context, workspaces, allocator's slack.
+
+    The slack is the share of the plan that it is in the estimate of one card.
+    """
+    parts = one.memory_parts_bytes
+    fixed = parts.get("context", 0.0) + parts.get("workspace", 0.0)
+    return fixed + parts.get("allocator", 0.0) / one.peak_memory_bytes.best * plan_bytes
+
+
 def _shares(one: Estimate, kind: ShardingKind, n: int) -> bool:
     """Whether every card gets a part: of the samples, where a way shares those out."""
     return kind not in _BY_SAMPLE or n <= one.batch_size

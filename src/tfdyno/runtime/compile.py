@@ -46,7 +46,7 @@ def compile_step(request: child.Request, progress: child.Progress) -> dict[str, 
     if request["refuse_large"] and largest > LARGEST_ELEMENTS:
         return {"too_large": largest}
     about = f"compiling {request['title']} at batch {request['batch_size']} for {request['family']}"
-    with _told(about, progress):
+    with told(about, progress):
         compiled = xla_gpu.compile_module(module, target_text(target))
     program = _program(compiled, request, time.perf_counter() - start)
     progress(f"{about}: {len(program.kernels)} kernels, {program.seconds_s:.1f} s")
@@ -119,7 +119,7 @@ def _largest_elements(module: ir.Module) -> int:
 
 
 @contextlib.contextmanager
-def _told(about: str, progress: child.Progress) -> Iterator[None]:
+def told(about: str, progress: child.Progress) -> Iterator[None]:
     """Say what is being done, and every few seconds how long it has taken."""
     progress(about)
     done, start = threading.Event(), time.perf_counter()

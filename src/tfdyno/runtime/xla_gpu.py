@@ -11,7 +11,7 @@ import os
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError
 from tfdyno.runtime import xla_lines
@@ -63,26 +63,29 @@ def versions() -> dict[str, str]:
     return {name: _version(name) for name in PACKAGES}
 
 
-def compile_module(module: ir.Module, target_text: str) -> Compiled:
+def compile_module(module: ir.Module, target_text: str, *, cards: int = 1) -> Compiled:
     """Compile a StableHLO module for a described GPU; aliases of its arguments are kept.
+
+    Args:
+        module: The step.
+        target_text: What the compiler is told of a card.
+        cards: That share the step as the arguments' ``mhlo.sharding`` says; bytes are of each.
 
     Raises:
         ToolError: The compiler refused; its reason in one line.
     """
-    from jax._src import compiler
     from jax.experimental import topologies
     from jaxlib import _jax
 
     with _standard_error() as lines:
         try:
             topology = topologies.get_topology_desc(
-                platform="cuda", target_config=target_text, topology="1x1x1"
+                platform="cuda", target_config=target_text, topology=f"1x1x{cards}"
             )
-            device = topology.devices[0]
-            executable = device.client.compile(
+            executable = topology.devices[0].client.compile(
                 module,
-                executable_devices=_jax.DeviceList((device,)),
-                compile_options=compiler.get_compile_options(num_replicas=1, num_partitions=1),
+                executable_devices=_jax.DeviceList(tuple(topology.devices)),
+                compile_options=_options(cards),
             )
         except (RuntimeError, ValueError, NotImplementedError) as error:
             reason = (str(error).splitlines() or ["no reason given"])[0]
@@ -98,6 +101,21 @@ def compile_module(module: ir.Module, target_text: str) -> Compiled:
         ),
         rematerialisation=xla_lines.told(lines),
     )
+
+
+def _options(cards: int) -> Any:  # noqa: ANN401 - a class of jaxlib without types
+    from jax._src import compiler
+
+    if cards == 1:
+        return compiler.get_compile_options(num_replicas=1, num_partitions=1)
+    import numpy as np
+
+    options = compiler.get_compile_options(
+        num_replicas=1, num_partitions=cards, device_assignment=np.arange(cards).reshape(1, cards)
+    )
+    options.executable_build_options.use_spmd_partitioning = True
+    options.executable_build_options.use_shardy_partitioner = False  # it reads another attribute
+    return options
 
 
 @contextlib.contextmanager

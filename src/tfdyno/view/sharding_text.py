@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.core.sharding import Sharding
 
 MOST_TABLES = 2
-_HEADERS = ("way", "cards", "GiB each", "step ms", "by formula")
+_HEADERS = ("way", "cards", "GiB each", "memory by", "step ms", "formula")
 
 
 def sharding_text(
@@ -36,10 +36,12 @@ def sentence(one: Sharding, name: str) -> str:
             "card may."
         )
     best = one.plans[0]
-    return (
-        f"By formula, nothing was compiled: {best.replicas} {card} hold {batch} together "
-        f"({best.kind})."
-    )
+    together = f"{best.replicas} {card} hold {batch} together ({best.kind})"
+    if not best.fits:
+        return f"No way that was tried holds {batch}, as XLA plans it on {best.replicas} {card}."
+    if best.memory_by == "compiler":
+        return f"As XLA plans the shared step: {together}."
+    return f"By formula, nothing was compiled: {together}."
 
 
 def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
@@ -50,13 +52,14 @@ def _one(one: Sharding, name: str, width: int, colour: bool) -> str:
         (
             plan.kind,
             f"{plan.replicas}",
-            gib(plan.device_memory_bytes),
+            gib(plan.device_memory_bytes) + ("" if plan.fits else " (too much)"),
+            plan.memory_by,
             table_ms(plan.step_s.best),
             plan.formula,
         )
         for plan in one.plans
     ]
-    body = table(_HEADERS, rows, align="<>>><", width=width, elastic=4, spare=(4,), colour=colour)
+    body = table(_HEADERS, rows, align="<>><><", width=width, elastic=5, spare=(5,), colour=colour)
     sources = "; ".join(dict.fromkeys(plan.source for plan in one.plans))
     rough = " The time of tensor parallel is a rough figure."
     rough = rough if any(plan.kind == "tensor parallel" for plan in one.plans) else ""
