@@ -188,16 +188,33 @@ def test_a_worker_that_came_back_takes_its_own_place() -> None:
     assert meeting.ended()["1"] == {"recipe": {"seed": 3}}
 
 
-def test_a_line_that_is_reset_before_the_welcome_is_tried_again() -> None:
+@pytest.mark.parametrize("how", ["reset", "hung up", "hung up in a line"])
+def test_who_is_cut_off_before_the_welcome_calls_again(how: str) -> None:
     meeting, places = Meeting(), seats(2)
     port = int(places[0].own.rpartition(":")[2])
     with socket.create_server(("127.0.0.1", port)) as first:
         meeting.follow(places[1])
         line, _ = first.accept()
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        line.close()  # with a reset
+        assert json.loads(line.makefile().readline())["rank"] == 1
+        if how == "reset":
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if how == "hung up in a line":
+            line.sendall(b'{"welc')
+        line.close()
     meeting.lead(places[0])
     assert meeting.ended()["1"] == {"recipe": {"seed": 3}}
+
+
+def test_who_is_hung_up_calls_until_its_wait_is_over() -> None:
+    meeting, places = Meeting(), seats(2)
+    with socket.create_server(("127.0.0.1", int(places[0].own.rpartition(":")[2]))) as first:
+        first.settimeout(WAIT_S)
+        meeting.follow(places[1], wait_s=2.0)
+        first.accept()[0].close()
+        first.accept()[0].close()
+    error = meeting.ended()["1"]
+    assert isinstance(error, ToolError)
+    assert "worker 0 does not answer at" in str(error)
 
 
 def test_a_name_that_no_host_has_is_told() -> None:

@@ -316,7 +316,7 @@ def _hear_checked(guest: _Guest) -> None:
 def _welcomed(
     seat: Seat, facts: Facts, tell: Tell, wait_s: float
 ) -> tuple[socket.socket, dict[str, Any]]:
-    """The line to worker 0, and what it says; who resets the line before that is not there yet."""
+    """The line to worker 0, and what it says; who hangs up before that is not there yet."""
     until_s = time.monotonic() + wait_s
     hello = {"rank": seat.rank, "size": seat.size, "host": socket.gethostname()}
     hello |= {"tfdyno": 1, "process": os.getpid(), "facts": dict(facts)}
@@ -358,7 +358,7 @@ def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.soc
 
 
 def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: Seat) -> Any:  # noqa: ANN401
-    """What worker 0 says; a line that was reset before the welcome is ``ConnectionError``."""
+    """What worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
     try:
         answer = received(connection, wait_s)
     except (OSError, ToolError) as error:

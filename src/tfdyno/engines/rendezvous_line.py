@@ -94,7 +94,10 @@ def put(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
-    """One line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes."""
+    """One line; raises ``ToolError`` where it is none, ``OSError`` where nothing comes.
+
+    Who hangs up in the middle of it, or before, is a ``ConnectionError``.
+    """
     until_s, found = time.monotonic() + wait_s, b""
     while not found.endswith(b"\n"):
         connection.settimeout(max(0.01, until_s - time.monotonic()))
@@ -102,8 +105,10 @@ def received(connection: socket.socket, wait_s: float) -> dict[str, Any]:
         there = connection.recv(65536, socket.MSG_PEEK)
         part = connection.recv(there.find(b"\n") + 1 or len(there)) if there else there
         found += part
-        if not part or len(found) > MOST_BYTES:
-            raise ToolError("the line was cut" if not part else "the line is too long")
+        if not part:
+            raise ConnectionAbortedError("the line was cut")
+        if len(found) > MOST_BYTES:
+            raise ToolError("the line is too long")
     try:
         answer = json.loads(found)
     except ValueError:
