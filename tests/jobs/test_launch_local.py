@@ -6,19 +6,17 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from tests.jobs.launches import plan
 
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.launch_plan import LaunchPlan
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import TrainOutcome
 from tfdyno.core.workload import Workload
@@ -26,65 +24,14 @@ from tfdyno.engines.tf_config import free_ports
 from tfdyno.jobs.launch_local import Launched, launch_local
 from tfdyno.store.run_folder import RunFolder, RunRecord
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tfdyno.core.launch_plan import LaunchPlan
+
 pytestmark = pytest.mark.tf
-SCRIPT = """
-import json
-import os
-import sys
-import time
-import keras
-import numpy as np
-
-rank = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
-
-class Trouble(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(float(os.environ.get("PACE_S", "0")))
-        if "slow" in sys.argv and rank == 1:
-            time.sleep(0.06)
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if "drift" in sys.argv and rank == 1:
-            for variable in self.model.trainable_variables:
-                for own in variable.value.values:
-                    own.assign_add(0.01 * np.ones(own.shape))
-
-x = np.random.default_rng(0).normal(size=(320, 8)).astype("float32")
-y = x.sum(axis=1, keepdims=True)
-model = keras.Sequential([
-    keras.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dropout(0.2),
-    keras.layers.Dense(1),
-])
-model.compile("adam", "mse")
-model.fit(x, y, batch_size=32, epochs=3, callbacks=[Trouble()])
-if "late" in sys.argv:
-    model.evaluate(x, y, verbose=0)
-    if rank == 1:
-        with open("part", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename("part", "pid")
-    while not os.path.exists("pid"):
-        time.sleep(0.1)
-    time.sleep(1.0)
-    os.kill(int(open("pid").read()), 0)
-    if rank == 0:
-        open("still-there", "w").close()
-"""
-OPTIONS = ("--set", "seed=7", "--checkpoint-every", "3")
-SRC = str(Path(__file__).parents[2] / "src")
 SEED = 20261123
 """Of the moments of kills; another number is another kill."""
-
-
-def plan(folder: Path, *words: str, pace_s: float = 0.0, **given: Any) -> LaunchPlan:
-    (folder / "train.py").write_text(SCRIPT)
-    basic: dict[str, Any] = {
-        "engine": "local", "name": "small", "reference": "train.py", "nodes": 2,
-        "python": sys.executable, "folder": str(folder), "output": str(folder / "run"),
-        "options": OPTIONS, "script_arguments": words,
-        "environment": (("PYTHONPATH", SRC), ("PACE_S", str(pace_s))),
-    }  # fmt: skip
-    return LaunchPlan(**{**basic, **given})
 
 
 @pytest.fixture

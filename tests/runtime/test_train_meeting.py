@@ -13,109 +13,113 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.clusters import addresses
 from tests.runtime.training_child import LIMIT_S, ROOT, case, environment
 
-from tfdyno.runtime.train_meeting import Meeting
+from tfdyno.runtime.train_meeting import MOST_CALLS, Meeting, calls_between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def pair(folder: Path, *, has_gpu: bool = False, steps_per_call: int = 1) -> list[Meeting]:
-    return [
-        Meeting(folder, rank=rank, count=2, has_gpu=has_gpu, steps_per_call=steps_per_call)
-        for rank in (0, 1)
-    ]
+class Exchange:
+    """What all-reduces the rows of workers that are threads: all come, and all get all."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = np.zeros((count, 6))
+        self.barrier = threading.Barrier(count)
+        self.exchanges = 0
+
+    def of(self, rank: int) -> Callable[[list[float]], Any]:
+        def table(own: list[float]) -> np.ndarray:
+            self.rows[rank] = own
+            self.barrier.wait(20)
+            found = self.rows.copy()
+            self.exchanges += rank == 0
+            self.barrier.wait(20)
+            return found
+
+        return table
 
 
-def steps_of(
-    meetings: list[Meeting], wishes: tuple[int, int], lead: list[bool], size: int
-) -> list[int]:
-    """The step at which each of two workers stops; one is at most one call ahead of the other."""
-    done, found = [0, 0], [0, 0]
-    while not all(found):
-        assert max(done) < 60 * size, "nobody stops"
-        ahead = 1 if lead and lead.pop() else 0
-        for rank in (ahead, 1 - ahead):
-            if found[rank]:
-                continue
-            done[rank] += size
-            asks = bool(wishes[rank]) and done[rank] >= wishes[rank]
-            if meetings[rank].agreed("stop", done[rank], asks):
-                found[rank] = done[rank]
-    return found
-
-
-@given(
-    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(any),
-    st.lists(st.booleans(), max_size=9),
-    st.sampled_from((1, 4)),
-)
-def test_both_stop_at_the_same_step(wishes: tuple[int, int], lead: list[bool], size: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        meetings = pair(Path(name) / "meeting", steps_per_call=size)
-        first, second = steps_of(meetings, wishes, lead, size)
-    assert first == second
-    assert first > min(wish for wish in wishes if wish)
-
-
-def test_a_save_can_be_agreed_upon_again_and_again(tmp_path: Path) -> None:
-    chief, other = pair(tmp_path)
-    found: dict[str, list[int]] = {"chief": [], "other": []}
-    for step in range(1, 20):
-        if chief.agreed("save", step, step in (3, 11)):
-            found["chief"].append(step)
-        if other.agreed("save", step, wanted=False):
-            found["other"].append(step)
-    assert found["chief"] == found["other"]
-    assert len(found["chief"]) == 2
-
-
-def test_a_gpu_is_given_more_steps_ahead(tmp_path: Path) -> None:
-    chief, other = pair(tmp_path, has_gpu=True)
-    assert not chief.agreed("stop", 1, wanted=True)
-    steps = [n for n in range(2, 200) if other.agreed("stop", n, wanted=False)]
-    assert steps[0] == 51
-
-
-def test_one_alone_does_it_at_once() -> None:
-    alone = Meeting(None, rank=0, count=1, has_gpu=False)
-    assert alone.agreed("stop", 7, wanted=True)
-    assert not alone.agreed("stop", 8, wanted=False)
-
-
-def test_without_a_folder_nothing_can_be_agreed_upon() -> None:
-    assert not Meeting(None, rank=0, count=2, has_gpu=False).agreed("stop", 7, wanted=True)
-
-
-def test_what_an_earlier_sitting_agreed_upon_is_forgotten(tmp_path: Path) -> None:
-    chief, _ = pair(tmp_path)
-    chief.agreed("stop", 3, wanted=True)
-    _, other = pair(tmp_path)
-    assert not other.agreed("stop", 9, wanted=False)
-
-
-def test_two_threads_meet(tmp_path: Path) -> None:
-    """Each step waits for the other, as an exchange of gradients does."""
-    meetings, exchange = pair(tmp_path), threading.Barrier(2)
-    found: list[int] = [0, 0]
+def together(
+    wishes: Callable[[int, int], dict[str, bool]], *, count: int = 2, calls: int = 60
+) -> tuple[list[dict[int, frozenset[str]]], Exchange]:
+    """What each worker does at which step, where it wants ``wishes(rank, step)``."""
+    exchange = Exchange(count)
+    found: list[dict[int, frozenset[str]]] = [{} for _ in range(count)]
 
     def work(rank: int) -> None:
-        for step in range(1, 200):
-            exchange.wait(20)
-            if meetings[rank].agreed("stop", step, wanted=rank == 1 and step > 50):
-                found[rank] = step
+        meeting = Meeting(None, rank=rank, count=count)
+        meeting.exchange_by(exchange.of(rank))
+        for step in range(1, calls):
+            agreed = meeting.agree(**wishes(rank, step), always=step == calls - 1)
+            if agreed:
+                found[rank][step] = agreed
+            if agreed & {"stop", "nan"}:
                 return
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in (0, 1)]
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(count)]
     for one in threads:
         one.start()
     for one in threads:
         one.join(30)
-    assert found[0] == found[1] > 50
+    return found, exchange
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 50), min_size=2, max_size=4).filter(any))
+def test_all_stop_at_the_same_step(moments: list[int]) -> None:
+    found, _ = together(lambda rank, step: {"stop": 0 < moments[rank] <= step}, count=len(moments))
+    assert all(one == found[0] for one in found)
+    ((step, agreed),) = found[0].items()
+    assert agreed == {"stop"}
+    first = min(moment for moment in moments if moment)
+    assert first <= step < first + MOST_CALLS
+
+
+def test_a_save_can_be_agreed_upon_again_and_again() -> None:
+    found, _ = together(lambda rank, step: {"save": rank == 0 and step % 100 >= 50}, calls=1_000)
+    assert found[0] == found[1]
+    assert len({step // 100 for step in found[0]}) == 10
+    assert set(found[0].values()) <= {frozenset({"save"})}
+
+
+def test_several_wishes_are_told_at_once() -> None:
+    found, _ = together(lambda rank, _step: {"save": rank == 0, "nan": rank == 1})
+    assert found[0] == found[1]
+    assert next(iter(found[0].values())) == {"save", "nan"}
+
+
+def test_short_steps_do_not_wait_for_an_exchange_each() -> None:
+    _, exchange = together(lambda _rank, _step: {"stop": False}, calls=1_000)
+    assert exchange.exchanges < 1_000 / 2
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "call_s", "calls"),
+    [(1e-3, 1.0, 1), (1e-3, 0.1, 1), (1e-3, 0.02, 5), (1e-3, 1e-4, MOST_CALLS), (1.0, 0.0, 32)],
+)
+def test_the_exchange_takes_a_hundredth_of_the_time(
+    cost_s: float, call_s: float, calls: int
+) -> None:
+    assert calls_between(cost_s, call_s) == calls
+
+
+def test_one_alone_does_it_at_once() -> None:
+    alone = Meeting(None, rank=0, count=1)
+    assert alone.agree(stop=True, save=False) == {"stop"}
+    assert alone.agree(stop=False) == set()
+
+
+def pair(folder: Path) -> list[Meeting]:
+    return [Meeting(folder, rank=rank, count=2) for rank in (0, 1)]
 
 
 @functools.cache
@@ -172,7 +176,7 @@ def test_two_processes_stop_at_the_same_step_though_asked_at_others() -> None:
     first, second = (one["stopped"] for one in workers())
     assert first["stopped"] == second["stopped"] == "SIGTERM"
     assert first["steps"] == second["steps"]
-    assert 8 < first["steps"] < 12
+    assert 5 < first["steps"] < 12
     assert weights(first) == weights(second)
 
 
@@ -205,9 +209,7 @@ def leaving(meeting: Meeting, rank: int, left: list[int]) -> threading.Thread:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_nobody_leaves_before_all_have_come(order: tuple[int, ...], tmp_path: Path) -> None:
-    meetings = [
-        Meeting(tmp_path / "meeting", rank=rank, count=3, has_gpu=False) for rank in range(3)
-    ]
+    meetings = [Meeting(tmp_path / "meeting", rank=rank, count=3) for rank in range(3)]
     left: list[int] = []
     threads = [leaving(meetings[rank], rank, left) for rank in order[:2]]
     time.sleep(0.3)
@@ -236,4 +238,4 @@ def test_who_is_alone_at_the_end_does_not_wait_for_ever(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "meeting")
         (tmp_path / "meeting").mkdir()
         meeting.leave(limit_s=0.1)
-    Meeting(None, rank=0, count=1, has_gpu=False).leave()
+    Meeting(None, rank=0, count=1).leave()

@@ -109,10 +109,15 @@ class Checkpoints:
         self._now_s = now_s
         if self._saved_s < 0.0:
             self._saved_s = now_s
-        if self._every_steps and step // self._every_steps > self._step // self._every_steps:
+        if self.due_by_steps(step):
             return True
         passed_s = now_s - self._saved_s
         return bool(self._every_s) and passed_s >= self._every_s and not self._writer.busy
+
+    def due_by_steps(self, step: int) -> bool:
+        """Whether a checkpoint is due whatever the clock says: all workers count alike."""
+        every = self._every_steps
+        return bool(every) and step // every > self._step // every
 
     def save(
         self,

@@ -46,6 +46,10 @@ class ExchangeWait:
             # The last of this process' own replicas waits for other processes alone.
             self._total_s.assign_add(tf.reduce_min(tf.stack(self._parts)))
 
+    def waited(self, seconds_s: float) -> None:
+        """Count what the host has waited in an exchange of its own."""
+        self._on_host_s += seconds_s
+
     def take_s(self) -> float:
         """The seconds since the last call."""
         found = float(self._total_s.numpy()) + self._on_host_s
@@ -63,7 +67,7 @@ class ExchangeWait:
             return self._reduce(*args, **options)
         began_s = time.perf_counter()
         found = self._reduce(*args, **options)
-        self._on_host_s += time.perf_counter() - began_s
+        self.waited(time.perf_counter() - began_s)
         return found
 
 

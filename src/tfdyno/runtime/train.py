@@ -59,9 +59,9 @@ def _end_of_all(settings: RunSettings) -> Meeting:
     folder = Path(settings.output, LEAVING) if settings.output else None
     rank, count = worker_rank(), worker_count()
     try:
-        return Meeting(folder, rank=rank, count=count, has_gpu=False)
+        return Meeting(folder, rank=rank, count=count)
     except OSError:  # who trains says what is wrong with the folder
-        return Meeting(None, rank=rank, count=count, has_gpu=False)
+        return Meeting(None, rank=rank, count=count)
 
 
 def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:

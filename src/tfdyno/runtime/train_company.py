@@ -30,6 +30,14 @@ class Company:
         self._slow: set[int] = set()
         self.notes: list[str] = []
 
+    def table(self, own: list[float]) -> Any:  # noqa: ANN401
+        """The numbers of all workers, a row for each; a joint operation."""
+        began_s = time.perf_counter()
+        found = self._ranks.table(own)
+        if self._step.wait:
+            self._step.wait.waited(time.perf_counter() - began_s)
+        return found
+
     def steps(self, count: int) -> None:
         """So many steps have been taken; the first call of an epoch is left out of its pace."""
         if not self._began_s:

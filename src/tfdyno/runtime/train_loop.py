@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import tensorflow as tf
 
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import CHECKPOINTS, RunSettings, TrainOutcome
@@ -107,8 +106,6 @@ class _Training:
             folder / MEETING if folder else None,
             rank=worker_rank(),
             count=worker_count(),
-            has_gpu=bool(tf.config.list_physical_devices("GPU")),
-            steps_per_call=int(model.steps_per_execution),
         )
         self._asks_each_step = self.meeting.is_joint or self.settings.checkpoint_steps > 0
 
@@ -200,6 +197,7 @@ class _Training:
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
         if self.meeting.is_joint and self.engine.composed:
             self.company = Company(self.model, self.engine.composed)
+            self.meeting.exchange_by(self.company.table)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))
         if self.found and self.checkpoints:
@@ -244,17 +242,21 @@ class _Training:
     def _after_steps(self) -> None:
         """Do what is due between two steps: asked by the clock a few times a second."""
         sitting, checkpoints, step = self.sitting, self.checkpoints, self.counts.step
-        if self.meeting.agreed("nan", step, bool(self.counts.nan)):
-            raise self.counts.nan or _Stopped
-        if self.meeting.agreed("stop", step, bool(sitting.stop)):
+        due = checkpoints.due(step, time.monotonic()) if checkpoints else False
+        agreed = self.meeting.agree(
+            nan=bool(self.counts.nan), stop=bool(sitting.stop), save=due and self.meeting.leads
+        )
+        if "nan" in agreed:
+            place = self.hooks.place
+            other = NanLoss("loss", math.nan, epoch=place.epoch + 1, step=place.step)
+            raise self.counts.nan or other
+        if "stop" in agreed:
             sitting.stop = sitting.stop or "SIGTERM"
             if checkpoints:
                 self.save(wait=True)
             raise _Stopped
-        if checkpoints:
-            due = checkpoints.due(step, time.monotonic())
-            if self.meeting.agreed("save", step, due):
-                self.save()
+        if checkpoints and ("save" in agreed or checkpoints.due_by_steps(step)):
+            self.save()
 
     def _tests(self) -> None:
         """The test function is to be called: a stop keeps the state from before validation."""
@@ -353,7 +355,11 @@ class _Training:
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
         count = self.hooks.place.batch_count or self.hooks.place.step
         following = Place(epoch=epoch + 1, step=0, batch_count=count)
-        stops = self.meeting.agreed("stop", self.counts.step, bool(self.sitting.stop))
+        wishes = {"stop": bool(self.sitting.stop), "end": bool(self.model.stop_training)}
+        agreed = self.meeting.agree(always=True, **wishes)
+        self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all
+        if stops := "stop" in agreed:
+            self.sitting.stop = self.sitting.stop or "SIGTERM"
         if self.checkpoints:
             self.save(place=following, wait=stops)
         if stops and epoch + 1 < self._epochs and not self.model.stop_training:

@@ -1,25 +1,28 @@
 """Where several workers of one training agree on the step at which all of them do something.
 
 Each step is a joint operation: a worker that leaves alone lets the others wait for ever, and a
-checkpoint is read together. A signal or a clock reaches them at different steps, so worker 0 names
-a step that nobody has reached yet, in a file of the folder that they share.
+checkpoint is read together. A signal or a clock reaches them at different steps, so each tells its
+wishes to all in an exchange of their own, between two steps: all have the same numbers then, and
+do the same. Files would not do: on a network file system one may see them some steps later.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-Kind = Literal["stop", "save", "nan"]
-MARGIN_CALLS = 2
-"""On CPUs a worker is at most one call of the train function ahead: it takes part in every
-exchange before."""
-MARGIN_CALLS_GPU = 50
-"""A GPU is given calls ahead; so many are never under way."""
+Kind = Literal["nan", "stop", "save", "end"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+COST_RATIO = 0.01
+"""Of the time of the steps, that the exchange of wishes may take."""
+MOST_CALLS = 32
+"""Of the train function between two exchanges, however short they are."""
 
 LEFT, GONE = "left-", "gone-"
 """Files that say that a worker has done its part, and that it needs nobody any more."""
@@ -31,58 +34,62 @@ LEAVE_S = 90.0
 class Meeting:
     """The agreement of one process with the others; alone it agrees with itself at once."""
 
-    def __init__(
-        self, folder: Path | None, *, rank: int, count: int, has_gpu: bool, steps_per_call: int = 1
-    ) -> None:
-        """Begin; what an earlier sitting agreed upon is forgotten.
+    def __init__(self, folder: Path | None, *, rank: int, count: int) -> None:
+        """Begin; who was at the end of an earlier sitting is forgotten.
 
         Args:
-            folder: That all workers see; None: nothing can be agreed upon.
-            rank: 0 for the worker that decides.
+            folder: That all workers see, for the end; None: nobody waits there.
+            rank: Of this worker.
             count: Workers.
-            has_gpu: Whether steps run ahead of the host.
-            steps_per_call: At most, of the train function.
         """
         self.is_joint = count > 1
+        self.leads = rank == 0
         self._folder, self._rank, self._count = folder, rank, count
-        self._margin = (MARGIN_CALLS_GPU if has_gpu else MARGIN_CALLS) * steps_per_call
-        self._agreed: dict[Kind, int] = {}
+        self._table: Callable[[list[float]], Any] | None = None
+        self._calls, self._every = 0, 1
+        self._cost_s, self._met_s = math.inf, 0.0
         if folder and self.is_joint:
             folder.mkdir(parents=True, exist_ok=True)
             if rank == 0:
                 for path in folder.iterdir():
                     path.unlink()
 
-    def agreed(self, kind: Kind, step: int, wanted: bool) -> bool:
-        """Whether this is the step to do it.
+    def exchange_by(self, table: Callable[[list[float]], Any]) -> None:
+        """From here on the wishes of all count; a joint operation.
 
         Args:
-            kind: What is to be done.
-            step: Steps done.
-            wanted: Whether this process wants it.
+            table: Returns the numbers of all workers, a row for each (``Ranks.table``).
         """
-        if not self.is_joint:
-            return wanted
-        if self._folder is None:
-            return False
-        if wanted and kind not in self._agreed:
-            self._touch(f"{kind}.asked")
-        if self._rank == 0 and kind not in self._agreed and self._is_asked(kind):
-            self._agreed[kind] = step + self._margin
-            part = self._folder / f"{kind}.part"
-            part.write_text(str(step + self._margin))
-            part.replace(self._folder / kind)
-        elif kind not in self._agreed:
-            with contextlib.suppress(OSError, ValueError):
-                self._agreed[kind] = int((self._folder / kind).read_text())
-        if step < self._agreed.get(kind, step + 1):
-            return False
-        del self._agreed[kind]
-        if self._rank == 0:
-            for name in (kind, f"{kind}.asked"):
-                with contextlib.suppress(OSError):
-                    (self._folder / name).unlink()
-        return True
+        self._table = table
+        for _ in range(3):  # the first one is traced
+            self._met()
+
+    def agree(self, *, always: bool = False, **wishes: bool) -> frozenset[str]:
+        """What is to be done now, by all; a joint operation.
+
+        Args:
+            always: Whether to ask though the last time was not long ago.
+            wishes: What this process wants, of ``KINDS``.
+        """
+        if not self._table:
+            return frozenset(kind for kind, wanted in wishes.items() if wanted)
+        self._calls += 1
+        if self._calls < self._every and not always:
+            return frozenset()
+        call_s = (time.perf_counter() - self._met_s) / self._calls
+        own = [float(wishes.get(kind, False)) for kind in KINDS]
+        rows = self._met(*own, self._cost_s, call_s)
+        # Everybody waits for the last one, who waits for nobody.
+        self._every = calls_between(min(rows[:, -2]), sum(rows[:, -1]) / self._count)
+        return frozenset(kind for place, kind in enumerate(KINDS) if any(rows[:, place]))
+
+    def _met(self, *numbers: float) -> Any:  # noqa: ANN401
+        assert self._table
+        began_s = time.perf_counter()
+        rows = self._table([*numbers] or [0.0] * (len(KINDS) + 2))
+        self._met_s, self._calls = time.perf_counter(), 0
+        self._cost_s = min(self._cost_s, self._met_s - began_s)
+        return rows
 
     def leave(self, limit_s: float = LEAVE_S) -> None:
         """At the end: nobody goes before all have come, and worker 0 goes last.
@@ -121,6 +128,12 @@ class Meeting:
             return True
         return False
 
-    def _is_asked(self, kind: Kind) -> bool:
-        assert self._folder
-        return (self._folder / f"{kind}.asked").exists()
+
+def calls_between(cost_s: float, call_s: float) -> int:
+    """Calls of the train function from one exchange of wishes to the next.
+
+    Args:
+        cost_s: Of an exchange.
+        call_s: Of a call.
+    """
+    return max(1, min(MOST_CALLS, math.ceil(cost_s / (COST_RATIO * max(call_s, 1e-9)))))
