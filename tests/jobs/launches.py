@@ -24,6 +24,10 @@ class Trouble(keras.callbacks.Callback):
         if "slow" in sys.argv and rank == 1:
             time.sleep(0.06)
 
+    def on_epoch_end(self, epoch, logs=None):
+        if "enough" in sys.argv and rank == 1 and epoch == 1:
+            self.model.stop_training = True
+
     def on_epoch_begin(self, epoch, logs=None):
         if "drift" in sys.argv and rank == 1:
             for variable in self.model.trainable_variables:

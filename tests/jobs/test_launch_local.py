@@ -117,6 +117,13 @@ def test_replicas_that_drift_apart_are_an_error(here: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_callback_of_one_worker_ends_the_training_of_all(here: Path) -> None:
+    found = launch_local(plan(here, "enough"))
+    assert (found.outcome.epochs, found.outcome.steps) == (2, 20)
+    assert found.record.status == "finished"
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_it_with_a_checkpoint(here: Path, undisturbed: Launched) -> None:
     def interrupt(line: str) -> None:
         if '"epoch": 2' in line and not asked:

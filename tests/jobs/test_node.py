@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -36,10 +37,16 @@ class Nodes:
     processes: list[subprocess.Popen[str]]
 
     def start(
-        self, rank: int, *words: str, count: int = 2, output: str = "run", script: str = "train.py"
+        self,
+        rank: int,
+        *words: str,
+        count: int = 2,
+        output: str = "run",
+        script: str = "train.py",
+        packages: str = SRC,
     ) -> subprocess.Popen[str]:
         where = ",".join(f"127.0.0.1:{port}" for port in self.ports[:count])
-        told = {"TFDYNO_WORKERS": where, "TFDYNO_RANK": str(rank), "PYTHONPATH": SRC}
+        told = {"TFDYNO_WORKERS": where, "TFDYNO_RANK": str(rank), "PYTHONPATH": packages}
         command = ["node", script, "--output", output, "--nodes", str(count)]
         process = subprocess.Popen(
             [sys.executable, "-m", "tfdyno", *command, "--gpus-per-node", "0", *words],
@@ -92,6 +99,19 @@ def test_a_node_with_another_script_is_named(nodes: Nodes) -> None:
     found = [ended(each) for each in (nodes.start(0), nodes.start(1, script="old/train.py"))]
     assert [code for code, _ in found] == [2, 2]
     assert all("the nodes do not run the same: train.py" in text for _, text in found)
+
+
+def test_a_node_with_another_version_is_named(nodes: Nodes) -> None:
+    """What is installed there says so of itself."""
+    there = nodes.folder / "packages"
+    about = there / "tensorflow-2.20.0.dist-info" / "METADATA"
+    about.parent.mkdir(parents=True)
+    about.write_text("Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.20.0\n")
+    packages = os.pathsep.join([str(there), SRC])
+    found = [ended(each) for each in (nodes.start(0), nodes.start(1, packages=packages))]
+    assert [code for code, _ in found] == [2, 2]
+    said = r"the nodes do not run the same: tensorflow [\d.]+ on worker 0, 2\.20\.0 on worker 1"
+    assert all(re.search(said, text) for _, text in found)
 
 
 def test_a_folder_that_is_not_shared_is_named(

@@ -112,8 +112,10 @@ def node(
 
 def _lost(seat: Seat, error: UsageError) -> ToolError:
     """The sentence of one whose training failed as another process was gone."""
-    name, own = faults.accused_in(str(error)), f"worker {seat.rank}"
-    what = f"{own} lost {name if name and name != own else 'another worker'} while it trained"
+    own = f"worker {seat.rank}"
+    other = f"worker {1 - seat.rank}" if seat.size == 2 else "another worker"
+    named = faults.accused_in(str(error))
+    what = f"{own} lost {named if named and named != own else other} while it trained"
     remedy = "look at what that one said last; when all are started again they go on from the "
     return ToolError(what, why=error.why, remedy=f"{remedy}newest checkpoint")
 
