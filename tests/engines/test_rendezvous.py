@@ -222,3 +222,25 @@ def test_a_name_that_no_host_has_is_told() -> None:
     where = ("a..b:5000", f"127.0.0.1:{port}")
     with pytest.raises(UsageError, match=r"'a\.\.b' is no name of a host"):
         follow(Seat(rank=1, addresses=where, told_by="a test"), VERSIONS, nothing, tell=nothing)
+
+
+def test_those_who_stay_keep_their_lines_and_the_port_is_free() -> None:
+    meeting, places = Meeting(), seats(3)
+    heard: dict[int, Any] = {}
+
+    def lead_on(lines: dict[int, socket.socket]) -> None:
+        check_port(places[0])  # nobody listens there any more
+        for rank, line in lines.items():
+            line.sendall(json.dumps({"to": rank}).encode() + b"\n")
+
+    for seat in places[1:]:
+
+        def stay(line: socket.socket, message: dict[str, Any], rank: int = seat.rank) -> None:
+            heard[rank] = (message, json.loads(line.makefile().readline()))
+
+        meeting.start(str(seat.rank), lambda seat=seat, stay=stay: follow(  # type: ignore[misc]
+            seat, VERSIONS, nothing, tell=nothing, wait_s=WAIT_S, stay=stay))  # fmt: skip
+    meeting.start("0", lambda: lead(
+        places[0], VERSIONS, {"x": 1}, tell=nothing, wait_s=WAIT_S, stay=lead_on))  # type: ignore[arg-type]  # fmt: skip
+    assert meeting.ended()["0"] is None
+    assert heard == {1: ({"x": 1}, {"to": 1}), 2: ({"x": 1}, {"to": 2})}

@@ -11,6 +11,7 @@ PairPath = str
 """As ``nvidia-smi topo`` writes it: ``NV12``, ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``."""
 PortKind = Literal["own", "any"]
 """The port that TensorFlow listens on, or one that the system chose, as NCCL's are."""
+InterfaceKind = Literal["loopback", "bridge", "virtual", "wire"]
 Exchange = Literal["nodes", "cards"]
 """Between all nodes, or between the cards of one."""
 
@@ -58,7 +59,7 @@ class Interface:
     name: str
     addresses: tuple[str, ...] = ()
     is_up: bool = True
-    kind: Literal["loopback", "bridge", "virtual", "wire"] = "wire"
+    kind: InterfaceKind = "wire"
     """``bridge``: of containers on this machine alone; ``virtual``: has no device behind it."""
     bytes_per_s: float = 0.0
     """Of the line as its driver tells it; 0: it does not."""

@@ -13,7 +13,7 @@ from tfdyno.core.cluster_facts import NodeFacts
 from tfdyno.jobs._knowledge import capability_of
 from tfdyno.jobs.node import TENSORFLOW
 from tfdyno.probe import cards, interfaces, limits, numa, processors, shared_folder
-from tfdyno.probe.card_pairs import node_cards
+from tfdyno.probe.card_pairs import node_cards, printed_pairs
 from tfdyno.probe.host import this_host
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def look(seat: Seat, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
         visible = environment.get("CUDA_VISIBLE_DEVICES")
         found, pairs = node_cards(library, visible, lambda name: capability_of(name)[0], host)
         versions = {**_versions(), **_driver(library)}
+    if pairs and not any(pair.path for pair in pairs):
+        mine = {card.index for card in found}
+        printed = [pair for pair in printed_pairs() if {pair.first, pair.second} <= mine]
+        pairs = tuple(printed) or pairs
     return NodeFacts(
         rank=seat.rank,
         host=socket.gethostname(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ PATHS = {0: "LOC", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 PEERS = {0: "OK", 1: "CNS", 2: "GNS", 3: "TNS", 4: "DR", 5: "NS", 6: "U"}
 """``nvmlGpuP2PStatus_t`` of nvml.h, likewise."""
 READ, WRITE = 0, 1
-MOST_LINKS = 18
+MOST_LINKS = 36
 """``NVML_NVLINK_MAX_LINKS``."""
+SMI_S = 20.0
 _CARD = re.compile(r"GPU(\d+)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -63,6 +65,27 @@ def pairs_from_text(matrix: str, peers: str = "") -> tuple[CardPair, ...]:
         for (one, other), path in sorted(paths.items())
         if one < other
     )
+
+
+def printed_pairs(limit_s: float = SMI_S) -> tuple[CardPair, ...]:
+    """The pairs as ``nvidia-smi`` prints them, where NVML does not tell; none without it.
+
+    Args:
+        limit_s: For each of its two answers.
+    """
+    import shutil
+    import subprocess
+
+    program, printed = shutil.which("nvidia-smi"), []
+    for words in (("topo", "-m"), ("topo", "-p2p", "r")):
+        done = None
+        if program:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                done = subprocess.run(
+                    [program, *words], capture_output=True, text=True, check=False, timeout=limit_s
+                )
+        printed.append(done.stdout if done and not done.returncode else "")
+    return pairs_from_text(*printed)
 
 
 def _card(

@@ -7,7 +7,7 @@ import re
 import socket
 from typing import TYPE_CHECKING
 
-from tfdyno.core.cluster_facts import Interface
+from tfdyno.core.cluster_facts import Interface, InterfaceKind
 
 if TYPE_CHECKING:
     from tfdyno.probe.host import Host
@@ -65,13 +65,11 @@ def infiniband_bytes_per_s(host: Host) -> float:
     return total
 
 
-def _kind(host: Host, name: str) -> str:
+def _kind(host: Host, name: str) -> InterfaceKind:
     folder = f"{NET}/{name}"
     if name == "lo" or host.text(f"{folder}/type").strip() == "772":  # ARPHRD_LOOPBACK
         return "loopback"
     if host.exists(f"{folder}/bridge") and name.startswith(BRIDGES):
-        return "bridge"
-    if name.startswith(("docker", "virbr", "lxcbr", "podman")):
         return "bridge"
     return "wire" if host.exists(f"{folder}/device") else "virtual"
 

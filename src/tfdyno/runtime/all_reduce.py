@@ -30,7 +30,8 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     progress("meeting the other processes" if request["between"] == "nodes" else "taking the cards")
     strategy, implementation = _strategy(tf, request["between"])
     replicas = strategy.num_replicas_in_sync
-    left_s, found, is_right = float(request["budget_s"]), [], True
+    left_s, is_right = float(request["budget_s"]), True
+    found: list[list[Any]] = []
     reduced = _reduced(tf, strategy, implementation)
     agreed = _agreed(tf, reduced, strategy, replicas)
     for size in request["sizes"]:
@@ -84,7 +85,7 @@ def _reduced(tf: Any, strategy: Any, implementation: str) -> Callable[[Any], Any
     def all_reduce(values: Any) -> Any:  # noqa: ANN401
         return strategy.run(own, args=(values,))
 
-    return all_reduce  # type: ignore[no-any-return]
+    return all_reduce
 
 
 def _filled(tf: Any, strategy: Any, size: int) -> Any:  # noqa: ANN401

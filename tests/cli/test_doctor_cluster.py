@@ -1,0 +1,51 @@
+"""``doctor --cluster`` from the command line: what goes with it, and what it prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.cli.main import main
+from tfdyno.core.cluster import TOLD_BY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in TOLD_BY:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nodes", "2"], "--nodes has no use alone; it goes with --cluster"),
+        (["--link", "eth-10g"], "--link has no use alone"),
+        (["--cluster", "--explain", "x.log"], "give --explain or --cluster, not both"),
+        (["--cluster", "--fix-plan"], "--fix-plan has no use with --cluster"),
+        (["--cluster", "--lang", "zh"], "--lang has no use with --cluster"),
+        (["--cluster"], "nothing tells of other nodes; let the engine start it on each node"),
+        (["--cluster", "--nodes", "0"], "--nodes 0 is not possible"),
+        (["--cluster", "--nodes", "2", "--link", "eth-11g"], "there is no link 'eth-11g'"),
+        (["--cluster", "--nodes", "2", "--wait", "soon"], "--wait soon cannot be read"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_this_machine_answers_for_two_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["doctor", "--cluster", "--nodes", "2", "--quick", "--json", "--output"]
+    assert main([*words, str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["can_train"]
+    assert found["facts"]["size"] == 2
