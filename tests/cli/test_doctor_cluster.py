@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import pytest
 
 from tfdyno.cli.main import main
 from tfdyno.core.cluster import TOLD_BY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +47,13 @@ def test_this_machine_answers_for_two_nodes(
     found = json.loads(capsys.readouterr().out)
     assert found["can_train"]
     assert found["facts"]["size"] == 2
+
+
+def test_the_how_to_names_every_cause() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "how-to" / "check-a-cluster.md").read_text()
+    rules = root / "src" / "tfdyno" / "rules" / "cluster"
+    source = "".join(path.read_text() for path in rules.glob("*.py"))
+    causes = set(re.findall(r'yield draft\(\s*"(\w+)"', source))
+    assert len(causes) > 25
+    assert {cause for cause in causes if f"`cluster.{cause}`" not in page} == set()

@@ -75,6 +75,36 @@ def test_a_dry_run_prints_the_file_of_every_engine(
         assert done.returncode == 0
 
 
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "ray"])
+def test_a_check_is_rendered_in_place_of_the_training(
+    engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["launch", "train.py", "--on", engine, "--nodes", "2", "--check", "--dry-run"]
+    assert main([*words, *NEEDS.get(engine, [])]) == 0
+    text = " ".join(capsys.readouterr().out.replace("- ", "").replace("'", "").split())
+    assert "doctor --cluster --nodes 2 --gpus-per-node 0" in text
+    assert "tfdyno node" not in text
+
+
+def test_a_check_starts_on_this_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def seen(question: object, _given: object) -> int:
+        asked.append(question)
+        return 1
+
+    monkeypatch.setattr("tfdyno.cli.doctor_cluster.check_here", seen)
+    assert main(["launch", "train.py", "--nodes", "3", "--check", "--output", "run"]) == 1
+    (question,) = asked
+    assert getattr(question, "nodes", 0) == 3
+    assert str(getattr(question, "output", "")).endswith("run")
+    assert main(["launch", "train.py", "--check"]) == 2
+    assert main(["launch", "train.py", "--on", "ray", "--nodes", "2", "--check"]) == 2
+    assert "--check does not go with --on ray" in capsys.readouterr().err
+
+
 def test_write_keeps_the_file_and_starts_nothing(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:

@@ -35,6 +35,13 @@ def test_every_node_gets_the_same_words() -> None:
     assert "--port 5000 --output /mnt" in " ".join(node_words(plan(port=5000), output="/mnt"))
 
 
+def test_a_check_is_started_as_the_training_is() -> None:
+    made = plan(nodes=4, gpus_per_node=8, port=5000, options=("--epochs", "3"), is_check=True)
+    assert " ".join(node_words(made, output="/mnt")) == (
+        "python3 -m tfdyno doctor --cluster --nodes 4 --gpus-per-node 8 --port 5000 --output /mnt"
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -36,7 +36,9 @@ _GOES_WITH = {
     "gpu": ("explain", "can_run", "matrix"),
     "tf": ("can_run", "matrix"),
     "lang": ("", "explain", "code", "can_run", "matrix"),
-    **dict.fromkeys(("nodes", "output", "link", "rank", "port", "wait", "events"), ("cluster",)),
+    **dict.fromkeys(
+        ("nodes", "gpus", "output", "link", "rank", "port", "wait", "events"), ("cluster",)
+    ),
 }
 """An option to the subjects with which it has a use; the empty one is this machine."""
 
@@ -61,6 +63,12 @@ _GOES_WITH = {
     "--nodes", type=Whole("--nodes"), help="Of --cluster; started here without an engine."
 )
 @click.option("--output", type=Filled(), metavar="DIR", help="Of --cluster: the run's folder.")
+@click.option(
+    "--gpus-per-node",
+    "gpus",
+    type=Whole("--gpus-per-node", least=0),
+    help="Of --cluster; 0: the CPUs train.  [default: whatever there is]",
+)
 @click.option("--link", type=Filled(), metavar="SLUG", help="Of --cluster: between the nodes.")
 @click.option("--rank", type=Whole("--rank", least=0), help="Of --cluster, where no engine tells.")
 @click.option("--port", type=Whole("--port", most=MOST_PORT), help="Of --cluster: of every node.")
@@ -105,7 +113,7 @@ def _check(given: dict[str, Any]) -> None:
             raise UsageError(f"give {_option(chosen[0])} or {_option(chosen[1])}, not both")
     subject = next((name for name in _SUBJECTS if given[name]), "")
     for name, subjects in _GOES_WITH.items():
-        is_given = given[name] not in (None, False, "")
+        is_given = given[name] not in ("", None) and given[name] is not False
         if is_given and subject not in subjects:
             others = " or ".join(map(_option, filter(None, subjects)))
             remedy = f"it goes with {others}" if others else "it examines this machine"
@@ -121,6 +129,8 @@ def _check(given: dict[str, Any]) -> None:
 
 
 def _option(name: str) -> str:
+    if name == "gpus":
+        return "--gpus-per-node"
     return f"--{name.removeprefix('as_').replace('_', '-')}"
 
 

@@ -23,28 +23,36 @@ PROGRESS = "progress: "
 
 def answer_cluster(given: dict[str, Any]) -> int:
     """Take part in the check, or start it here; the exit code."""
+    if given["gpus"] == 0:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before anything looks for cards
     asked = _question(given)
     if given["events"]:
         return _with_events(asked)
+    if asked.nodes and asked.rank is None and not _is_told():
+        return check_here(asked, given)
+    from tfdyno.jobs.doctor_cluster import doctor_cluster
+
     with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        if _is_told() or asked.rank is not None:
-            from tfdyno.jobs.doctor_cluster import doctor_cluster
-
-            report = doctor_cluster(asked, environment=os.environ, progress=progress)
-        elif asked.nodes:
-            from tfdyno.jobs.doctor_cluster_local import doctor_local
-
-            shown = (lambda line: print(line, file=sys.stderr)) if given["verbose"] else _silent
-            report = doctor_local(asked, progress=progress, output=shown)
-        else:
-            raise UsageError(
-                "nothing tells of other nodes",
-                remedy="let the engine start it on each node, as srun tfdyno doctor --cluster, or "
-                "try it here with --nodes 2",
-            )
+        report = doctor_cluster(asked, environment=os.environ, progress=progress)
     if report is None:
         click.echo("This node told what it is and did its part; worker 0 has the report.")
         return 0
+    _print(report, as_json=given["as_json"])
+    return report.exit_code
+
+
+def check_here(asked: ClusterQuestion, given: dict[str, Any]) -> int:
+    """Start the processes on this machine, and print their report; the exit code.
+
+    Args:
+        asked: What is asked.
+        given: How much is told, and in which form.
+    """
+    from tfdyno.jobs.doctor_cluster_local import doctor_local
+
+    shown = (lambda line: print(line, file=sys.stderr)) if given["verbose"] else _silent
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+        report = doctor_local(asked, progress=progress, output=shown)
     _print(report, as_json=given["as_json"])
     return report.exit_code
 
@@ -59,6 +67,7 @@ def _question(given: dict[str, Any]) -> ClusterQuestion:
         rank=given["rank"],
         port=given["port"] or 0,
         wait_s=seconds_of(given["wait"], "--wait") if given["wait"] else WAIT_S,
+        gpus_per_node=given["gpus"],
         is_quick=given["quick"],
         link=_link(given["link"]),
     )

@@ -78,6 +78,7 @@ class _Engine(OneOf):
 @JAX_OPTIONS
 @RUN_OPTIONS
 @click.option("--dry-run", is_flag=True, help="Print the engine's file, start nothing.")
+@click.option("--check", is_flag=True, help="Only check the nodes: doctor --cluster on each.")
 @click.option("--write", type=Filled(), metavar="FOLDER", help="Keep the file, start nothing.")
 @UNSAFE
 @JSON
@@ -103,6 +104,8 @@ def launch(**given: Any) -> int:
         text = rendered(plan)
         click.echo(_json({"plan": plan, "file": text}) if given["as_json"] else text.rstrip("\n"))
         return 0
+    if plan.is_check and plan.engine == "local":
+        return _check_here(plan, given)
     return _run_here(plan, given) if kind_of(plan) in WATCHED else _submit(plan, given)
 
 
@@ -111,6 +114,11 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
     from tfdyno.jobs.launch import known_settings
 
     engine = given["engine"]
+    if given["check"] and engine == "ray":
+        remedy = "run tfdyno doctor --cluster on its nodes"
+        raise UsageError("--check does not go with --on ray", remedy=remedy)
+    if given["check"] and given["nodes"] < 2:
+        raise UsageError("--check compares several nodes", remedy="say how many with --nodes")
     extra = extra_from(given["extra"], known_settings(engine), engine)
     # On Kubernetes a cluster of Ray is in pods, as all else is there.
     seen = {**given, "engine": "kubernetes"} if dict(extra).get("kuberay") else given
@@ -136,6 +144,7 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         cpus=given["cpus"] or 0,
         memory_bytes=_bytes(given["memory"]),
         environment=tuple(_variable(text) for text in given["variables"]),
+        is_check=given["check"],
         extra=extra,
     )
 
@@ -271,6 +280,17 @@ def _submit(plan: LaunchPlan, given: dict[str, Any]) -> int:
 def _told_path(path: Path, given: dict[str, Any]) -> int:
     click.echo(_json({"path": str(path)}) if given["as_json"] else str(path))
     return 0
+
+
+def _check_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
+    from tfdyno.cli.doctor_cluster import check_here
+    from tfdyno.jobs.doctor_cluster import ClusterQuestion
+
+    output = str(Path(plan.folder or ".", plan.output))
+    asked = ClusterQuestion(
+        output=output, nodes=plan.nodes, gpus_per_node=plan.gpus_per_node, port=plan.port
+    )
+    return check_here(asked, given)
 
 
 def _run_here(plan: LaunchPlan, given: dict[str, Any]) -> int:

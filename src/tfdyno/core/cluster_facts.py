@@ -215,6 +215,8 @@ class ClusterFacts:
     size: int
     """Nodes that there have to be."""
     nodes: tuple[NodeFacts, ...]
+    wanted_cards: int = 0
+    """Of each node, as the plan says; 0: it says nothing."""
     missed: str = ""
     """Why they did not all meet; empty: they did."""
     clocks: tuple[ClockReading, ...] = ()

@@ -71,6 +71,8 @@ class LaunchPlan:
     """Of each node; 0: the engine's own."""
     environment: Pairs = ()
     """Variables of every process."""
+    is_check: bool = False
+    """Whether the nodes are only checked (``tfdyno doctor --cluster``)."""
     extra: Pairs = ()
     """Settings of the engine alone: ``partition=gpu``, ``namespace=ml``."""
 
@@ -111,11 +113,20 @@ def node_words(plan: LaunchPlan, *, output: str = "") -> tuple[str, ...]:
         plan: What is to run.
         output: The folder of the run, where the nodes see it elsewhere than the plan says.
     """
+    if plan.is_check:
+        return _check_words(plan, output or plan.output)
     words = [plan.python, "-m", "tfdyno", "node", plan.reference, "--nodes", str(plan.nodes)]
     words += ["--gpus-per-node", str(plan.gpus_per_node)]
     words += ["--port", str(plan.port)] if plan.port else []
     words += ["--output", output or plan.output, *plan.options]
     return (*words, "--", *plan.script_arguments) if plan.script_arguments else tuple(words)
+
+
+def _check_words(plan: LaunchPlan, output: str) -> tuple[str, ...]:
+    words = [plan.python, "-m", "tfdyno", "doctor", "--cluster", "--nodes", str(plan.nodes)]
+    words += ["--gpus-per-node", str(plan.gpus_per_node)]
+    words += ["--port", str(plan.port)] if plan.port else []
+    return (*words, "--output", output)
 
 
 def check_strategy(strategy: str, nodes: int) -> None:

@@ -53,6 +53,8 @@ class ClusterQuestion:
     """Folder of the run, which all nodes share."""
     nodes: int = 0
     """0: as many as the engine tells of."""
+    gpus_per_node: int | None = None
+    """That each has to have; None: whatever there is."""
     rank: int | None = None
     port: int = 0
     wait_s: float = rendezvous.WAIT_S
@@ -152,6 +154,7 @@ class _Check:
         """All that was found so far."""
         return ClusterFacts(
             size=self.seat.size,
+            wanted_cards=self.asked.gpus_per_node or 0,
             nodes=self.nodes,
             clocks=self.clocks,
             calls=tuple(self.calls),

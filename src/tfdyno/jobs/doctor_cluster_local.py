@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.cluster import RANK, TOLD_BY, WORKERS
+from tfdyno.core.cluster import TOLD_BY
 from tfdyno.core.cluster_facts import ClusterReport
 from tfdyno.core.codec import from_json
-from tfdyno.core.errors import ToolError
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.launch_plan import LaunchPlan
 from tfdyno.engines.local import Limits, attend, together
 from tfdyno.engines.process import Command
-from tfdyno.engines.tf_config import LOOPBACK, free_ports, loopback_variables
+from tfdyno.engines.render_local import node_variables, with_cards
+from tfdyno.engines.tf_config import free_ports, loopback_variables
 from tfdyno.jobs._worker import PROGRESS, silent
+from tfdyno.jobs.launch import own_share
 from tfdyno.jobs.launch_local import judged
 
 if TYPE_CHECKING:
@@ -46,19 +49,23 @@ def doctor_local(
         UsageError: What is asked is wrong.
         ToolError: One of them failed, or a port is taken.
     """
+    if asked.nodes < 2:
+        what = f"--nodes {asked.nodes} is no cluster"
+        raise UsageError(what, remedy="try 2 or more; tfdyno doctor looks at one machine")
     first = asked.port
     ports = tuple(range(first, first + asked.nodes)) if first else free_ports(asked.nodes)
     base = {name: value for name, value in os.environ.items() if name not in TOLD_BY}
     base |= {"PYTHONUNBUFFERED": "1", **loopback_variables(base)}
-    base[WORKERS] = ",".join(f"{LOOPBACK}:{port}" for port in ports)
+    plan = _plan(asked)
     words = [python or sys.executable, "-m", "tfdyno", "doctor", "--cluster", "--events"]
     words += ["--output", str(Path(asked.output).absolute()), "--wait", f"{asked.wait_s:g}s"]
+    words += ["--gpus-per-node", str(plan.gpus_per_node)]
     words += ["--quick"] if asked.is_quick else []
     words += ["--link", asked.link] if asked.link else []
     commands = [
         Command(
             words=tuple(words),
-            environment={**base, RANK: str(rank)},
+            environment=base | node_variables(plan, rank, ports),
             purpose="the check of a cluster",
             name=f"worker {rank}",
         )
@@ -76,3 +83,15 @@ def doctor_local(
     if "report" not in said:
         raise ToolError("worker 0 ended without a report")
     return from_json(json.dumps(said["report"]).encode(), ClusterReport, where="the report")
+
+
+def _plan(asked: ClusterQuestion) -> LaunchPlan:
+    """The plan of a training on so many processes, each with its share of the cards."""
+    gpus = asked.gpus_per_node
+    if gpus is None:
+        gpus = own_share(asked.nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    plan = LaunchPlan(
+        engine="local", name="check", reference="", nodes=asked.nodes, gpus_per_node=gpus,
+        port=asked.port,
+    )  # fmt: skip
+    return with_cards(plan, os.environ)

@@ -30,6 +30,12 @@ def test_a_node_with_fewer_cards_is_an_error_and_another_kind_a_warning() -> Non
     assert causes(cluster(node(0, cards=2), other)) == ["cards_differ"]
 
 
+def test_fewer_cards_than_the_plan_has_are_an_error() -> None:
+    nodes = [node(rank, cards=1) for rank in (0, 1)]
+    assert causes(cluster(*nodes, wanted_cards=2), "error") == ["cards_missing"]
+    assert causes(cluster(*nodes, wanted_cards=1)) == []
+
+
 @pytest.mark.parametrize(
     ("given", "cause", "severity"),
     [

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
 
 RULES: tuple[Callable[[ClusterFacts], Iterator[Finding]], ...] = (
-    network.missing, software.different_versions, cards.unlike_cards, network.wrong_interface,
+    network.missing, software.different_versions, cards.missing_cards, cards.unlike_cards,
+    network.wrong_interface,
     network.closed_ports, storage.not_shared, software.interface_names, exchange.failed_exchange,
     storage.clock_skew, cards.sick_cards, hosts.shared_memory, hosts.process_limits,
     software.different_variables, software.harmful_variables, network.slow_line,

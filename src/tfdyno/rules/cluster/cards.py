@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.cluster.draft import differing, draft, joined
+from tfdyno.rules.cluster.draft import differing, draft, joined, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,20 @@ def unlike_cards(facts: ClusterFacts) -> Iterator[Finding]:
             "NCCL's exchange.",
             seen=differing(found),
             fix="Ask the engine for one type and number: --gpus-per-node, --with gpu_type=NAME.",
+        )
+
+
+def missing_cards(facts: ClusterFacts) -> Iterator[Finding]:
+    """Nodes that have fewer cards than the plan asks for."""
+    few = [node for node in facts.nodes if len(node.cards) < facts.wanted_cards]
+    if few:
+        yield draft(
+            "cards_missing",
+            "error",
+            f"The plan has {facts.wanted_cards} GPUs on each node, and {named(few)} fewer.",
+            why="TensorFlow would train on the CPU there, or the nodes would not fit together.",
+            seen=[(node.name, f"a process sees {len(node.cards)}") for node in few],
+            fix="Ask the engine for as many, or run tfdyno doctor on that node.",
         )
 
 
