@@ -31,6 +31,7 @@ LIGHT_COMMANDS = [
     ["doctor", "--quick"], ["doctor", "--matrix"],
     ["train", "--help"],
     ["launch", "tests/data/scripts/compiled.py", "--on", "slurm", "--nodes", "2", "--dry-run"],
+    ["migrate", "tests/data/scripts/with_horovod.py"],
     ["diagnose", "--help"],
     ["data", "convert", "--help"],
     ["recipe", "show", "--full"],

@@ -49,7 +49,7 @@ def migrate(**given: Any) -> int:
     if given["write"] and not found.hands:
         files = written(found, Path(given["write"]))
     _print(found, files, given)
-    return int(bool(found.hands or found.findings))
+    return int(not found.is_done)
 
 
 def _keep(given: dict[str, Any]) -> int:

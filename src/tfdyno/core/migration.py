@@ -49,6 +49,11 @@ class Migration:
     beside: tuple[str, ...] = ()
     """Files that the script imports and that use the library too."""
 
+    @property
+    def is_done(self) -> bool:
+        """Whether ``after`` trains as it is: nothing is left to a person."""
+        return not (self.hands or self.findings)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tfdyno.rules.horovod.draft import Draft
 
 _JOINT = "all processes do it together; the trainer lets only the first one write"
+_ALONE = "a process is alone on its node"
 _SHOWN = frozenset({"print", "format", "info", "debug", "warning", "join", "write"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -28,17 +29,30 @@ def is_first(test: ast.expr, ranks: list[ast.expr]) -> bool:
             return False
 
 
-def opened(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
-    """Let all processes do what is done together; yields the ranks of those conditions."""
+def opened(draft: Draft, ranks: list[ast.expr], local: list[ast.expr]) -> Iterator[ast.expr]:
+    """Let all processes do what is done together, or once on each node.
+
+    Args:
+        draft: Takes the changes.
+        ranks: Uses of ``hvd.rank()``, and of its kin.
+        local: Of them those of ``hvd.local_rank()``.
+
+    Yields:
+        The ranks of those conditions.
+    """
     for node in ast.walk(draft.script.tree):
         if not isinstance(node, ast.If) or draft.is_gone(node):
             continue
         own = [one for one in ast.walk(node.test) if one in ranks]
         names = sorted(_names(node.body, draft) & joint_names()) if own else []
-        if not names:
+        is_alone = any(one in local for one in own) and is_first(node.test, ranks)
+        if not names and not (is_alone and not node.orelse):
             continue
         if is_first(node.test, ranks) and not node.orelse:
-            draft.change(node, f"if hvd.rank() == 0: {', '.join(names)}", _JOINT)
+            done = (
+                f"if hvd.rank() == 0: {', '.join(names)}" if names else "if hvd.local_rank() == 0"
+            )
+            draft.change(node, done, _JOINT if names else _ALONE)
             _open(draft, node)
         else:
             why = f"{', '.join(names)} is done by some processes, and all have to do it together"

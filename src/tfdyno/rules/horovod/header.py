@@ -64,8 +64,9 @@ def patches(draft: Draft, taken: Names, callbacks: frozenset[str]) -> list[Patch
     at = script.text.at(number + 1, 0) if number else 0
     if script.line(number + 1):  # code that follows at once
         lines += [""] * (1 + bool(callbacks))
-    before = "" if script.source[:at].endswith("\n") or not at else "\n"
-    return [Patch(start=at, end=at, text=before + "".join(f"{one}\n" for one in lines))]
+    end = "\r\n" if "\r\n" in script.source else "\n"
+    before = "" if script.source[:at].endswith("\n") or not at else end
+    return [Patch(start=at, end=at, text=before + "".join(f"{one}{end}" for one in lines))]
 
 
 def _lines(taken: Names, callbacks: frozenset[str]) -> list[str]:

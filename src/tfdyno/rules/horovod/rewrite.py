@@ -211,7 +211,7 @@ def _calls(draft: Draft, uses: list[tuple[Site, str, Entry]], *names: str) -> li
 def _ranks(draft: Draft, taken: header.Names, uses: list[tuple[Site, str, Entry]]) -> None:
     """What depends on the number of the process."""
     ranks = _calls(draft, uses, "rank", "cross_rank", "local_rank")
-    done = {*guards.opened(draft, ranks)}
+    done = {*guards.opened(draft, ranks, _calls(draft, uses, "local_rank"))}
     done |= {*feeding.seeds(draft, [one for one in ranks if one not in done])}
     for site, name, entry in uses:
         node = site.node
