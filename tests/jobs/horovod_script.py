@@ -48,6 +48,45 @@ if hvd.rank() == 0:
     with open(sys.argv[1], "w") as file:
         json.dump(found, file)
 """
+ARRAYS = """
+import json
+import sys
+
+import horovod.tensorflow.keras as hvd
+import numpy as np
+import tensorflow as tf
+
+hvd.init()
+drawn = np.random.default_rng(0)
+x = drawn.normal(size=(256, 4)).astype("float32")
+y = (x.sum(axis=1, keepdims=True) + 0.1 * drawn.normal(size=(256, 1))).astype("float32")
+validation = (x[192:], y[192:])
+x, y = x[:192][hvd.rank()::hvd.size()], y[:192][hvd.rank()::hvd.size()]
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+model.build((None, 4))
+with np.load("first.npz") as first:
+    model.set_weights([first[name] for name in sorted(first)])
+
+optimizer = tf.keras.optimizers.legacy.SGD(0.01 * hvd.size(), momentum=0.5)
+optimizer = hvd.DistributedOptimizer(
+    optimizer, backward_passes_per_step=2, average_aggregated_gradients=True
+)
+model.compile(optimizer=optimizer, loss="mse", metrics=["mae"])
+callbacks = [
+    hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(),
+    tf.keras.callbacks.ReduceLROnPlateau(monitor="val_loss", patience=1, factor=0.3, min_delta=0.9),
+]
+history = model.fit(
+    x, y, batch_size=16, epochs=5, callbacks=callbacks, verbose=0, shuffle=False,
+    validation_data=validation,
+)
+score = model.evaluate(*validation, verbose=0)
+if hvd.rank() == 0:
+    found = {name: [float(one) for one in history.history[name]] for name in ("loss", "val_mae")}
+    with open(sys.argv[1], "w") as file:
+        json.dump({**found, "score": [float(one) for one in score]}, file)
+"""
 RATE, MOMENTUM, BATCH, ROWS, EPOCHS = 0.01, 0.9, 16, 192, 5
 Weights = list[np.ndarray]
 

@@ -18,8 +18,8 @@ _WHY_NOT = (
 )
 _SAME = (
     "What is learned stays: as many samples in each update, the same learning rate at each of "
-    "them. Random numbers (dropout, shuffling) are others, and the moving averages of "
-    "BatchNormalization are those of all replicas instead of the first process'."
+    "them. Random numbers (dropout, shuffling) are others. BatchNormalization sees other rows of "
+    "the same batch on each replica, and its moving averages are those of all of them."
 )
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

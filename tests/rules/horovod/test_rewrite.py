@@ -176,6 +176,8 @@ HANDS = [
     ("with tf.GradientTape() as t:\n    f()\nt = hvd.DistributedGradientTape(t)", 3, "of its own"),
     ("part = len(x) // 2\nx = x[part * hvd.rank():]", 2, "share of the data"),
     ("if hvd.rank() == 0:\n    model.save('a')\nelse:\n    x = 1", 1, "save is done by some"),
+    ("c = [keras.callbacks.ModelCheckpoint('a')] if hvd.rank() == 0 else []", 1, "by some"),
+    ("def keep():\n    model.save('a')\nif hvd.rank() == 0 and x:\n    keep()", 3, "save is done"),
     ("if hvd.rank() > 0:\n    raise SystemExit", 1, "share of the data"),
     ("n = hvd.local_size()", 1, "has all GPUs of its node"),
     ("f(hvd.size)", 1, "handed on"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.horovod.names import joint_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tfdyno.rules.horovod.draft import Draft
 
@@ -41,6 +41,8 @@ def opened(draft: Draft, ranks: list[ast.expr], local: list[ast.expr]) -> Iterat
         The ranks of those conditions.
     """
     for node in ast.walk(draft.script.tree):
+        if isinstance(node, ast.IfExp) and not draft.is_gone(node):
+            yield from _chosen(draft, node, ranks)
         if not isinstance(node, ast.If) or draft.is_gone(node):
             continue
         own = [one for one in ast.walk(node.test) if one in ranks]
@@ -55,9 +57,22 @@ def opened(draft: Draft, ranks: list[ast.expr], local: list[ast.expr]) -> Iterat
             draft.change(node, done, _JOINT if names else _ALONE)
             _open(draft, node)
         else:
-            why = f"{', '.join(names)} is done by some processes, and all have to do it together"
-            draft.hand(node, why, "move it out of the condition")
+            _apart(draft, node, names)
         yield from (one for one in own if isinstance(one, ast.expr))
+
+
+def _chosen(draft: Draft, node: ast.IfExp, ranks: list[ast.expr]) -> Iterator[ast.expr]:
+    """``[ModelCheckpoint(...)] if hvd.rank() == 0 else []``."""
+    own = [one for one in ast.walk(node.test) if one in ranks]
+    names = sorted(_names([node.body, node.orelse], draft) & joint_names()) if own else []
+    if names:
+        _apart(draft, node, names)
+        yield from (one for one in own if isinstance(one, ast.expr))
+
+
+def _apart(draft: Draft, node: ast.If | ast.IfExp, names: list[str]) -> None:
+    why = f"{', '.join(names)} is done by some processes, and all have to do it together"
+    draft.hand(node, why, "move it out of the condition")
 
 
 def is_harmless(draft: Draft, rank: ast.expr) -> bool:
@@ -97,13 +112,19 @@ def _open(draft: Draft, node: ast.If) -> None:
     draft.patches += script.dedented(node.body, node.col_offset, first=following)
 
 
-def _names(body: list[ast.stmt], draft: Draft) -> set[str]:
-    """The last part of what is called in a block."""
-    found = set()
-    for statement in body:
-        if statement in draft.dropped:
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call):
-                found.add(getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
+def _names(body: Iterable[ast.AST], draft: Draft) -> set[str]:
+    """The last part of what is called in a block, and in functions of the file that it calls."""
+    functions = {
+        node.name: node for node in ast.walk(draft.script.tree) if isinstance(node, ast.FunctionDef)
+    }
+    found: set[str] = set()
+    waiting = [one for one in body if one not in draft.dropped]
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if not isinstance(node, ast.Call):
+                continue
+            name = getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+            if name in functions and name not in found and isinstance(node.func, ast.Name):
+                waiting += functions[name].body
+            found.add(name)
     return found

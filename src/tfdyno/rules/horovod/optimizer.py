@@ -17,6 +17,7 @@ PASSES = "backward_passes_per_step"
 AVERAGED = "average_aggregated_gradients"
 ACCUMULATION = "gradient_accumulation_steps"
 _COMPRESSED = "its compression goes: gradients are exchanged as they are, in float32"
+_BIAS = "Adam then corrects its bias by updates, with Horovod it was by batches"
 _LAST = 99
 """Behind all arguments that an optimizer takes by position."""
 
@@ -85,7 +86,8 @@ def _accumulated(draft: Draft, site: Site, inner: ast.expr, words: dict[str, ast
         draft.hand(given, why, f"give it {ACCUMULATION}={count} where it is made")
         return False
     draft.patches += patches
-    draft.change(given, PASSES, f"Keras' optimizer accumulates: {ACCUMULATION}={count}")
+    why = f"Keras' optimizer accumulates: {ACCUMULATION}={count}"
+    draft.change(given, PASSES, f"{why} ({_BIAS})")
     return True
 
 
