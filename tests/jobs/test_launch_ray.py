@@ -65,8 +65,10 @@ def short_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The names of Ray's sockets may have 107 characters."""
     place = tempfile.mkdtemp(prefix="r", dir="/tmp")
     monkeypatch.setenv("RAY_TMPDIR", place)
+    monkeypatch.setenv("HOME", place)
     monkeypatch.setenv("PYTHONPATH", SRC)
     yield
+    assert not (Path(place) / ".ray").exists()  # a token there would be that of every cluster
     shutil.rmtree(place, ignore_errors=True)
 
 
@@ -236,7 +238,9 @@ class Head:
 
 
 @pytest.fixture
-def head(here: Path) -> Iterator[Head]:
+def head(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
     made = Head(here)
     made.start()
     yield made

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 import os
 import secrets
@@ -20,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
@@ -41,7 +41,7 @@ WAITING_S = 15.0
 """After which it is told that Ray has no room for the workers yet."""
 LONGEST_PLACE = 30
 """Characters of a folder for Ray's sockets, whose names may have 107."""
-AUTHENTICATION = "ray._private.authentication"
+TOKEN = Path.home() / ".ray" / "auth_token"
 CLUSTER_LOST = "lost"
 
 
@@ -84,15 +84,14 @@ def _connected(asked: dict[str, Any]) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of this run
     os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_S))
     os.environ["RAY_TRAIN_V2_ENABLED"] = "1"
-    # It says at each start that its messages carry a token now, which asks for nothing.
-    logging.getLogger(AUTHENTICATION).setLevel(logging.ERROR)
+    address = asked.get("address") or os.environ.get("RAY_ADDRESS", "")
+    _set_token(address)
     try:
         import ray
         from ray.train.v2.api import data_parallel_trainer  # noqa: F401  (is it there?)
     except ImportError as error:
         what = f"Ray Train cannot be imported by {sys.executable}"
         raise UsageError(what, why=str(error), remedy="install tfdyno[ray]") from None
-    address = asked.get("address") or os.environ.get("RAY_ADDRESS", "")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
     with contextlib.ExitStack() as stack:
         if address:
@@ -101,6 +100,21 @@ def _connected(asked: dict[str, Any]) -> Iterator[Any]:
             _begin(ray, asked, stack.enter_context(_place()), common)
         stack.callback(ray.shutdown)
         yield ray
+
+
+def _set_token(address: str) -> None:
+    """Messages of a Ray of its own carry a token of its own, those to a cluster the user's.
+
+    Left alone, Ray would keep the first in the user's home, from where ``ray start`` takes it for
+    every cluster, and it would not use one that is there to join a cluster. Ray reads the mode
+    when it is imported.
+    """
+    if "RAY_AUTH_MODE" in os.environ:
+        return
+    if not address:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    elif "RAY_AUTH_TOKEN" in os.environ or "RAY_AUTH_TOKEN_PATH" in os.environ or TOKEN.exists():
+        os.environ["RAY_AUTH_MODE"] = "token"
 
 
 def _join(ray: Any, address: str, patience_s: float, common: dict[str, Any]) -> None:  # noqa: ANN401
