@@ -23,8 +23,8 @@ from tfdyno.core.interval import Interval, Scaled
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
-    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "psutil", "pynvml", "rich", "scipy",
-    "tensorflow", "vl_convert",
+    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "psutil", "pynvml", "ray", "rich",
+    "scipy", "tensorflow", "vl_convert",
 }  # fmt: skip
 LIGHT_COMMANDS = [
     ["--help"], ["--version"], ["gpus"], ["gpus", "a100-sxm4-80gb"], ["offers"],
@@ -32,6 +32,7 @@ LIGHT_COMMANDS = [
     ["train", "--help"],
     ["launch", "tests/data/scripts/compiled.py", "--on", "slurm", "--nodes", "2", "--dry-run"],
     ["migrate", "tests/data/scripts/with_horovod.py"],
+    ["launch", "tests/data/scripts/compiled.py", "--on", "ray", "--nodes", "2", "--dry-run"],
     ["diagnose", "--help"],
     ["data", "convert", "--help"],
     ["recipe", "show", "--full"],

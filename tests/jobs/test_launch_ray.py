@@ -203,6 +203,30 @@ def test_ctrl_c_ends_it_with_a_checkpoint(here: Path, undisturbed: Launched) -> 
 
 @with_ray
 @pytest.mark.slow
+def test_a_launch_that_is_killed_leaves_nothing(here: Path) -> None:
+    (here / "train.py").write_text(SCRIPT)
+    words = [sys.executable, "-m", "tfdyno", "launch", "train.py", "--on", "ray", "--nodes", "2",
+             "--python", RAY, "--env", "PACE_S=0.3", "--output", "run", "-v"]  # fmt: skip
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as launch:
+        assert launch.stderr
+        told = next((line for line in launch.stderr if "epoch 1/3" in line), "")
+        children = psutil.Process(launch.pid).children(recursive=True)
+        launch.kill()
+    assert told
+    assert sum("tfdyno.runtime.train" in " ".join(words_of(one)) for one in children) == 2
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert [words_of(one) for one in alive] == []
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Empty once it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return list(process.cmdline())
+    return []
+
+
+@with_ray
+@pytest.mark.slow
 def test_wrong_use_is_not_tried_again(here: Path) -> None:
     asked = replace(plan(here, restarts=3), options=("--set", "strategy=ps"))
     lines: list[str] = []

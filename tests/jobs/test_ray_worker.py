@@ -131,6 +131,8 @@ def test_who_only_lost_another_is_not_blamed() -> None:
     rank, said = culprit_of({0: echo, 1: HealthCheckError(preempted=True)}, PURPOSE)
     assert "its machine is taken away" in str(error_of(said))
     assert culprit_of({0: echo}, PURPOSE)[0] == 0
+    (_, said) = culprit_of({1: ZeroDivisionError("by zero")}, PURPOSE)
+    assert said["why"] == "ZeroDivisionError: by zero"
     wrong = NodeFailed({**TOLD, "kind": "usage"})
     assert culprit_of({0: NodeFailed(TOLD), 1: wrong}, PURPOSE)[0] == 1
 

@@ -51,7 +51,7 @@ def main() -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
-        with _connected(asked) as ray:
+        with _connected(asked, stop) as ray:
             signal.signal(signal.SIGTERM, lambda *_: stop.set())  # Ray has set its own
             signal.signal(signal.SIGALRM, _leave)
             done = _trained(ray, asked, stop)
@@ -79,7 +79,7 @@ class _Lost(Exception):  # noqa: N818  (it is what happened)
 
 
 @contextlib.contextmanager
-def _connected(asked: dict[str, Any]) -> Iterator[Any]:
+def _connected(asked: dict[str, Any], stop: threading.Event) -> Iterator[Any]:
     """Ray, as part of a running cluster or with one of its own on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of this run
     os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", str(POLL_S))
@@ -95,7 +95,7 @@ def _connected(asked: dict[str, Any]) -> Iterator[Any]:
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
     with contextlib.ExitStack() as stack:
         if address:
-            _join(ray, address, asked.get("patience_s", 0.0), common)
+            _join(ray, address, asked.get("patience_s", 0.0), stop, common)
         else:
             _begin(ray, asked, stack.enter_context(_place()), common)
         stack.callback(ray.shutdown)
@@ -117,7 +117,14 @@ def _set_token(address: str) -> None:
         os.environ["RAY_AUTH_MODE"] = "token"
 
 
-def _join(ray: Any, address: str, patience_s: float, common: dict[str, Any]) -> None:  # noqa: ANN401
+def _join(
+    ray: Any,  # noqa: ANN401
+    address: str,
+    patience_s: float,
+    stop: threading.Event,
+    common: dict[str, Any],
+) -> None:
+    """Become a part of a cluster, which may take so long to be there again."""
     until_s = time.monotonic() + patience_s
     while True:
         try:
@@ -127,10 +134,10 @@ def _join(ray: Any, address: str, patience_s: float, common: dict[str, Any]) -> 
             if time.monotonic() >= until_s:
                 words = str(error).strip().splitlines() or [type(error).__name__]
                 what = f"the Ray cluster at {address} cannot be reached"
-                raise ToolError(
-                    what, why=words[0], remedy="start it, or check the address"
-                ) from None
-        time.sleep(CONNECT_S)
+                remedy = "start it, or check the address and RAY_AUTH_TOKEN"
+                raise ToolError(what, why=words[0], remedy=remedy) from None
+        if stop.wait(CONNECT_S):
+            raise _Left
 
 
 def _begin(ray: Any, asked: dict[str, Any], place: str, common: dict[str, Any]) -> None:  # noqa: ANN401
@@ -170,39 +177,46 @@ def _needs(asked: dict[str, Any]) -> tuple[dict[str, int], int]:
 def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:  # noqa: ANN401
     """Let Ray Train run it; None where it was to end before anything had begun."""
     from ray.exceptions import RayError
-    from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
-    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
-
-    from tfdyno.jobs._ray_attempts import Attempts
+    from ray.train import TrainingFailedError
 
     name = f"tfdyno-{secrets.token_hex(8)}"
     here = {ray._raylet.RAY_NODE_ID_KEY: ray.get_runtime_context().get_node_id()}
     board = ray.remote(num_cpus=0)(Board).options(name=name, label_selector=here).remote()
-    run = asked["run_config"]
-    worker = {**asked["worker"], "unset": [one for one in OF_RAY if one not in os.environ]}
-    pump = _Pump(ray, board, stop, asked)
-    trainer = DataParallelTrainer(
-        work,
-        train_loop_config={"board": name, "worker": worker},
-        scaling_config=ScalingConfig(**asked["scaling_config"]),
-        run_config=RunConfig(
-            name=run["name"],
-            storage_path=run["storage_path"],
-            failure_config=FailureConfig(**run["failure_config"]),
-            callbacks=[Attempts(name, worker["purpose"], run["failure_config"]["max_failures"])],
-        ),
-    )
+    trainer = _trainer(asked, name)
     try:
-        with pump:
+        with _Pump(ray, board, stop, asked):
             result = trainer.fit()
     except TrainingFailedError as error:
         if stop.is_set():
             return None
-        raise fatal_of(error, worker["purpose"]) from None
+        raise fatal_of(error, asked["worker"]["purpose"]) from None
     except RayError as error:
         words = str(error).strip().splitlines() or [type(error).__name__]
         raise _Lost(ToolError("the Ray cluster was lost", why=words[0])) from None
     return dict(result.return_value or {})
+
+
+def _trainer(asked: dict[str, Any], board: str) -> Any:  # noqa: ANN401
+    """Ray Train's, which sets no TF_CONFIG and no Keras of its own."""
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+    from tfdyno.jobs._ray_attempts import Attempts
+
+    run, worker = asked["run_config"], asked["worker"]
+    restarts = run["failure_config"]["max_failures"]
+    unset = [name for name in OF_RAY if name not in os.environ]
+    return DataParallelTrainer(
+        work,
+        train_loop_config={"board": board, "worker": {**worker, "unset": unset}},
+        scaling_config=ScalingConfig(**asked["scaling_config"]),
+        run_config=RunConfig(
+            name=run["name"],
+            storage_path=run["storage_path"],
+            failure_config=FailureConfig(max_failures=restarts),
+            callbacks=[Attempts(board, worker["purpose"], restarts)],
+        ),
+    )
 
 
 class _Pump:

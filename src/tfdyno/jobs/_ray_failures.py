@@ -63,8 +63,15 @@ def _said(rank: int, failure: Exception, purpose: str) -> dict[str, Any]:
         found: dict[str, Any] = failure.args[0]
         return found
     cause = getattr(failure, "health_check_failure", failure)
-    why = PREEMPTED if getattr(cause, "preempted", False) else LOST
+    if cause is failure and not _is_of_ray(failure):
+        why = f"{type(failure).__name__}: {failure}"
+    else:
+        why = PREEMPTED if getattr(cause, "preempted", False) else LOST
     return {
         "kind": "tool", "what": f"{purpose} failed in worker {rank}", "why": why, "remedy": "",
         "is_echo": False,
     }  # fmt: skip
+
+
+def _is_of_ray(failure: Exception) -> bool:
+    return any(kind.__name__ == "RayError" for kind in type(failure).__mro__)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.cluster import RANK, TOLD_BY, WORKERS
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.engines.faults import Fault
 from tfdyno.engines.local import ECHO_S, together
 from tfdyno.engines.process import Command, Process
@@ -61,24 +61,32 @@ def work(config: dict[str, Any]) -> dict[str, Any]:
     board = ray.get_actor(config["board"])
     talk = Talk(rank, lambda said: ray.get(board.say.remote(said)))
     command = command_of(config["worker"], rank, _addresses(board, context, config["worker"]))
+    try:
+        process, error = _trained(command, talk, config["worker"])
+    except TfdynoError as failure:  # it could not be started
+        raise NodeFailed({**_words(failure), "is_echo": False}) from None
+    if error:
+        said = {**_words(error), "is_echo": Fault(process=process, error=error).is_echo}
+        if said["is_echo"]:
+            time.sleep(ECHO_S)  # whoever is at fault shall be heard first
+        raise NodeFailed(said)
+    ended: dict[str, Any] = event_of(process.said)
+    return {"stopped": ended.get("stopped", ""), "workers": size}
+
+
+def _trained(
+    command: Command, talk: Talk, worker: dict[str, Any]
+) -> tuple[Process, Exception | None]:
+    """Start the node, wait for its end, and judge it."""
     with (
         together(
             [command], chief=0, mark=PROGRESS, progress=talk.heard, output=talk.output
         ) as crew,
         talk.told_to(crew.chief),
     ):
-        place = {"host": os.uname().nodename, "pid": os.getpid(), "node_pid": crew.chief.popen.pid}
-        talk.say("started", json.dumps(place))
-        _attend(crew.chief, talk, lambda metrics: _report(metrics, config["worker"]))
-        error = judged(crew.chief)
-        if error:
-            said = _words(crew.chief, error)
-            if said["is_echo"]:
-                time.sleep(ECHO_S)  # whoever is at fault shall be heard first
-    if error:
-        raise NodeFailed(said)
-    ended: dict[str, Any] = json.loads(crew.chief.said)
-    return {"stopped": ended.get("stopped", ""), "workers": size}
+        talk.say("started", json.dumps({"host": os.uname().nodename, "pid": os.getpid()}))
+        _attend(crew.chief, talk, lambda metrics: _report(metrics, worker))
+        return crew.chief, judged(crew.chief)
 
 
 class Talk:
@@ -192,7 +200,8 @@ def _addresses(board: Any, context: Any, worker: dict[str, Any]) -> tuple[str, .
     while not (found := ray.get(board.meet.remote(group, rank, address, size))):
         if time.monotonic() > until_s:
             why = f"not all {size} have told where they listen within {MEET_S:.0f} s"
-            raise NodeFailed({**_plain("the workers did not meet", why), "is_echo": True})
+            lost = ToolError("the workers did not meet", why=why)
+            raise NodeFailed({**_words(lost), "is_echo": True})
         time.sleep(FLUSH_S)
     return tuple(found)
 
@@ -221,15 +230,7 @@ def _report(metrics: dict[str, Any], worker: dict[str, Any]) -> None:
         report(metrics, checkpoint=Checkpoint.from_directory(folder))
 
 
-def _words(process: Process, error: Exception) -> dict[str, Any]:
-    kind = "usage" if isinstance(error, UsageError) else "tool"
-    fault = Fault(process=process, error=error)
+def _words(error: Exception) -> dict[str, str]:
     assert isinstance(error, TfdynoError)
-    return {
-        "kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy,
-        "is_echo": fault.is_echo,
-    }  # fmt: skip
-
-
-def _plain(what: str, why: str) -> dict[str, str]:
-    return {"kind": "tool", "what": what, "why": why, "remedy": ""}
+    kind = "usage" if isinstance(error, UsageError) else "tool"
+    return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
