@@ -185,9 +185,8 @@ class Kill:
 
     def trainers(self) -> list[psutil.Process]:
         node = psutil.Process(self.nodes[self.rank])
-        found = [one for one in node.children(recursive=True)
-                 if "tfdyno.runtime.train" in one.cmdline()]  # fmt: skip
-        return [node] if self.whole else found
+        found = node.children(recursive=True)
+        return [node] if self.whole else [one for one in found if trains(one)]
 
     def note(self) -> None:
         for pid in self.nodes.values():
@@ -202,6 +201,11 @@ class Kill:
                 return found
             time.sleep(0.1)
         return []
+
+
+def trains(process: psutil.Process) -> bool:
+    """Whether it is the child that trains, on whichever backend."""
+    return any(word.startswith("tfdyno.runtime.train") for word in process.cmdline())
 
 
 def stand_in(folder: Path, words: str, **given: Any) -> LaunchPlan:

@@ -13,8 +13,6 @@ from tfdyno.core.jax_plan import BACKENDS, MOST_HOST_DEVICES
 if TYPE_CHECKING:
     from tfdyno.core.jax_plan import JaxPlan
 
-RULE = click.option("--rule", "rules", multiple=True, metavar="PATTERN=AXES",
-                    help="A rule of the layout, as .*/kernel=-,model.")  # fmt: skip
 JAX_OPTIONS = together(
     click.option("--backend", type=OneOf("backend", BACKENDS), default="tensorflow",
                  show_default=True, help="Of Keras; jax needs no change either."),
@@ -22,6 +20,8 @@ JAX_OPTIONS = together(
                  help="With jax: devices along each axis, as data=2,model=2."),
     click.option("--layout", type=Filled(), metavar="FILE",
                  help="With jax: rules (TOML) that split weights.  [default: proposed]"),
+    click.option("--rule", "rules", multiple=True, metavar="PATTERN=AXES",
+                 help="With jax: one rule of a layout, as .*/kernel=-,model."),
     click.option("--write-layout", "write_layout", type=Filled(), metavar="FILE",
                  help="With jax: keep the rules that are used."),
     click.option("--host-devices", "host_devices",

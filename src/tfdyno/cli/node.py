@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.jax_options import JAX_OPTIONS, RULE, jax_plan
+from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
 from tfdyno.core.cluster import MOST_PORT
@@ -27,7 +27,6 @@ EVENTS_HELP = "Events as lines of JSON on stderr, for a program that watches."
 @WORKLOAD
 @RUN_OPTIONS
 @JAX_OPTIONS
-@RULE
 @click.option(
     "--nodes", type=Whole("--nodes"), help="That take part; checked against the engine's."
 )

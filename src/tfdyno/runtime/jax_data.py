@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -17,7 +18,7 @@ import numpy as np
 from keras import tree
 
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.jax_values import spread
+from tfdyno.runtime.jax_values import spread, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +35,11 @@ class Batches:
         largest: Samples of the largest batch so far.
     """
 
-    def __init__(self, world: World, compare: Callable[[int], None]) -> None:
-        """Take the devices, and what compares a number of all processes."""
+    def __init__(self, world: World, compare: Callable[[int], None] | None = None) -> None:
+        """Take the devices, and what compares a number of all processes.
+
+        Without that the first batch is not looked at: it is none of a training.
+        """
         self._world, self._compare = world, compare
         self.skip = self.epochs_before = self.largest = 0
 
@@ -46,8 +50,8 @@ class Batches:
             UsageError: It cannot be shared by them, holds texts, or differs between processes.
         """
         leaves = [np.asarray(leaf) for leaf in tree.flatten(batch) if leaf is not None]
-        if not self.largest:
-            self._check_first(leaves)
+        if self._compare and not self.largest:
+            self._check_first(leaves, self._compare)
         self.largest = max(self.largest, *(len(one) for one in leaves if one.ndim))
         return tree.map_structure(self._one, batch)
 
@@ -62,7 +66,9 @@ class Batches:
         spec = jax.sharding.PartitionSpec(*([name] if is_shared else []))
         return spread(value, jax.sharding.NamedSharding(mesh, spec))
 
-    def _check_first(self, leaves: list[np.ndarray[Any, Any]]) -> None:
+    def _check_first(
+        self, leaves: list[np.ndarray[Any, Any]], compare: Callable[[int], None]
+    ) -> None:
         if any(one.dtype.kind in "OSU" for one in leaves):
             remedy = "turn them into numbers in the dataset"
             raise UsageError("the data hold texts, which JAX cannot compute with", remedy=remedy)
@@ -77,7 +83,38 @@ class Batches:
         digest = hashlib.blake2b(digest_size=4)
         for one in leaves:
             digest.update(np.ascontiguousarray(one).tobytes())
-        self._compare(int.from_bytes(digest.digest(), "big"))
+        compare(int.from_bytes(digest.digest(), "big"))
+
+
+@contextlib.contextmanager
+def used_by_all(world: World) -> Iterator[None]:
+    """Let ``evaluate`` and ``predict`` of the user's code take their batches so as well.
+
+    What a model predicts lies on the devices of all processes; each gets all of it.
+    """
+    import keras
+
+    original = keras.Model.make_predict_function
+
+    def make(self: Any, force: bool = False) -> Any:  # noqa: ANN401
+        if self.predict_function is not None and not force:
+            return self.predict_function
+        original(self, force=force)
+        predict = self.predict_function
+
+        def predicted(state: Any, iterator: Any) -> Any:  # noqa: ANN401
+            outputs, after = predict(state, iterator)
+            return tree.map_structure(whole, outputs), after
+
+        self.predict_function = predicted
+        return predicted
+
+    keras.Model.make_predict_function = make
+    try:
+        with batches_of(Batches(world)):
+            yield
+    finally:
+        keras.Model.make_predict_function = original
 
 
 @contextlib.contextmanager
@@ -107,10 +144,14 @@ def _iterator_class(base: Any, batches: Batches) -> Any:  # noqa: ANN401
         """Keras' own, with the place of each batch, and without the steps that are done."""
 
         def _get_iterator(self) -> Iterator[Any]:
-            if batches.epochs_before:
-                _turn(self.data_adapter, batches.epochs_before)
-                batches.epochs_before = 0
-            for batch in self.data_adapter.get_jax_iterator():
+            turns, batches.epochs_before = batches.epochs_before, 0
+            done = 0
+            if turns and self.steps_per_epoch:  # one reading goes on over several epochs
+                size = self.data_adapter.num_batches
+                read = turns * self.steps_per_epoch
+                turns, done = divmod(read, size) if size else (0, read)
+            _turn(self.data_adapter, turns)
+            for batch in islice(self.data_adapter.get_jax_iterator(), done, None):
                 yield batches.placed(batch)
 
         def _enumerate_iterator(self) -> Iterator[Any]:

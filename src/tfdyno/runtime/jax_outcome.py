@@ -130,4 +130,5 @@ def _applied(model: Any, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...
     )
     count = jax.process_count()
     where = f"{mesh} on {jax.device_count()} devices of {count} process{'es' * (count != 1)}"
-    return (*of_recipe, Applied(name="mesh", asked=str(mesh), reported=where))
+    backend = Applied(name="backend", asked="jax", reported=f"JAX {jax.__version__}")
+    return (*of_recipe, backend, Applied(name="mesh", asked=str(mesh), reported=where))

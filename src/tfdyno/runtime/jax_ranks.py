@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Rows = np.ndarray[Any, np.dtype[np.uint32]]
+Holders = dict[tuple[int, int], list[int]]
+"""The values of one part of a weight, with the ranks of the devices that hold each."""
 _MOST_NAMED = 4
 
 
@@ -33,23 +35,28 @@ def check_same_weights(variables: Sequence[Any]) -> None:
         ToolError: Two devices hold different numbers for one part; names the workers.
     """
     rows = np.array([row for one in variables for row in _rows_of(one)], np.uint32)
-    seen: defaultdict[tuple[int, int], dict[tuple[int, int], set[int]]] = defaultdict(dict)
+    seen: defaultdict[tuple[int, int], Holders] = defaultdict(dict)
     for rank, table in enumerate(_of_all(rows)):
         for row in table.tolist():
-            seen[row[0], row[1]].setdefault((row[2], row[3]), set()).add(rank)
+            seen[row[0], row[1]].setdefault((row[2], row[3]), []).append(rank)
     apart = [held for held in seen.values() if len(held) > 1]
     if not apart:
         return
-    usual = max(apart[0].values(), key=len)
-    ranks = sorted({rank for held in apart for own in held.values() for rank in own})
-    odd = [rank for rank in ranks if any(rank in own for own in apart[0].values() if own != usual)]
     raise ToolError(
-        f"the weights of {_names(odd if len(odd) < len(ranks) else ranks)} have drifted apart",
+        f"the weights of {_names(odd_ones(apart[0]))} have drifted apart",
         why=f"{len(apart)} parts of weights differ between devices that should hold the same, so "
         "they do not train one model",
         remedy="look for code that sets weights on one worker by itself: a callback or a file "
         "that only one of them reads",
     )
+
+
+def odd_ones(holders: Holders) -> list[int]:
+    """Who holds another value than most; all of them where no value has the majority."""
+    most = max(map(len, holders.values()))
+    usual = [ranks for ranks in holders.values() if len(ranks) == most]
+    others = [ranks for ranks in holders.values() if len(usual) > 1 or ranks is not usual[0]]
+    return sorted({rank for ranks in others for rank in ranks})
 
 
 def check_same_data(digest: int) -> None:

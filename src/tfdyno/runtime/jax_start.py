@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,17 +119,12 @@ def _check_cards(gpus: int) -> None:
 
 def software() -> dict[str, Any]:
     """Versions, and the devices that JAX has."""
-    import importlib.metadata
-
     import jax
     import keras
 
     is_gpu = jax.default_backend() == "gpu"
-    tensorflow = ""
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        tensorflow = importlib.metadata.version("tensorflow")
     return {
-        "tensorflow": tensorflow,
+        "tensorflow": getattr(sys.modules.get("tensorflow"), "__version__", ""),
         "keras": keras.__version__,
         "jax": jax.__version__,
         "python": platform.python_version(),

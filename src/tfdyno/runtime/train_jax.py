@@ -70,6 +70,7 @@ def _trained(
         gpus=request["gpus"],
     )
     from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.jax_data import used_by_all
     from tfdyno.runtime.jax_failure import told
     from tfdyno.runtime.jax_loop import JaxTraining, train
     from tfdyno.runtime.jax_values import read_whole
@@ -93,7 +94,12 @@ def _trained(
     )
     try:
         precision = recipe.precision or workload.precision
-        with policy_held(precision, notes), saved_by_chief(), read_whole():
+        with (
+            policy_held(precision, notes),
+            saved_by_chief(),
+            read_whole(),
+            used_by_all(world),
+        ):
             return run_workload(loading)
     except UsageError as error:
         raise told(error, _of_layout(world)) from None

@@ -1,0 +1,23 @@
+"""runtime/jax_loop: a training goes on as if it had not ended; more in jobs/test_launch_jax.py."""
+
+from __future__ import annotations
+
+from tests.runtime.jaxes import looked
+
+
+def test_a_training_that_goes_on_learns_the_same() -> None:
+    found = looked("loop")
+    assert len(found["whole"]["loss"]) == 3
+    assert found["on"] == found["whole"]
+    assert found["from"] == "b/checkpoints/step-000000003.json"
+    assert found["steps"] == [9, 9, 9]
+
+
+def test_the_layout_is_told_first_and_kept_where_it_is_asked_for() -> None:
+    found = looked("loop")
+    assert found["events"] == ["layout", "begin"]
+    assert found["kept"]
+
+
+def test_a_loss_that_is_no_number_ends_it_with_a_finding() -> None:
+    assert looked("loop")["lost"] == ["NaN loss", 1]
