@@ -33,6 +33,8 @@ LIGHT_COMMANDS = [
     ["launch", "tests/data/scripts/compiled.py", "--on", "slurm", "--nodes", "2", "--dry-run"],
     ["migrate", "tests/data/scripts/with_horovod.py"],
     ["launch", "tests/data/scripts/compiled.py", "--on", "ray", "--nodes", "2", "--dry-run"],
+    ["launch", "tests/data/scripts/compiled.py", "--on", "slurm", "--backend", "jax",
+     "--mesh", "model=1", "--dry-run"],
     ["diagnose", "--help"],
     ["data", "convert", "--help"],
     ["recipe", "show", "--full"],

@@ -57,6 +57,7 @@ model = keras.Sequential([
 model.compile("adam", "mse")
 model.fit(x, y, batch_size=32, epochs=3, callbacks=[Trouble()])
 if "after" in sys.argv:
+    model.set_weights(model.get_weights())
     print("evaluated", model.evaluate(x, y, batch_size=31, verbose=0))
     print("predicted", float(np.mean((model.predict(x, verbose=0, batch_size=31) - y) ** 2)))
     model.save("after.keras")

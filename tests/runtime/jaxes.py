@@ -44,6 +44,11 @@ found["start"] = {
     "gpu": said(lambda: jax_start.begin(JaxPlan(), Recipe(), addresses=(), rank=0, gpus=2)),
     "software": jax_start.software(),
 }
+held = []
+with jax_start.distribution_held(held):
+    keras.distribution.set_distribution(None)
+    keras.distribution.set_distribution(None)
+    found["start"]["held"] = [keras.distribution.distribution() is not None, held]
 keras.distribution.set_distribution(split.distribution)
 
 def small(name="small"):

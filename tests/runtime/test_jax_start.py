@@ -20,3 +20,8 @@ def test_the_versions_are_told() -> None:
     assert software["jax"]
     assert software["keras"].startswith("3")
     assert software["device"] == "cpu"
+
+
+def test_a_distribution_of_the_users_code_is_left_out_with_a_note() -> None:
+    note = "The code calls keras.distribution.set_distribution; --mesh holds."
+    assert looked("start")["held"] == [True, [note]]

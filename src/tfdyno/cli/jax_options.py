@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 JAX_OPTIONS = together(
     click.option("--backend", type=OneOf("backend", BACKENDS), default="tensorflow",
-                 show_default=True, help="Of Keras; jax needs no change either."),
+                 show_default=True, help="Of Keras, for the script as it is."),
     click.option("--mesh", type=Filled(), metavar="AXES",
                  help="With jax: devices along each axis, as data=2,model=2."),
     click.option("--layout", type=Filled(), metavar="FILE",

@@ -26,6 +26,7 @@ from tfdyno.core.launch_plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.jax_plan import JaxPlan
     from tfdyno.jobs.launch_local import Launched
 
 FOLDER = Path("tfdyno-runs")
@@ -92,7 +93,8 @@ def launch(**given: Any) -> int:
     started again with the same --output. What is made for the services vertex, azureml and
     sagemaker is untested: it follows their documentation, and was never submitted.
     """
-    plan, jax = _plan(given), jax_plan(given, folder=_files_in(given))
+    jax = jax_plan(given, folder=_files_in(given))
+    plan = _plan(given, jax)
     from tfdyno.jobs.launch import check_plan, kind_of, rendered, written
 
     check_plan(plan, recipe_given(given), jax)
@@ -109,7 +111,7 @@ def launch(**given: Any) -> int:
     return _run_here(plan, given) if kind_of(plan) in WATCHED else _submit(plan, given)
 
 
-def _plan(given: dict[str, Any]) -> LaunchPlan:
+def _plan(given: dict[str, Any], jax: JaxPlan | None = None) -> LaunchPlan:
     """The plan that the options describe; raises ``UsageError``."""
     from tfdyno.jobs.launch import known_settings
 
@@ -130,7 +132,7 @@ def _plan(given: dict[str, Any]) -> LaunchPlan:
         name=name,
         reference=given["workload"],
         script_arguments=given["script_arguments"],
-        options=(*run_words(given), *jax_words(jax_plan(given, folder=_files_in(given)))),
+        options=(*run_words(given), *jax_words(jax)),
         nodes=given["nodes"],
         gpus_per_node=_gpus(given),
         folder=folder,

@@ -197,8 +197,10 @@ class _Sitting:
         self.sitting.iterations_before = iterations
 
     def _tell_layout(self, layout: Layout, split: SplitWeights) -> None:
+        if self.world.rank:
+            return
         self.training.progress(json.dumps({"event": "layout", "layout": asdict(layout)}))
-        if self.world.rank or not self.settings.output:
+        if not self.settings.output:
             return
         text = to_toml(rules_in(layout, split)).encode()
         paths = [Path(self.settings.output) / FILE_NAME]

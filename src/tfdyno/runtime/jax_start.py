@@ -13,7 +13,7 @@ from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.runtime.failure import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tfdyno.core.jax_plan import JaxPlan
     from tfdyno.core.recipe import Recipe
@@ -115,6 +115,36 @@ def _check_cards(gpus: int) -> None:
     if found != gpus:
         what = f"JAX sees {found} GPU{'s' * (found != 1)}, and the plan has {gpus} on each node"
         raise UsageError(what, remedy="look at CUDA_VISIBLE_DEVICES, or run tfdyno doctor there")
+
+
+@contextlib.contextmanager
+def distribution_held(notes: list[str]) -> Iterator[None]:
+    """Let the user's code begin and set a distribution of its own to no effect.
+
+    Args:
+        notes: Receives a sentence for each that it does.
+    """
+    import keras
+
+    place = keras.distribution
+    originals = {name: getattr(place, name) for name in ("initialize", "set_distribution")}
+    for name in originals:
+        setattr(place, name, _ignored(name, notes))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(place, name, original)
+
+
+def _ignored(name: str, notes: list[str]) -> Callable[..., None]:
+    note = f"The code calls keras.distribution.{name}; --mesh holds."
+
+    def ignored(*_args: Any, **_options: Any) -> None:
+        if note not in notes:
+            notes.append(note)
+
+    return ignored
 
 
 def software() -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _trained(
 ) -> TrainOutcome:
     plan = from_builtins(request["plan"], JaxPlan, where="the plan")
     progress("importing JAX and Keras")
-    from tfdyno.runtime.jax_start import begin
+    from tfdyno.runtime.jax_start import begin, distribution_held
 
     world = begin(
         plan,
@@ -99,6 +99,7 @@ def _trained(
             saved_by_chief(),
             read_whole(),
             used_by_all(world),
+            distribution_held(notes),
         ):
             return run_workload(loading)
     except UsageError as error:
