@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tests.cli.terminal import on_terminal
 
 from tfdyno.cli import train_progress as module
 from tfdyno.cli.train_progress import train_progress
+from tfdyno.core.device_mesh import DeviceMesh
+from tfdyno.core.layout import Layout, Placed
 
 if TYPE_CHECKING:
     import pytest
@@ -75,3 +78,17 @@ def test_a_terminal_gets_a_bar_and_what_was_printed_above_it() -> None:
     assert "loss 0.2500" in text
     assert "oneDNN" not in text
     assert "\x1b[2K" in text  # the bar is gone at the end
+
+
+def test_a_layout_is_a_table_before_the_first_step(capsys: pytest.CaptureFixture[str]) -> None:
+    layout = Layout(
+        mesh=DeviceMesh(names=("model",), sizes=(2,)),
+        weights=(Placed(path="a/kernel", shape=(8, 4), width_bytes=4),),
+    )
+    with train_progress(quiet=False, verbose=False) as shown:
+        shown.progress(json.dumps({"event": "layout", "layout": asdict(layout)}))
+        shown.output("[Gloo] Rank 0 is connected to 1 peer ranks.")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("Mesh model=2, by your rules: each device holds 128 B of 128 B")
+    assert "1 kernel matches no rule" in lines[1]
+    assert lines[-1].split()[:2] == ["a/kernel", "8×4"]

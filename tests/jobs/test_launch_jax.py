@@ -245,7 +245,7 @@ def test_processes_that_read_other_data_are_told(here: Path) -> None:
                          host_devices=2), "no rule of the layout matches a weight: .*dense/kernel"),
         (SCRIPT, JaxPlan(mesh=read_mesh("model=2"), host_devices=2,
                          rules=(Rule(pattern=".*", axes=("", "model")),)),
-         r"the rule '\.\*' names 2 dimensions, and sequential/dense/bias has 1"),
+         r"the rule '\.\*' names 2 dimensions, and sequential/dense/bias has 1: "),
         ("import keras\nimport tensorflow as tf\nx = keras.Input((3,))\n"
          "y = keras.layers.Dense(2)(x)\nz = tf.nn.relu(y)\n", ONE,
          r"train\.py, line 5: tf\.nn\.relu cannot run on the JAX backend"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.runtime.jax_failure import told
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def failed(line: str, folder: Path) -> UsageError:
 
 @pytest.mark.parametrize("name", ["tf.nn.relu", "tf.cast"])
 def test_it_is_named_with_its_line(name: str, tmp_path: Path) -> None:
-    found = str(told(failed(f"return {name}(3)", tmp_path), None))
+    found = str(told(failed(f"return {name}(3)", tmp_path)))
     assert f"train.py, line 2: {name} cannot run on the JAX backend" in found
     assert "use keras.ops" in found
 
@@ -37,9 +37,14 @@ def test_it_is_named_with_its_line(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["return tf.data.Dataset(3)", "return None.x", "tf.keras.x()"])
 def test_other_failures_stay_what_they_are(line: str, tmp_path: Path) -> None:
     error = failed(line, tmp_path)
-    assert told(error, None) is error
+    assert told(error) is error
 
 
-def test_a_rule_of_the_layout_is_the_cause_where_it_failed(tmp_path: Path) -> None:
-    rule = UsageError("the rule is wrong")
-    assert told(failed("return tf.cast(3)", tmp_path), rule) is rule
+def test_a_process_that_is_gone_is_no_wrong_use() -> None:
+    """Exit code 2 would keep an engine from starting it again."""
+    error = UsageError("train.py failed")
+    words = "UNKNOWN: Gloo AllGather failed: Read error [127.0.0.1]:1: Connection reset by peer"
+    error.__context__ = type("JaxRuntimeError", (RuntimeError,), {})(words)
+    found = told(error)
+    assert isinstance(found, ToolError)
+    assert "could not be exchanged with the other processes" in str(found)

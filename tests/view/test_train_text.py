@@ -6,6 +6,8 @@ import math
 
 from tests.view.trainings import NAN, told
 
+from tfdyno.core.device_mesh import DeviceMesh
+from tfdyno.core.layout import Layout, Placed
 from tfdyno.view.train_text import facts, headline, train_text
 
 
@@ -57,3 +59,14 @@ def test_a_finding_has_its_evidence_and_its_fix() -> None:
     assert "✗ The loss is not a number.\n  because  step 41: dense_1 has inf\n" in text
     assert "  fix      Lower the learning rate.\n           tfdyno train x" in text
     assert "\x1b[31m✗" in train_text(told(findings=(NAN,)), colour=True)
+
+
+def test_a_layout_is_told_with_what_no_rule_matches() -> None:
+    layout = Layout(
+        mesh=DeviceMesh(names=("model",), sizes=(2,)),
+        weights=(Placed(path="a/kernel", shape=(8, 4), width_bytes=4),),
+    )
+    known = dict(facts(told(layout=layout)))
+    assert known["layout"].startswith("Mesh model=2, by your rules")
+    assert "1 kernel matches no rule" in known["layout"]
+    assert not dict(facts(told()))["layout"]

@@ -1,4 +1,4 @@
-"""Why a script fails on the JAX backend: an operation of TensorFlow's own in its model."""
+"""Why a script fails on the JAX backend: TensorFlow's own operations, or a process that is gone."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import re
 import traceback
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import TfdynoError, UsageError
-from tfdyno.runtime.failure import is_own
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.runtime.failure import first_line, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CALL = re.compile(r"\b((?:tf|tensorflow)(?:\.\w+)+)")
+_GONE = ("Gloo", "NCCL", "UNAVAILABLE:", "DEADLINE_EXCEEDED:", "coordination service")
+"""Words of JAX where another process, or the way to it, is the matter."""
 ALLOWED = ("tf.data.", "tf.io.", "tf.keras.")
 
 
-def told(error: UsageError, of_layout: TfdynoError | None) -> TfdynoError:
-    """The error with its real cause.
-
-    Args:
-        error: That ended the user's code.
-        of_layout: What a rule of the layout did wrong in it.
-    """
-    if of_layout:
-        return of_layout
+def told(error: UsageError) -> TfdynoError:
+    """The error that ended the user's code, with its real cause."""
     for cause in _causes(error):
+        if type(cause).__name__.endswith("RuntimeError") and any(w in str(cause) for w in _GONE):
+            what = "a step could not be exchanged with the other processes"
+            return ToolError(what, why=first_line(cause), remedy="their own output says why")
         frames = [f for f in traceback.extract_tb(cause.__traceback__) if is_own(f.filename)]
         if frames and (found := _CALL.search(frames[-1].line or "")):
             name = found[1].replace("tensorflow.", "tf.", 1)

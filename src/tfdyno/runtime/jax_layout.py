@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import jax
 import keras
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.layout import Layout, Placed, Rule, checked_axes, rule_for, shard_shape
 from tfdyno.model.proposed_layout import proposed_axes, rules_of
 
@@ -29,11 +30,7 @@ def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Any:  # noqa: ANN401
 
 
 class SplitWeights(keras.distribution.ModelParallel):
-    """Splits a weight by the rule that its path matches, or as tfdyno proposes.
-
-    Attributes:
-        error: What a rule did wrong; Keras may wrap it into an error of its own.
-    """
+    """Splits a weight by the rule that its path matches, or as tfdyno proposes."""
 
     def __init__(self, mesh: DeviceMesh, devices: Any, rules: tuple[Rule, ...]) -> None:  # noqa: ANN401
         """Take the mesh, as tfdyno and as Keras has it, and the rules; none: a proposal."""
@@ -43,23 +40,27 @@ class SplitWeights(keras.distribution.ModelParallel):
             auto_shard_dataset=False,
         )
         self.mesh, self.rules, self.is_proposed = mesh, rules, not rules
-        self.error: TfdynoError | None = None
 
     def get_variable_layout(self, variable: Any) -> Any:  # noqa: ANN401
-        """Called by Keras for each variable that is made."""
+        """Called by Keras for each variable that is made, those of optimizers included.
+
+        A rule that does not fit is told when the weights of the model are known (``layout_of``).
+        """
         if getattr(variable, "_layout", None) is not None:
             return variable._layout
-        try:
+        axes: Axes = ()
+        with contextlib.suppress(UsageError):
             axes = self.axes_of(variable.path, tuple(variable.shape))[0]
-        except TfdynoError as error:
-            self.error = self.error or error
-            raise
         return keras.distribution.TensorLayout(
             [name or None for name in axes or ("",) * len(variable.shape)], self.device_mesh
         )
 
     def axes_of(self, path: str, shape: tuple[int, ...]) -> tuple[Axes, str]:
-        """How a weight is split, and the pattern of the rule that says so."""
+        """How a weight is split, and the pattern of the rule that says so.
+
+        Raises:
+            UsageError: Two rules match, or one does not fit its shape.
+        """
         if self.is_proposed:
             name = self.mesh.model_names[0]
             axes = proposed_axes(path, shape, name, self.mesh.size(name))
@@ -72,7 +73,7 @@ def layout_of(model: Any, split: SplitWeights) -> Layout:  # noqa: ANN401
     """What became of the weights of a built model, as the devices hold them.
 
     Raises:
-        UsageError: No rule matches any weight.
+        UsageError: No rule matches any weight, or a rule does not fit one.
         ToolError: JAX holds a weight otherwise than the rules say.
     """
     weights = tuple(_placed(one, split) for one in model.weights)

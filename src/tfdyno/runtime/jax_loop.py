@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,7 +27,7 @@ from tfdyno.runtime.jax_callbacks import First, Last
 from tfdyno.runtime.jax_data import Batches, batches_of
 from tfdyno.runtime.jax_layout import SplitWeights, layout_of, rules_in
 from tfdyno.runtime.jax_outcome import Sitting, memory, outcome_of, settle
-from tfdyno.runtime.jax_ranks import check_same_data, check_same_weights
+from tfdyno.runtime.jax_ranks import check_same_data, check_same_weights, numbers_of_all
 from tfdyno.runtime.jax_start import World
 from tfdyno.runtime.stop_asked import asked_to_stop
 from tfdyno.runtime.train_meeting import Meeting
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 MEETING = ".meeting"
 """In the folder of a run."""
-STEPS_AHEAD = 2
-"""Beside the one that waits: the last batch of an epoch may be computed without the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +108,6 @@ class _Sitting:
             folder / MEETING if folder else None,
             rank=self.world.rank,
             count=self.world.process_count,
-            has_gpu=False,  # no step is begun before the one before the last has ended
-            steps_per_call=STEPS_AHEAD * int(training.recipe.steps_per_execution),
         )
 
     def run(self) -> TrainOutcome:
@@ -212,6 +209,8 @@ class _Sitting:
     def train_begin(self) -> None:
         """The user's callbacks have begun: set what they knew."""
         self.sitting.epochs = int(self.arguments.get("initial_epoch") or 0)
+        if self.meeting.is_joint:
+            self.meeting.exchange_by(self._numbers_of_all)
         if self.found:
             self.sitting.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
             if self.sitting.epochs >= self._epochs:  # no epoch begins, where it is done else
@@ -260,18 +259,25 @@ class _Sitting:
         self._between_steps()
 
     def _between_steps(self) -> None:
-        sitting, step = self.sitting, self.sitting.step
-        if self.meeting.agreed("nan", step, bool(sitting.nan)):
-            raise sitting.nan or _Stopped
-        if self.meeting.agreed("stop", step, bool(sitting.stop)):
+        sitting, checkpoints, step = self.sitting, self.checkpoints, self.sitting.step
+        due = checkpoints.due(step, time.monotonic()) if checkpoints else False
+        agreed = self.meeting.agree(
+            nan=bool(sitting.nan), stop=bool(sitting.stop), save=due and self.meeting.leads
+        )
+        if "nan" in agreed:
+            epoch, done = self.place
+            raise sitting.nan or NanLoss("loss", math.nan, epoch=epoch + 1, step=done)
+        if "stop" in agreed:
             sitting.stop = sitting.stop or "SIGTERM"
-            if self.checkpoints:
+            if checkpoints:
                 self._save(wait=True)
             raise _Stopped
-        if self.checkpoints:
-            due = self.checkpoints.due(step, time.monotonic())
-            if self.meeting.agreed("save", step, due):
-                self._save()
+        if checkpoints and ("save" in agreed or checkpoints.due_by_steps(step)):
+            self._save()
+
+    def _numbers_of_all(self, own: list[float]) -> Any:  # noqa: ANN401
+        jax.block_until_ready(self.before)  # no exchange of a step is under way
+        return numbers_of_all(own)
 
     def test_begin(self) -> None:
         """Validation is to start."""
@@ -291,7 +297,10 @@ class _Sitting:
         if not self.is_checked:
             self.is_checked = True
             check_same_weights(self.model.trainable_variables)
-        stops = self.meeting.agreed("stop", self.sitting.step, bool(self.sitting.stop))
+        wishes = {"stop": bool(self.sitting.stop), "end": bool(self.model.stop_training)}
+        agreed = self.meeting.agree(always=True, **wishes)
+        self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all
+        stops = "stop" in agreed
         if self.checkpoints:
             self._save(wait=stops, is_end=True)
         if stops and epoch + 1 < self._epochs and not self.model.stop_training:

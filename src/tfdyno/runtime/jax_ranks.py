@@ -71,6 +71,11 @@ def check_same_data(digest: int) -> None:
         )
 
 
+def numbers_of_all(own: list[float]) -> Any:  # noqa: ANN401
+    """The numbers of all processes, a row for each; a joint operation."""
+    return np.asarray(multihost_utils.process_allgather(np.array(own, np.float32)))
+
+
 def _rows_of(variable: Any) -> Iterable[tuple[int, int, int, int]]:  # noqa: ANN401
     """Each part that this process has: which it is, and what is in it, 64 bits each."""
     for shard in variable.value.addressable_shards:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Workload
     from tfdyno.runtime.jax_start import World
+    from tfdyno.runtime.train_load import Loading
 
 
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
@@ -58,24 +59,15 @@ def _trained(
     request: child.Request,
     progress: child.Progress,
 ) -> TrainOutcome:
+    """Begin JAX, and run the workload in it."""
     plan = from_builtins(request["plan"], JaxPlan, where="the plan")
     progress("importing JAX and Keras")
-    from tfdyno.runtime.jax_start import begin, distribution_held
+    from tfdyno.runtime.jax_start import begin
 
-    world = begin(
-        plan,
-        recipe,
-        addresses=request["addresses"],
-        rank=request["rank"],
-        gpus=request["gpus"],
-    )
-    from tfdyno.runtime.after_fit import saved_by_chief
-    from tfdyno.runtime.jax_data import used_by_all
-    from tfdyno.runtime.jax_failure import told
+    addresses, rank, gpus = (request[name] for name in ("addresses", "rank", "gpus"))
+    world = begin(plan, recipe, addresses=addresses, rank=rank, gpus=gpus)
     from tfdyno.runtime.jax_loop import JaxTraining, train
-    from tfdyno.runtime.jax_values import read_whole
-    from tfdyno.runtime.train_load import Loading, run_workload
-    from tfdyno.runtime.workloads import policy_held
+    from tfdyno.runtime.train_load import Loading
 
     training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=progress)
 
@@ -83,32 +75,37 @@ def _trained(
         return train(model, arguments, own, training)
 
     progress(f"building {workload.reference}")
-    notes: list[str] = []
     loading = Loading(
         workload=workload,
         recipe=replace(recipe, batch_size=recipe.batch_size * world.mesh.replica_count),
         settings=settings,
         train=fit,
         data=request.get("data") or "",
-        notes=notes,
     )
+    return _run(loading, world, recipe.precision or workload.precision)
+
+
+def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
+    """Run the user's code, whose calls of Keras are those of one process of several."""
+    from tfdyno.runtime.after_fit import saved_by_chief
+    from tfdyno.runtime.jax_data import used_by_all
+    from tfdyno.runtime.jax_failure import told
+    from tfdyno.runtime.jax_start import distribution_held
+    from tfdyno.runtime.jax_values import read_whole
+    from tfdyno.runtime.train_load import run_workload
+    from tfdyno.runtime.workloads import policy_held
+
     try:
-        precision = recipe.precision or workload.precision
         with (
-            policy_held(precision, notes),
+            policy_held(precision, loading.notes),
             saved_by_chief(),
             read_whole(),
             used_by_all(world),
-            distribution_held(notes),
+            distribution_held(loading.notes),
         ):
             return run_workload(loading)
     except UsageError as error:
-        raise told(error, _of_layout(world)) from None
-
-
-def _of_layout(world: World) -> Any:  # noqa: ANN401
-    """What a rule did wrong while weights were made; None: nothing."""
-    return getattr(world.distribution, "error", None)
+        raise told(error) from None
 
 
 def _leave(signal_name: str) -> None:
