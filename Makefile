@@ -16,7 +16,7 @@ demo: setup ## Which GPU for ResNet-50 on ImageNet? Table here, page in report.h
 		--epochs 90 --samples 1281167 --html $(REPORT)
 	@echo "Page: file://$(abspath $(REPORT))"
 
-test: setup ## Run the tests (20 to 40 minutes on 2 cores)
+test: setup ## Run the tests (20 to 30 minutes on 2 cores)
 	@scripts/test
 
 check: setup ## Format, lint, types, import order, generated files

@@ -8,13 +8,20 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from tests.sample import BUDGET_S, drawn, long_tests, seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The machine may be loaded: a slow example is no failure. No database: nothing is left behind.
-settings.register_profile("tfdyno", deadline=None, database=None, max_examples=60)
+settings.register_profile(
+    "tfdyno",
+    deadline=None,
+    database=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tfdyno")
 # A shell that starts the tests in the background has Ctrl-C ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -33,8 +40,25 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that need a GPU where there is none, with the reason."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Give a way to run all long tests."""
+    parser.addoption("--all", action="store_true", help="all long tests, not a sample of them")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which sample of the long tests is drawn."""
+    if config.getoption("--all"):
+        return "long tests: all"
+    return f"long tests: a sample of {BUDGET_S:g} s, drawn by {seed_of()}; --all takes all"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests to other runs, and skip those that need a GPU where there is none."""
+    # Tests that are asked for by name all run.
+    if not config.getoption("--all") and {*config.args} <= {str(config.rootpath), "tests"}:
+        lot = drawn([item.nodeid for item in items], long_tests(), seed_of(), BUDGET_S)
+        config.hook.pytest_deselected(items=[one for one in items if one.nodeid in lot.left])
+        items[:] = [one for one in items if one.nodeid not in lot.left]
     if shutil.which("nvidia-smi"):
         return
     for item in items:
