@@ -49,6 +49,12 @@ def test_a_missing_package_names_the_interpreter(run: Run) -> None:
     assert error.remedy.endswith("or name an interpreter that has it with --python")
 
 
+def test_a_missing_horovod_is_to_be_taken_out_not_installed() -> None:
+    with pytest.raises(UsageError) as raised, user_code("train.py:build"):
+        raise ModuleNotFoundError("No module named 'horovod'", name="horovod")
+    assert raised.value.remedy == "take it out of the script: tfdyno migrate train.py"
+
+
 def test_code_that_is_no_python_is_told_with_its_line(run: Run, tmp_path: Path) -> None:
     error = run("x = 1\ndef f(:\n")
     assert isinstance(error, UsageError)

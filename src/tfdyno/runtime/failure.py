@@ -71,6 +71,8 @@ def user_code(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         why = f"the package {error.name} is not installed for {sys.executable}"
         remedy = f"install {error.name}, or name an interpreter that has it with --python"
+        if error.name == "horovod":  # installed, it would train no model of all processes
+            remedy = f"take it out of the script: tfdyno migrate {what.partition(':')[0]}"
         raise UsageError(f"{what} cannot be run", why=why, remedy=remedy) from None
     except SyntaxError as error:
         where = f"{error.filename}, line {error.lineno}: {error.msg}"

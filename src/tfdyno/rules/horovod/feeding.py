@@ -78,6 +78,7 @@ def seeds(draft: Draft, ranks: list[ast.expr]) -> Iterator[ast.expr]:
 
 def batches(draft: Draft, replicas: str, *, is_sharded: bool, sizes: list[ast.expr]) -> None:
     """Multiply each batch by the number of replicas, where an epoch stays what it was."""
+    predicted = _predicted(draft)
     for site in draft.script.sites:
         last = site.path.rpartition(".")[2]
         if site.kind != "call" or draft.is_gone(site.node) or not isinstance(site.node, ast.Call):
@@ -85,10 +86,34 @@ def batches(draft: Draft, replicas: str, *, is_sharded: bool, sizes: list[ast.ex
         if last in _OWN_BATCHES and "tf.data" not in site.path:
             why = "a generator makes batches by itself, which cannot be dealt out to replicas"
             draft.hand(site.node, why, "give fit a tf.data.Dataset or arrays")
-        elif last in batch_arguments() and _is_data(site, last):
+        elif last in batch_arguments() and _is_data(site, last) and site.node not in predicted:
             _multiply(draft, site, last, replicas)
         if last == "fit" and site.node.args + site.node.keywords:
             _epoch(draft, site, is_sharded=is_sharded, sizes=sizes)
+
+
+def _predicted(draft: Draft) -> set[ast.AST]:
+    """Everything in data that only predict is given: each process predicts all by itself."""
+    found: set[ast.AST] = set()
+    for call in ast.walk(draft.script.tree):
+        if not isinstance(call, ast.Call) or _last(call) != "predict" or not call.args:
+            continue
+        given = call.args[0]
+        found |= {*ast.walk(given)}
+        if isinstance(given, ast.Name) and _is_only(draft, given.id, "predict"):
+            found |= {node for one in draft.script.assigned(given.id) for node in ast.walk(one)}
+    return found
+
+
+def _is_only(draft: Draft, name: str, method: str) -> bool:
+    """Whether a name is read by calls of a method alone, and where it is made."""
+    for load in draft.script.loads(name):
+        call = draft.script.parents[load]
+        statement = draft.script.statement(load)
+        is_made = isinstance(statement, ast.Assign) and statement in draft.script.assigned(name)
+        if not is_made and not (isinstance(call, ast.Call) and _last(call) == method):
+            return False
+    return True
 
 
 def _is_data(site: Site, last: str) -> bool:
