@@ -191,8 +191,8 @@ def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str
             return None
         raise fatal_of(error, asked["worker"]["purpose"]) from None
     except RayError as error:
-        words = str(error).strip().splitlines() or [type(error).__name__]
-        raise _Lost(ToolError("the Ray cluster was lost", why=words[0])) from None
+        print(f"Ray: {error}", file=sys.stderr, flush=True)
+        raise _Lost(ToolError("the Ray cluster does not answer any more")) from None
     return dict(result.return_value or {})
 
 
