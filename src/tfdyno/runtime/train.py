@@ -47,7 +47,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     except StopAsked as stop:
         outcome = between_steps(settings, recipe, stop.signal_name)
         return {"outcome": asdict(outcome)}
-    end.leave()  # a script evaluates after its fit: together, too
+    with contextlib.suppress(StopAsked), asked_to_stop(_leave):
+        end.leave()  # a script evaluates after its fit: together, too
     return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
 
 
