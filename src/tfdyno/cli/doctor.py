@@ -115,7 +115,8 @@ def _check(given: dict[str, Any]) -> None:
     for name, subjects in _GOES_WITH.items():
         is_given = given[name] not in ("", None) and given[name] is not False
         if is_given and subject not in subjects:
-            others = " or ".join(map(_option, filter(None, subjects)))
+            known = [s for s in subjects if s and (s != "cluster" or "" not in subjects)]
+            others = " or ".join(map(_option, known))
             remedy = f"it goes with {others}" if others else "it examines this machine"
             what = f"with {_option(subject)}" if subject else "alone"
             raise UsageError(f"{_option(name)} has no use {what}", remedy=remedy)
