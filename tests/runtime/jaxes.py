@@ -144,11 +144,13 @@ def read(skip=0, epochs=0, kind="arrays"):
             turn = []
             with iterator.catch_stop_iteration():
                 for begin, _, batch in iterator:
-                    turn.append([begin, np.asarray(next(batch)[0]).ravel().tolist()])
+                    turn.append([begin, None if batch is jax_data.NO_BATCH else
+                                 np.asarray(next(batch)[0]).ravel().tolist()])
             turns.append(turn)
     return turns
 found["data"]["arrays"] = read(), read(skip=2)
 found["data"]["dataset"] = read(kind="dataset"), read(kind="dataset", epochs=1)
+found["data"]["none_left"] = read(skip=3)
 found["data"]["generator"] = read(kind="generator"), read(kind="generator", epochs=1)
 
 # Callbacks, loop, outcome
@@ -179,9 +181,33 @@ def fit(model, settings, **given):
     return train(small(model), arguments, settings, training)
 whole = fit("a", RunSettings(output="a"), epochs=3)
 fit("b", RunSettings(output="b"), epochs=1)
+late = fit("late", RunSettings(output="late", keep=9, checkpoint_steps=1), epochs=2)
+for marker in Path("late/checkpoints").glob("step-00000000[3-9].json"):
+    marker.unlink()
+def ended(epochs):
+    # as if killed after the last step of an epoch, before its end
+    from tfdyno.runtime.jax_loop import _Sitting
+    own = _Sitting.epoch_end
+    def epoch_end(self, epoch, logs):
+        if epoch == 0:
+            self.model.jax_state_sync()
+            self._save(wait=True)
+            raise RuntimeError("killed")
+        own(self, epoch, logs)
+    _Sitting.epoch_end = epoch_end
+    try:
+        fit("ended", RunSettings(output="ended"), epochs=epochs)
+    except RuntimeError:
+        pass
+    _Sitting.epoch_end = own
+    return fit("ended", RunSettings(output="ended", resume=True), epochs=epochs)
+in_epoch = fit("late", RunSettings(output="late", resume=True), epochs=2)
+at_end = ended(3)
 on = fit("b", RunSettings(output="b", resume=True), epochs=3)
 lost = fit("c", RunSettings(output="c"), epochs=2, y=y * np.nan)
 found["loop"] = {
+    "late": [late.history, in_epoch.history, in_epoch.resumed_from],
+    "ended": [at_end.history, at_end.steps],
     "whole": whole.history, "on": on.history, "steps": [whole.steps, on.steps, on.updates],
     "from": on.resumed_from,
     "kept": Path("kept.toml").read_text() == Path("a/layout.toml").read_text(),

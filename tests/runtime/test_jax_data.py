@@ -38,3 +38,8 @@ def test_a_generator_goes_on_where_it_stood() -> None:
     whole, later = looked("data")["generator"]
     assert [batch for turn in whole for _, batch in turn] == [[n, n] for n in range(6)]
     assert later[0] == whole[1]
+
+
+def test_where_no_step_is_left_the_epoch_has_one_call_without_a_batch() -> None:
+    whole = looked("data")["arrays"][0]
+    assert looked("data")["none_left"] == [[[3, None]], whole[1]]

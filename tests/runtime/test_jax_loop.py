@@ -21,3 +21,15 @@ def test_the_layout_is_told_first_and_kept_where_it_is_asked_for() -> None:
 
 def test_a_loss_that_is_no_number_ends_it_with_a_finding() -> None:
     assert looked("loop")["lost"] == ["NaN loss", 1]
+
+
+def test_in_the_middle_of_an_epoch_it_goes_on_with_the_next_batch() -> None:
+    whole, on, start = looked("loop")["late"]
+    assert start == "late/checkpoints/step-000000002.json"
+    assert on == whole
+
+
+def test_an_epoch_of_which_all_steps_are_done_only_ends() -> None:
+    """It is killed between the last step and the end of the epoch."""
+    found = looked("loop")
+    assert found["ended"] == [found["whole"], 9]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tfdyno.runtime.jax_start import World
+
+
+NO_BATCH = object()
+"""Stands for the batches of an epoch of which an earlier sitting has taken all."""
 
 
 class Batches:
@@ -156,12 +160,8 @@ def _iterator_class(base: Any, batches: Batches) -> Any:  # noqa: ANN401
 
         def _enumerate_iterator(self) -> Iterator[Any]:
             skip, batches.skip = batches.skip, 0
-            for begin, end, iterator in super()._enumerate_iterator():
-                if end < skip:
-                    for _ in range(end - begin + 1):
-                        next(iterator)
-                else:
-                    yield begin, end, iterator
+            every = super()._enumerate_iterator()
+            yield from _without(every, skip) if skip else every
 
     return Placing
 
@@ -173,3 +173,23 @@ def _turn(adapter: Any, epochs: int) -> None:  # noqa: ANN401
         return
     for _ in range(epochs):
         next(iter(dataset), None)
+
+
+def _without(every: Iterator[Any], skip: int) -> Iterator[Any]:
+    """The calls of an epoch without those whose steps are done; at least one, if only for its end.
+
+    Args:
+        every: First and last step of each call, and the batches.
+        skip: Steps that are done.
+    """
+    for begin, end, iterator in every:
+        if end < skip:
+            for _ in range(end - begin + 1):
+                next(iterator, None)
+        elif (first := next(iterator, NO_BATCH)) is not NO_BATCH:
+            yield begin, end, chain([first], iterator)
+            yield from every
+            return
+        else:
+            break
+    yield skip, skip - 1, NO_BATCH

@@ -24,7 +24,7 @@ from tfdyno.runtime.checkpoint_random import random_state, restore_random_state
 from tfdyno.runtime.checkpoint_state import state_of
 from tfdyno.runtime.checkpoints import Checkpoints
 from tfdyno.runtime.jax_callbacks import First, Last
-from tfdyno.runtime.jax_data import Batches, batches_of
+from tfdyno.runtime.jax_data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.jax_layout import SplitWeights, layout_of, rules_in
 from tfdyno.runtime.jax_outcome import Sitting, memory, outcome_of, settle
 from tfdyno.runtime.jax_ranks import check_same_data, check_same_weights, numbers_of_all
@@ -99,7 +99,7 @@ class _Sitting:
         self.found: Checkpoint | None = None
         self.extra: dict[str, Any] = {}
         self.layout: Layout | None = None
-        self.place = (0, 0)
+        self.place, self.epoch_steps = (0, 0), 0
         self.random: dict[str, Any] = {}
         self.before: Any = None
         self.is_checked = False
@@ -190,8 +190,18 @@ class _Sitting:
         if self.found and self.checkpoints:
             state = state_of(self.model)
             self.extra = self.checkpoints.restore(state, self.found, random=False) or {}
+            self._allow_no_batch()
             iterations = int(self.extra.get("iterations_before", iterations))
         self.sitting.iterations_before = iterations
+
+    def _allow_no_batch(self) -> None:
+        """An epoch of which all steps are done has its end to come, for which Keras wants logs."""
+        run, logs = self.model.train_function, self.model.get_metrics_result()
+
+        def stepped(state: Any, iterator: Any) -> Any:  # noqa: ANN401
+            return (logs, state) if iterator is NO_BATCH else run(state, iterator)
+
+        self.model.train_function = stepped
 
     def _tell_layout(self, layout: Layout, split: SplitWeights) -> None:
         if self.world.rank:
@@ -216,11 +226,12 @@ class _Sitting:
             if self.sitting.epochs >= self._epochs:  # no epoch begins, where it is done else
                 restore_random_state(self.found.random)
         steps = (self.model.history.params or {}).get("steps") if self.model.history else None
+        self.epoch_steps = int(steps or 0)
         self.watch.begin(
             self.model,
             RunAbout(
                 epochs=self._epochs,
-                steps=int(steps or 0),
+                steps=self.epoch_steps,
                 samples_per_step=self.batches.largest,
                 first_epoch=self.sitting.epochs,
             ),
@@ -245,7 +256,7 @@ class _Sitting:
     def ran(self, done: int, logs: Any) -> None:  # noqa: ANN401
         """The train function has returned: counting, watching, checkpoints, stopping."""
         epoch, before = self.place
-        self.sitting.step += done - before
+        self.sitting.step += self._within(done) - self._within(before)
         self.place = (epoch, done)
         if self.before is not None:
             jax.block_until_ready(self.before)  # no process is further ahead of the others
@@ -256,7 +267,12 @@ class _Sitting:
             if not self.meeting.is_joint:
                 raise
             self.sitting.nan = self.sitting.nan or error
-        self._between_steps()
+        if not self.epoch_steps or done < self.epoch_steps:  # else the epoch's end does it
+            self._between_steps()
+
+    def _within(self, done: int) -> int:
+        """Steps of an epoch; the last call of several may have fewer than it could."""
+        return min(done, self.epoch_steps or done)
 
     def _between_steps(self) -> None:
         sitting, checkpoints, step = self.sitting, self.checkpoints, self.sitting.step
