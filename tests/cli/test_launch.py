@@ -5,23 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-from tfdyno.cli.launch import _plan, launch, resume_command
 from tfdyno.cli.main import main
 from tfdyno.core.launch_plan import ENGINES
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import TrainOutcome
-from tfdyno.core.workload import Workload
-from tfdyno.jobs.launch_local import Launched
-from tfdyno.store.run_folder import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +177,16 @@ def test_words_of_the_script_and_variables_are_passed_on(
         (["--data", "data.py:make", "--on", "slurm"], "there is no file data.py"),
         (["--set", "strategy=ps", "--set", "execution=xla"], "do not go together"),
         (["--on", "kubernetes"], "name it with --image"),
+        (["--on", "kuberay"], "did you mean ray --with kuberay=rayjob?"),
+        (["--check", "--nodes", "2", "--backend", "jax"], "measures TensorFlow's all-reduce"),
+        (
+            ["--backend", "jax", "--host-devices", "2", "--gpus-per-node", "1"],
+            "--host-devices 2 does nothing with GPUs",
+        ),
+        (
+            ["--on", "ray", "--backend", "jax", "--mesh", "model=3", "--nodes", "2"],
+            "the mesh model=3 does not fit",
+        ),
     ],
 )
 def test_wrong_use_is_one_sentence(
@@ -231,6 +233,48 @@ def test_a_folder_that_is_copied_holds_the_workload(
         assert "is not there on the nodes" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("engine", ["slurm", "ray", "azureml", "skypilot"])
+def test_a_layout_and_a_script_for_jax_are_read_in_the_folder_that_the_nodes_get(
+    engine: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "inner").mkdir()
+    (folder / "train.py").rename(folder / "inner" / "own.py")
+    (folder / "inner" / "rules.toml").write_text("[rules]\n'.*kernel' = ['', 'model']\n")
+    words = ["launch", "own.py", "--on", engine, "--workdir", "inner", *NEEDS.get(engine, [])]
+    words += ["--backend", "jax", "--mesh", "model=2", "--nodes", "2", "--layout", "rules.toml"]
+    assert main([*words, "--dry-run"]) == 0
+    assert ".*kernel=-,model" in capsys.readouterr().out
+    (folder / "inner" / "own.py").write_text("import tensorflow as tf\ntf.function(print)\n")
+    assert main([*words, "--dry-run"]) == 2
+    assert "own.py cannot train on the JAX backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--on", "kubernetes"], ["--on", "ray", "--with", "kuberay=rayjob"], ["--on", "vertex"]],
+)
+def test_what_is_here_of_a_training_in_an_image_is_read_for_jax(
+    words: list[str], capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """--workdir is a folder of the image, and files are looked for where they were named."""
+    needs = ["--image", "train:1", "--with", "claim=team"]
+    words = [*words, *(NEEDS["vertex"] if "vertex" in words else needs)]
+    words += ["--workdir", "/srv/train", "--backend", "jax", "--mesh", "model=2", "--nodes", "2"]
+    (folder / "rules.toml").write_text("[rules]\n'.*kernel' = ['', 'model']\n")
+    words += ["--layout", "rules.toml", "--dry-run"]
+    assert main(["launch", "train.py", *words]) == 0
+    assert ".*kernel=-,model" in capsys.readouterr().out
+    (folder / "train.py").write_text("import tensorflow as tf\ntf.function(print)\n")
+    assert main(["launch", "train.py", *words]) == 2
+    assert "train.py cannot train on the JAX backend" in capsys.readouterr().err
+
+
+def test_a_check_is_not_begun_again(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["launch", "train.py", "--on", "slurm", "--nodes", "2", "--restarts", "3", "--check"]
+    assert main([*words, "--dry-run"]) == 0
+    assert "left=0" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "python"),
     [([], sys.executable), (["--image", "train:1"], "python3"), (["--with", "module=a"], "python3"),
@@ -254,32 +298,6 @@ def test_cards_that_the_shell_shows_are_shared_out(
     assert "CUDA_VISIBLE_DEVICES=5 " in out
     assert main([*words, "3"]) == 2
     assert "CUDA_VISIBLE_DEVICES=4,5 lists 2" in capsys.readouterr().err
-
-
-def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
-    launched = Launched(
-        folder=folder / "inner" / "run",
-        outcome=TrainOutcome(history={}, epochs=1, steps=1, updates=1),
-        record=RunRecord(workload=Workload(reference="train.py", kind="script", mode="train")),
-        recipe=Recipe(),
-    )
-    words = [
-        "train.py", "--nodes", "2", "--time-limit", "1.5h", "--restarts", "3", "--port", "5000",
-        "--python", "/opt/python", "--workdir", "inner", "--output", "run", "--env", "A=b c",
-        "--checkpoint-every", "1000000s", "--epochs", "3", "--", "-x",
-    ]  # fmt: skip
-    (folder / "inner").mkdir()
-    (folder / "inner" / "train.py").touch()
-    first = _plan(launch.make_context("launch", list(words)).params)
-    again = shlex.split(resume_command(first, launched))
-    assert again[:2] == ["tfdyno", "launch"]
-    second = _plan(launch.make_context("launch", again[2:]).params)
-    assert second == replace(first, output=str(folder / "inner" / "run"))
-    words[1:1] = ["--on", "ray", "--with", "address=a:6379", "--cpus", "3", "--memory", "1.5GiB"]
-    first = _plan(launch.make_context("launch", list(words)).params)
-    again = shlex.split(resume_command(first, launched))
-    second = _plan(launch.make_context("launch", again[2:]).params)
-    assert second == replace(first, output=str(folder / "inner" / "run"))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tfdyno.core.jax_plan import JaxPlan
-    from tfdyno.jobs.launch_local import Launched
 
 FOLDER = Path("tfdyno-runs")
 ON_IMAGE = "/workspace"
@@ -99,7 +98,7 @@ def launch(**given: Any) -> int:
 
     check_plan(plan, recipe_given(given), jax)
     if jax:
-        _check_jax(given, plan)
+        _check_jax(given, plan.reference)
     if given["write"]:
         return _told_path(written(plan, Path(given["write"])), given)
     if given["dry_run"]:
@@ -116,14 +115,10 @@ def _plan(given: dict[str, Any], jax: JaxPlan | None = None) -> LaunchPlan:
     from tfdyno.jobs.launch import known_settings
 
     engine = given["engine"]
-    if given["check"] and engine == "ray":
-        remedy = "run tfdyno doctor --cluster on its nodes"
-        raise UsageError("--check does not go with --on ray", remedy=remedy)
-    if given["check"] and given["nodes"] < 2:
-        raise UsageError("--check compares several nodes", remedy="say how many with --nodes")
+    if given["check"]:
+        _check_check(given)
     extra = extra_from(given["extra"], known_settings(engine), engine)
-    # On Kubernetes a cluster of Ray is in pods, as all else is there.
-    seen = {**given, "engine": "kubernetes"} if dict(extra).get("kuberay") else given
+    seen = _placed(given)
     folder = _folder(seen)
     _check_workload(seen, folder)
     name = given["name"] or name_of(given["workload"])
@@ -139,7 +134,7 @@ def _plan(given: dict[str, Any], jax: JaxPlan | None = None) -> LaunchPlan:
         output=given["output"] or _output(seen["engine"], name, folder),
         port=given["port"] or 0,
         time_limit_s=seconds_of(given["time_limit"], "--time-limit") if given["time_limit"] else 0,
-        restarts=given["restarts"],
+        restarts=0 if given["check"] else given["restarts"],  # a check is not begun again
         python=given["python"] or _python(seen, dict(extra)),
         image=given["image"] or "",
         gpu=_slug(given["gpu"]),
@@ -149,6 +144,19 @@ def _plan(given: dict[str, Any], jax: JaxPlan | None = None) -> LaunchPlan:
         is_check=given["check"],
         extra=extra,
     )
+
+
+def _check_check(given: dict[str, Any]) -> None:
+    """Refuse a check of the nodes that would not say what it is asked."""
+    if given["engine"] == "ray":
+        remedy = "run tfdyno doctor --cluster on its nodes"
+        raise UsageError("--check does not go with --on ray", remedy=remedy)
+    if given["backend"] == "jax":
+        what, why = "--check does not go with --backend jax", "it measures TensorFlow's all-reduce"
+        remedy = "leave it out: ports, clocks and folders are checked all the same"
+        raise UsageError(what, why=why, remedy=remedy)
+    if given["nodes"] < 2:
+        raise UsageError("--check compares several nodes", remedy="say how many with --nodes")
 
 
 def _check_workload(given: dict[str, Any], folder: str) -> None:
@@ -174,12 +182,24 @@ def _check_workload(given: dict[str, Any], folder: str) -> None:
         raise UsageError(what, remedy="name the file of --data as it is seen from --workdir")
 
 
+def _placed(given: dict[str, Any]) -> dict[str, Any]:
+    """The options with the engine that says where files are.
+
+    On Kubernetes a cluster of Ray is in pods, as all else is there.
+    """
+    is_in_pods = any(text.partition("=")[0].strip() == "kuberay" for text in given["extra"])
+    is_kuberay = given["engine"] == "ray" and is_in_pods
+    return {**given, "engine": "kubernetes"} if is_kuberay else given
+
+
 def _files_in(given: dict[str, Any]) -> str:
     """Where a file of the command line is looked for: where it is given, or in --workdir."""
-    return given["workdir"] or "" if given["engine"] in HERE else ""
+    workdir = given["workdir"] or ""
+    is_elsewhere = _placed(given)["engine"] in IN_IMAGE or "://" in workdir
+    return "" if is_elsewhere else workdir
 
 
-def _check_jax(given: dict[str, Any], plan: LaunchPlan) -> None:
+def _check_jax(given: dict[str, Any], reference: str) -> None:
     """Refuse what the JAX backend does not train, where it can be seen from here."""
     from tfdyno.core.jax_plan import check_settings
     from tfdyno.core.training import RunSettings
@@ -187,8 +207,9 @@ def _check_jax(given: dict[str, Any], plan: LaunchPlan) -> None:
 
     norms, board = given["norms"] or 0, bool(given["tensorboard"])
     check_settings(RunSettings(norms_steps=norms, tensorboard=board))
-    if Path(plan.folder or ".", _file_of(plan.reference) or ".").exists():
-        here = str(Path(_files_in(given), plan.reference))
+    place = Path(_files_in(given))
+    if (file := _file_of(reference)) and (place / file).exists():
+        here = str(place / reference)
         check_script(workload_of({**given, "python": None, "workload": here}))
 
 
@@ -300,9 +321,11 @@ def _run_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
         from tfdyno.jobs.launch_ray import launch_ray as run
     else:
         from tfdyno.jobs.launch_local import launch_local as run
+    from tfdyno.cli.launch_answer import answer
+
     with _shown(given) as (progress, output):
         launched = run(plan, progress=progress, output=output)
-    return _answer(launched, plan, given)
+    return answer(launched, plan, given)
 
 
 @contextlib.contextmanager
@@ -322,68 +345,6 @@ def _shown(
                 shown.output(coloured(line, colour=colour))
 
         yield shown.progress, output
-
-
-def _answer(launched: Launched, plan: LaunchPlan, given: dict[str, Any]) -> int:
-    from dataclasses import replace
-
-    from tfdyno.core.measurement import Telemetry
-    from tfdyno.jobs.train import shown
-    from tfdyno.view.train_document import TrainTold, train_document
-
-    outcome, record = launched.outcome, launched.record
-    again = tuple(f"Started again after: {failure}" for failure in launched.failures)
-    outcome = replace(outcome, notes=(*again, *outcome.notes))
-    assert record.environment
-    told = TrainTold(
-        outcome=outcome,
-        output=str(launched.folder) if given["as_json"] else shown(launched.folder),
-        reference=plan.reference,
-        recipe=launched.recipe,
-        environment=record.environment,
-        telemetry=record.telemetry or Telemetry(),
-        resume_command=resume_command(plan, launched) if outcome.stopped else "",
-    )
-    if given["as_json"]:
-        document = train_document(told)
-        click.echo(_json({**document, "nodes": plan.nodes, "failures": launched.failures}))
-    else:
-        from tfdyno.view.text import colour_wanted, terminal_width
-        from tfdyno.view.train_text import train_text
-
-        click.echo(train_text(told, width=terminal_width(), colour=colour_wanted()))
-    return int(any(one.severity == "error" for one in outcome.findings))
-
-
-def resume_command(plan: LaunchPlan, launched: Launched) -> str:
-    """What goes on with a run that was ended."""
-    import shlex
-
-    from tfdyno.core.training import seconds_text
-    from tfdyno.jobs.train import shown
-
-    is_here = Path(plan.folder or ".").absolute() == Path.cwd()
-    given = {
-        "--on": plan.engine if plan.engine != "local" else "",
-        "--nodes": str(plan.nodes),
-        "--gpus-per-node": str(plan.gpus_per_node),
-        "--cpus": str(plan.cpus or ""),
-        "--memory": str(plan.memory_bytes or ""),
-        "--time-limit": seconds_text(plan.time_limit_s) if plan.time_limit_s else "",
-        "--restarts": str(plan.restarts or ""),
-        "--python": plan.python if plan.python != sys.executable else "",
-        "--workdir": "" if is_here else plan.folder,
-        "--port": str(plan.port or ""),
-        "--output": shown(launched.folder) if is_here else str(launched.folder),
-    }
-    words = ["tfdyno", "launch", plan.reference]
-    for name, value in given.items():
-        words += [name, value] if value else []
-    for option, pairs in (("--env", plan.environment), ("--with", plan.extra)):
-        for name, value in pairs:
-            words += [option, f"{name}={value}"]
-    words += [*plan.options, *(["--", *plan.script_arguments] if plan.script_arguments else [])]
-    return shlex.join(words)
 
 
 def _json(value: object) -> str:

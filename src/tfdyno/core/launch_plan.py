@@ -19,7 +19,7 @@ ENGINES: tuple[str, ...] = get_args(EngineName)
 _ENGINE_ALIASES = {
     "k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot",
     "vertexai": "vertex", "gcp": "vertex", "azure": "azureml", "aml": "azureml",
-    "aws": "sagemaker", "sm": "sagemaker",
+    "aws": "sagemaker", "sm": "sagemaker", "kuberay": "ray --with kuberay=rayjob",
 }  # fmt: skip
 UNFINISHED = 75
 """Exit code of ``tfdyno node`` that was ended before its end: started again, it goes on from its

@@ -98,8 +98,7 @@ def check_plan(plan: LaunchPlan, recipe: Recipe, jax: JaxPlan | None = None) -> 
     check_composition(recipe)
     if jax:
         check_recipe(recipe)
-        own = host_devices(jax, {**os.environ, **dict(plan.environment)})
-        jax.whole_mesh(plan.nodes * (plan.gpus_per_node or own))
+        _check_devices(plan, jax)
     _check_ignored(plan)
     check_strategy(recipe.strategy, plan.nodes)
     if plan.engine == "vertex":
@@ -111,6 +110,16 @@ def check_plan(plan: LaunchPlan, recipe: Recipe, jax: JaxPlan | None = None) -> 
         what = f"visible_devices = {recipe.visible_devices} does not go with launch"
         raise UsageError(what, why="each process gets cards of its own",
                          remedy="set CUDA_VISIBLE_DEVICES for --on local")  # fmt: skip
+
+
+def _check_devices(plan: LaunchPlan, jax: JaxPlan) -> None:
+    """Refuse a mesh that is not over all devices, and CPUs that stand for some beside GPUs."""
+    if plan.gpus_per_node and jax.host_devices:
+        what = f"--host-devices {jax.host_devices} does nothing with GPUs"
+        raise UsageError(what, why=f"the devices are the {plan.gpus_per_node} GPUs of each node",
+                         remedy="leave it out, or say --gpus-per-node 0")  # fmt: skip
+    own = host_devices(jax, {**os.environ, **dict(plan.environment)})
+    jax.whole_mesh(plan.nodes * (plan.gpus_per_node or own))
 
 
 def _check_ignored(plan: LaunchPlan) -> None:
