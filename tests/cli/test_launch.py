@@ -76,6 +76,7 @@ def test_a_check_is_rendered_in_place_of_the_training(
     text = " ".join(capsys.readouterr().out.replace("- ", "").replace("'", "").split())
     assert "doctor --cluster --nodes 2 --gpus-per-node 0" in text
     assert "tfdyno node" not in text
+    assert "train together. The first" not in text
 
 
 def test_a_check_starts_on_this_machine(
@@ -367,5 +368,5 @@ def test_the_program_of_aws_is_given_an_address_of_the_file(
     assert main(["launch", "train.py", "--on", "sagemaker", *NEEDS["sagemaker"]]) == 0
     out = capsys.readouterr().out
     path = "tfdyno-runs/train.sagemaker.yaml"
-    assert f"--cli-input-yaml file://{path}: # train: 1 nodes" in out
+    assert f"--cli-input-yaml file://{path}: # train: 1 node;" in out
     assert "Its run is in /opt/ml/input/data/run/train on the nodes." in out

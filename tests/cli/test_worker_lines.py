@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.cli.worker_lines import coloured, is_noise
+from tfdyno.cli.worker_lines import Requests, coloured, is_noise
 
 
 def test_each_worker_has_its_colour() -> None:
@@ -22,8 +22,19 @@ def test_each_worker_has_its_colour() -> None:
         ("WARNING:tensorflow:Using CollectiveAllReduceStrategy eagerly has overhead", True),
         ("[worker 0] WARNING:tensorflow:5 out of the last 5 calls to f triggered", True),
         ("[worker 0] WARNING:tensorflow:your model has no loss", False),
+        ("[worker 0] [Gloo] Rank 0 is connected to 1 peer ranks. Expected number of", True),
+        ("[worker 1] 1 is connected to 1 peer ranks. Expected number of connected peer", True),
         ("[worker 1] epoch 3", False),
     ],
 )
 def test_only_greetings_are_noise(line: str, noise: bool) -> None:
     assert is_noise(line) is noise
+
+
+def test_a_request_to_end_is_shown_once() -> None:
+    requests = Requests()
+    late = "training train.py is asked to end as its time is over and has 600 s for it"
+    same = "[worker 1] training train.py is asked to end and has 600 s for it"
+    lines = [late, same, "[worker 1] loss", "[worker 1] loss", same]
+    assert [requests.is_repeated(line) for line in lines] == [False, True, False, False, True]
+    assert not requests.is_repeated(same.replace("train.py", "other.py"))

@@ -334,14 +334,14 @@ def _shown(
 ) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
     """Where the training is shown: each worker's lines behind its name, in its colour."""
     from tfdyno.cli.train_progress import train_progress
-    from tfdyno.cli.worker_lines import coloured, is_noise
+    from tfdyno.cli.worker_lines import Requests, coloured, is_noise
     from tfdyno.view.text import colour_wanted
 
-    colour = colour_wanted(sys.stderr)
+    colour, requests = colour_wanted(sys.stderr), Requests()
     with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
 
         def output(line: str) -> None:
-            if given["verbose"] or not is_noise(line):
+            if given["verbose"] or not (is_noise(line) or requests.is_repeated(line)):
                 shown.output(coloured(line, colour=colour))
 
         yield shown.progress, output

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NOISE = re.compile(
     r"WARNING: All log messages before absl|[IW]\d{4} \d\d:\d\d:|\d{4}-.*: I |\[Gloo\] Rank "
+    r"|\d+ is connected to \d+ peer ranks"  # its other half, where two threads print at once
     r"|cuda_plugin_extension is not found|JAX detected proxy variable"
 )
 """Greetings of TensorFlow and of JAX, which stand in the log of the run."""

@@ -15,6 +15,25 @@ _OWN_NOISE = re.compile(
 """TensorFlow's advice to whoever wrote the loop, which is tfdyno."""
 
 
+_REQUEST = re.compile(r"training .* is asked to end\b")
+"""What each process says when it is asked to end, as the one that has asked it does."""
+
+
+class Requests:
+    """Which requests to end were shown: each process that passes one on says so."""
+
+    def __init__(self) -> None:
+        """Begin; none was shown."""
+        self._shown: set[str] = set()
+
+    def is_repeated(self, line: str) -> bool:
+        """Whether a line is a request that was shown; one that was not counts as shown now."""
+        found = _REQUEST.match(PREFIX.sub("", line, count=1))
+        is_shown = bool(found) and found[0] in self._shown
+        self._shown |= {found[0]} if found else set()
+        return is_shown
+
+
 def coloured(line: str, *, colour: bool) -> str:
     """The line with its worker's name in the worker's colour."""
     found = PREFIX.match(line)

@@ -105,6 +105,14 @@ class LaunchPlan:
         """A setting of the engine alone."""
         return dict(self.extra).get(name, default)
 
+    def counted(self, noun: str = "node") -> str:
+        """Its nodes in words: ``1 node``, ``4 nodes``.
+
+        Args:
+            noun: What one is called.
+        """
+        return f"{self.nodes} {noun}{'s' * (self.nodes != 1)}"
+
 
 def node_words(plan: LaunchPlan, *, output: str = "") -> tuple[str, ...]:
     """What an engine starts once on each node.

@@ -38,7 +38,7 @@ def render_azureml(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} THIS"
-    head = (f"{plan.name}: {plan.nodes} nodes; {start}", managed.untested("Azure ML", SOURCE))
+    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("Azure ML", SOURCE))
     return yaml_text(command_job(plan), head=head)
 
 

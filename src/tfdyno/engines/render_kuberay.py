@@ -48,7 +48,7 @@ def render_kuberay(plan: LaunchPlan) -> str:
             why="checkpoints lie in it, and what they agree upon",
             remedy="name a PersistentVolumeClaim with --with claim=NAME",
         )
-    head = (f"{plan.name}: {plan.nodes} nodes; kubectl apply --filename THIS",)
+    head = (f"{plan.name}: {plan.counted()}; kubectl apply --filename THIS",)
     return yaml_text(ray_job(plan), head=head)
 
 

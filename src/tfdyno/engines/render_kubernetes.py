@@ -52,7 +52,7 @@ def render_kubernetes(plan: LaunchPlan) -> str:
             why="checkpoints lie in it, and what they agree upon",
             remedy="name a PersistentVolumeClaim with --with claim=NAME",
         )
-    head = (f"{plan.name}: {plan.nodes} nodes; kubectl apply --filename THIS",)
+    head = (f"{plan.name}: {plan.counted()}; kubectl apply --filename THIS",)
     if kind == "trainjob":
         return yaml_text(training_runtime(plan), train_job(plan), head=head)
     return yaml_text(job_set(plan), head=head)

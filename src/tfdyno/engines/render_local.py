@@ -36,21 +36,27 @@ exit "$code"
 def render_local(plan: LaunchPlan) -> str:
     """A shell script that starts what ``tfdyno launch --on local`` starts, without its watch."""
     first = plan.port or PORT
-    lines = [
-        "#!/bin/bash",
-        f"# {plan.name}: {plan.nodes} processes that train together. The first that fails ends",
-        "# all and gives the exit code; Ctrl-C and TERM end them with a checkpoint. It does not",
-        "# start them again (--restarts) or end them after a time (--time-limit): tfdyno launch",
-        "# does.",
-        "set -u",
-        f"unset {' '.join(TOLD_BY)}",
-    ]
+    lines = ["#!/bin/bash", *_said(plan), "set -u", f"unset {' '.join(TOLD_BY)}"]
     lines += [f"cd {shlex.quote(plan.folder)} || exit 2"] if plan.folder else []
     for rank in range(plan.nodes):
         own = node_variables(plan, rank, range(first, first + plan.nodes))
         words = [f"{name}={shlex.quote(value)}" for name, value in own.items()]
         lines.append(" ".join([*words, shlex.join(node_words(plan)), "&"]))
     return "\n".join([*lines, _WATCH])
+
+
+def _said(plan: LaunchPlan) -> tuple[str, ...]:
+    """What the script does, in comments."""
+    if plan.is_check:  # of two or more
+        return (f"# {plan.name}: {plan.nodes} processes look whether they could train together.",)
+    many = f"{plan.nodes} processes that train together"
+    who = many if plan.nodes > 1 else "a process that trains"
+    return (
+        f"# {plan.name}: {who}. The first that fails ends",
+        "# all and gives the exit code; Ctrl-C and TERM end them with a checkpoint. It does not",
+        "# start them again (--restarts) or end them after a time (--time-limit): tfdyno launch",
+        "# does.",
+    )
 
 
 def with_cards(plan: LaunchPlan, environment: Mapping[str, str]) -> LaunchPlan:

@@ -37,7 +37,7 @@ def render_ray(plan: LaunchPlan) -> str:
     _check_extra(plan)
     if plan.option(KUBERAY):
         return render_kuberay(plan)
-    return yaml_text(ray_plan(plan), head=(f"{plan.name}: {plan.nodes} workers of Ray Train",))
+    return yaml_text(ray_plan(plan), head=(f"{plan.name}: {plan.counted('worker')} of Ray Train",))
 
 
 def ray_plan(plan: LaunchPlan) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def render_sagemaker(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} file://THIS"
-    head = (f"{plan.name}: {plan.nodes} nodes; {start}", managed.untested("SageMaker", SOURCE))
+    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("SageMaker", SOURCE))
     return yaml_text(training_job(plan), head=head)
 
 

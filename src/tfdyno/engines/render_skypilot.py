@@ -49,7 +49,7 @@ def render_skypilot(plan: LaunchPlan) -> str:
             remedy="name a bucket with --with bucket=s3://NAME",
         )
     start = "sky jobs launch" if spot else "sky launch"
-    head = (f"{plan.name}: {plan.nodes} nodes; {start} THIS",)
+    head = (f"{plan.name}: {plan.counted()}; {start} THIS",)
     return yaml_text(task(plan, spot=spot), head=head)
 
 

@@ -36,7 +36,7 @@ def render_vertex(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} THIS"
-    head = (f"{plan.name}: {plan.nodes} nodes; {start}", managed.untested("Vertex AI", SOURCE))
+    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("Vertex AI", SOURCE))
     return yaml_text(job_spec(plan), head=head)
 
 
