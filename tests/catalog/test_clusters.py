@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tfdyno.catalog.clusters import cluster_of, find_network, is_per_port, layout_of, usual_ports
 from tfdyno.catalog.gpus import all_gpus, find
-from tfdyno.catalog.links import ALONE, find_link, ports_per_gpu
+from tfdyno.catalog.links import ALONE, find_link, is_network, ports_per_gpu
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,12 +37,20 @@ def test_a_network_is_named_with_or_without_its_ports(text: str, slug: str, port
         ("nvlink2-v100", "nvlink2-v100 is no network"),
         ("99xib-hdr-200", "99 ports on a node are not possible"),
         ("4xefa-v2-p5", "efa-v2-p5 is told for a whole node"),
-        ("ib-hdr", "there is no link 'ib-hdr'"),
+        ("ib-hdr", "there is no network 'ib-hdr'"),
     ],
 )
 def test_what_is_no_network_is_refused_in_words(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         find_network(text)
+
+
+def test_an_unknown_network_offers_networks_alone() -> None:
+    with pytest.raises(UsageError) as raised:
+        find_network("2xpcie")
+    offered = str(raised.value.remedy).removeprefix("choose one of ").split(", ")
+    assert "ib-hdr-200" in offered
+    assert all(is_network(find_link(slug)) for slug in offered)
 
 
 def test_links_are_told_by_the_port_or_by_the_node() -> None:

@@ -27,6 +27,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--cluster", "--fix-plan"], "--fix-plan has no use with --cluster"),
         (["--cluster", "--lang", "zh"], "--lang has no use with --cluster"),
         (["--cluster"], "nothing tells of other nodes; let the engine start it on each node"),
+        (["--cluster", "--nodes", "2", "--rank", "0"], "--rank says that this is rank 0, and"),
         (["--cluster", "--nodes", "0"], "--nodes 0 is not possible"),
         (["--cluster", "--nodes", "2", "--link", "eth-11g"], "there is no link 'eth-11g'"),
         (["--cluster", "--nodes", "2", "--wait", "soon"], "--wait soon cannot be read"),

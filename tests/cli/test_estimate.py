@@ -122,6 +122,7 @@ def test_the_explanation_follows_the_answer_and_fits_80_columns() -> None:
             "give --replicas or --nodes, not both",
         ),
         (("--gpu", "t4", "--nodes", "2"), "2 nodes need a network between them"),
+        (("--gpu", "t4", "--gpus-per-node", "4"), "--gpus-per-node has no use alone"),
         (("--gpu", "t4", "--nodes", "0"), "nodes 0 is not possible"),
         (("--gpu", "t4", "--nodes", "2", "--network", "pcie4-x16"), "pcie4-x16 is no network"),
         (("--gpu", "t4", "--replicas", "12", "--network", "eth-25g"), "do not fill nodes of 8 x"),

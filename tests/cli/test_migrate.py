@@ -61,6 +61,7 @@ def test_places_for_a_person_are_exit_code_1_and_nothing_is_written(
     code, out, _ = run(capsys, "train.py", "--write", "new.py")
     assert code == 1
     assert out.startswith("1 place needs your hand")
+    assert "new.py is not written.\n" in out
     assert "train.py:8: hvd.barrier()\n" in out
     assert not (here / "new.py").exists()
 

@@ -36,7 +36,7 @@ def find_network(text: str) -> tuple[Link, int]:
     """
     name = text.strip().lower()
     told = _PORTS.match(name)
-    link = find_link(name[told.end() :] if told else name)
+    link = find_link(name[told.end() :] if told else name, as_network=True)
     if not is_network(link):
         raise UsageError(
             f"{link.slug} is no network", why=f"{link.kind} joins the GPUs of one machine",

@@ -46,8 +46,13 @@ def all_links() -> tuple[Link, ...]:
     return tuple(_link(row) for row in read_table(DATA / "links.csv", _COLUMNS, key=("slug",)))
 
 
-def find_link(slug: str) -> Link:
+def find_link(slug: str, *, as_network: bool = False) -> Link:
     """The interconnect with this slug.
+
+    Args:
+        slug: As the catalogue has it.
+        as_network: Whether what joins machines is asked for: where there is no such slug, only
+            networks are offered. One that is found may still join cards.
 
     Raises:
         UsageError: There is none, with the nearest slugs.
@@ -55,6 +60,7 @@ def find_link(slug: str) -> Link:
     by_slug = {link.slug: link for link in all_links()}
     name = slug.strip().lower()
     if name not in by_slug:
+        by_slug = {key: one for key, one in by_slug.items() if not as_network or is_network(one)}
         begun = [
             one.slug
             for one in by_slug.values()
@@ -62,7 +68,8 @@ def find_link(slug: str) -> Link:
         ]
         begun = begun or [one for one in by_slug if name and name in one]
         near = begun or difflib.get_close_matches(name, by_slug, n=3, cutoff=0.4) or list(by_slug)
-        raise UsageError(f"there is no link '{slug}'", remedy=f"choose one of {', '.join(near)}")
+        what = f"there is no {'network' if as_network else 'link'} '{slug}'"
+        raise UsageError(what, remedy=f"choose one of {', '.join(near)}")
     return by_slug[name]
 
 

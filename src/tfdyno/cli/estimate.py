@@ -67,6 +67,9 @@ def estimate(
     if replicas and nodes:
         raise UsageError("give --replicas or --nodes, not both",
                          why="nodes times GPUs per node are the replicas")  # fmt: skip
+    if gpus_per_node and not (replicas or nodes):
+        raise UsageError("--gpus-per-node has no use alone",
+                         remedy="say with --nodes or --replicas how many train")  # fmt: skip
     question = Question(
         workload=workload_from(given, mode=mode),
         gpus=parse_list(gpu),

@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "launch": Entry(
         module="tfdyno.cli.launch",
-        summary="Train on several nodes: here, or on Slurm, Kubernetes or SkyPilot.",
+        summary="Train on several nodes: here, or on Ray, Slurm, Kubernetes or SkyPilot.",
         section="Train",
     ),
     "migrate": Entry(

@@ -93,6 +93,7 @@ def _print(found: Migration, files: tuple[Path, ...], given: dict[str, Any]) -> 
         commands=commands,
         keep_command=keep,
         written=[str(one) for one in files],
+        refused="" if files else given["write"] or "",
         width=terminal_width(),
         colour=colour_wanted(),
     )

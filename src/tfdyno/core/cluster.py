@@ -100,7 +100,8 @@ def cluster_of(
     told = next(filter(None, (read(environment) for read in _READERS)), None)
     by_hand = environment.get(RANK, "") if rank is None else str(rank)
     if by_hand:
-        told = _Told(rank=_number(by_hand, RANK), hosts=told.hosts if told else (), by=RANK,
+        by = RANK if rank is None else "--rank"
+        told = _Told(rank=_number(by_hand, by), hosts=told.hosts if told else (), by=by,
                      size=told.size if told else 0)  # fmt: skip
     count = nodes or (told.size or len(told.hosts) if told else 0)
     addresses, by = _given(environment, count, port or PORT)

@@ -30,6 +30,7 @@ def migrate_text(
     commands: Sequence[str],
     keep_command: str,
     written: Sequence[str] = (),
+    refused: str = "",
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
@@ -40,10 +41,14 @@ def migrate_text(
         commands: What writes the new script and runs it, one after the other.
         keep_command: What prints how to keep Horovod.
         written: Files that were written: the new script, and the old one where it was kept.
+        refused: The file that was to be written and is not, for places that need a hand.
         width: Columns.
         colour: Whether the terminal shows it.
     """
-    blocks = [paint(_answer(found, commands, written, width), "bold", colour=colour)]
+    head = _answer(found, commands, written, width)
+    if refused:
+        head += f"\n{wrapped(f'{refused} is not written.', width=width)}"
+    blocks = [paint(head, "bold", colour=colour)]
     blocks += [_hand(one, found.path, width) for one in found.hands]
     if not written:
         blocks.append(_diff(found.diff, colour=colour))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.cluster.clusters import causes, cluster
 
-from tfdyno.core.cluster_facts import AllReduce, Bandwidth, SizeTimes
+from tfdyno.core.cluster_facts import AllReduce, Bandwidth, ClockReading, SizeTimes
 from tfdyno.rules.cluster import cluster_findings, in_order
 
 RIGHT = AllReduce(between="nodes", implementation="RING", replicas=2,
@@ -59,3 +59,5 @@ def test_what_was_looked_at_and_is_fine_is_told() -> None:
     assert "ports of 2 nodes" in fine
     assert "clocks within 2 ms" in fine
     assert "all-reduce" not in fine  # it was not measured
+    near = ClockReading(rank=1, offset_s=1e-5, uncertainty_s=1e-4)
+    assert "clocks within 1 ms" in in_order(cluster(clocks=(near,)), ())

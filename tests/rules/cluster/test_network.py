@@ -18,6 +18,9 @@ def test_a_node_that_did_not_come_is_the_first_finding() -> None:
     assert found.cause == "cluster.missing"
     assert found.summary == "Worker 1 did not come within 5 s: worker 0 waited."
     assert found.fix[0].text == "Look whether it started."
+    assert [f"{one.source}: {one.text}" for one in found.evidence] == [
+        f"{facts.nodes[0].name}: 1 of 2 nodes came"
+    ]
 
 
 def test_a_firewall_between_two_others_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.cluster import cards, exchange, hosts, network, software, storage
@@ -57,4 +58,4 @@ def in_order(facts: ClusterFacts, found: Sequence[Finding]) -> tuple[str, ...]:
 
 def _clocks(facts: ClusterFacts) -> str:
     most_s = max((abs(one.offset_s) + one.uncertainty_s for one in facts.clocks), default=0.0)
-    return f"clocks within {most_s * 1e3:,.0f} ms"
+    return f"clocks within {max(1, math.ceil(most_s * 1e3)):,} ms"

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 WHY_NO_PEER = {
     "CNS": "the chipset does not support it",
-    "GNS": "these cards do not support it, as GeForce cards since the 40 series",
+    "GNS": "these cards do not support it, as GeForce cards from Turing on over PCIe",
     "TNS": "they hang on places of the board that have no way to each other",
     "DR": "it is switched off in the driver",
     "NS": "it is not supported",
     "U": "the driver does not say why",
 }
-"""Words for what ``nvidia-smi topo -p2p`` prints."""
+"""Words for what ``nvidia-smi topo -p2p`` prints, after its own legend; of GeForce cards, see
+``model.scaling.PEERLESS_FROM_CAPABILITY``."""
 
 
 def unlike_cards(facts: ClusterFacts) -> Iterator[Finding]:

@@ -28,9 +28,7 @@ def missing(facts: ClusterFacts) -> Iterator[Finding]:
         "error",
         f"{what[0].upper()}{what[1:].rstrip('.')}.",
         why="A training begins when all of its processes are there.",
-        seen=[
-            ("worker 0", f"{came} told of {'itself' if len(facts.nodes) == 1 else 'themselves'}")
-        ],
+        seen=[(came, f"{len(facts.nodes)} of {facts.size} nodes came")],
         fix=f"{fix[0].upper()}{fix[1:]}"
         if fix
         else "Look at the output of the process that ended.",
