@@ -29,8 +29,10 @@ class Requests:
     def is_repeated(self, line: str) -> bool:
         """Whether a line is a request that was shown; one that was not counts as shown now."""
         found = _REQUEST.match(PREFIX.sub("", line, count=1))
-        is_shown = bool(found) and found[0] in self._shown
-        self._shown |= {found[0]} if found else set()
+        if not found:
+            return False
+        is_shown = found[0] in self._shown
+        self._shown.add(found[0])
         return is_shown
 
 
