@@ -69,6 +69,13 @@ def test_rules_need_axes() -> None:
         JaxPlan(mesh=read_mesh("model=2"), rules=(Rule(pattern="a", axes=("mode",)),)).whole_mesh(2)
 
 
+@pytest.mark.parametrize("mesh", ["", "data=2"])
+def test_no_layout_is_kept_where_nothing_is_split(mesh: str) -> None:
+    with pytest.raises(UsageError, match=r"--write-layout kept.toml keeps rules, and no weight"):
+        JaxPlan(mesh=read_mesh(mesh) if mesh else None, write_layout="kept.toml")
+    assert JaxPlan(mesh=read_mesh("model=2"), write_layout="kept.toml").splits_weights
+
+
 def test_a_plan_goes_through_json() -> None:
     plan = JaxPlan(mesh=read_mesh("model=2"), rules=(Rule(pattern="a", axes=("model",)),))
     assert from_json(to_json(plan), JaxPlan) == plan

@@ -34,10 +34,13 @@ class JaxPlan:
     """File that the rules are written to; empty: only to the folder of the run."""
 
     def __post_init__(self) -> None:
-        """Refuse rules without a mesh; raises ``UsageError``."""
+        """Refuse what splits no weight though it is about that; raises ``UsageError``."""
         if self.rules and not self.mesh:
             what = "--layout splits weights along axes, and there is no mesh"
             raise UsageError(what, remedy="name its axes, as --mesh data=2,model=2")
+        if self.write_layout and not self.splits_weights:
+            what = f"--write-layout {self.write_layout} keeps rules, and no weight is split"
+            raise UsageError(what, remedy="name an axis for the model, as --mesh data=2,model=2")
         if not 0 <= self.host_devices <= MOST_HOST_DEVICES:
             what = f"--host-devices {self.host_devices} is not possible"
             raise UsageError(what, remedy=f"give 1 to {MOST_HOST_DEVICES}")

@@ -129,6 +129,7 @@ def _applied(model: Any, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...
         for name in names
     )
     count = jax.process_count()
-    where = f"{mesh} on {jax.device_count()} devices of {count} process{'es' * (count != 1)}"
+    devices = f"{jax.device_count()} device{'s' * (jax.device_count() != 1)}"
+    where = f"{mesh} on {devices} of {count} process{'es' * (count != 1)}"
     backend = Applied(name="backend", asked="jax", reported=f"JAX {jax.__version__}")
     return (*of_recipe, backend, Applied(name="mesh", asked=str(mesh), reported=where))
