@@ -179,6 +179,13 @@ def test_notes_and_the_link_are_told() -> None:
     assert "link nvlink3" in shown
 
 
+def test_the_network_between_nodes_is_told_beside_the_link_within() -> None:
+    one = estimate(replicas=16, nodes=2, link="nvlink3", network="8xib-ndr-400")
+    assert "link nvlink3, 8xib-ndr-400 between nodes, " in text(one)
+    alone = estimate(replicas=2, nodes=2, link="eth-25g", network="eth-25g")
+    assert "between nodes" not in text(alone)
+
+
 def test_what_is_too_large_by_the_quick_route_is_not_called_fitting() -> None:
     doubtful = estimate(fits="unverified", usable_memory_bytes=8 * GIB)
     told = headline(doubtful, TRACE, NAMES)

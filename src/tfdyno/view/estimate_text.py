@@ -120,11 +120,14 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
     """What the numbers rest on; where rows differ, which rows rest on what."""
     sizes = dict.fromkeys(f"{one.batch_size:,}" for one in estimates)
     links = dict.fromkeys(one.link for one in estimates if one.link)
+    networks = [name for name in dict.fromkeys(one.network for one in estimates)
+                if name and name not in links]  # fmt: skip
     parts = [
         estimates[0].precision,
         _executed(estimates),
         f"batch {', '.join(sizes)} ({batch_source})",
         *([_joined(tuple(links))] if links else []),
+        *([f"{' or '.join(networks)} between nodes"] if networks else []),
         f"memory {_made(estimates)}",
         f"traced by {trace.path}",
         f"peak memory {standing(estimates[0])}",

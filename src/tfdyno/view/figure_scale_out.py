@@ -29,8 +29,8 @@ def scale_out_figure(series: ScaleOut, name: str) -> Figure | None:
         narrow=draw(_spec(series, narrow=True)),
         key=(
             Key(text="gain over one", variable="c1", mark="line"),
-            Key(text="nine times in ten", variable="c1"),
-            Key(text="as many times as GPUs", variable="muted", mark="line"),
+            Key(text="nine times in ten", variable="c1", mark="band"),
+            Key(text="as many times as GPUs", variable="muted", mark="dash"),
         ),
         table=_table(series),
         caption="Samples a second over those of one GPU",
@@ -69,9 +69,10 @@ def _board(series: ScaleOut, *, narrow: bool) -> Plane:
         y_range=(min(1.0, max(least, 0.1)) / _ROOM, most * _ROOM),
         x_title="GPUs (log scale)",
         y_title="gain over one (log scale)",
-        x_words=lambda value: significant(value, 1),
+        x_words=lambda value: f"{value:,.0f}",
         y_words=lambda value: f"{significant(value, 1)}×",
         narrow=narrow,
+        x_values=tuple(float(count) for count in series.counts),
     )
 
 

@@ -56,6 +56,19 @@ class Plane:
     left_px: float
     right_px: float
     tick_px: float
+    x_values: tuple[float, ...] = ()
+    """Where the x axis has its ticks, in ascending order; empty: at round numbers."""
+
+    @property
+    def x_ticks(self) -> tuple[float, ...]:
+        """Values with a word below; what would stand too close to the one before has none."""
+        if not self.x_values:
+            return self.x.ticks(least_px=self.tick_px)
+        kept = [self.x_values[0]]
+        for value in self.x_values[1:]:
+            if self.x.at(value) - self.x.at(kept[-1]) >= self.tick_px:
+                kept.append(value)
+        return tuple(kept)
 
     @property
     def frame(self) -> Box:
@@ -76,6 +89,7 @@ def plane(
     x_words: Callable[[float], str],
     y_words: Callable[[float], str],
     narrow: bool,
+    x_values: tuple[float, ...] = (),
 ) -> Plane:
     """A plane for one of the two layouts, 440 px (wide) or 360 px (narrow) high."""
     left, right = (44.0, 14.0) if narrow else (56.0, 24.0)
@@ -91,6 +105,7 @@ def plane(
         left_px=left,
         right_px=right,
         tick_px=40.0 if narrow else 34.0,
+        x_values=x_values,
     )
 
 
@@ -167,7 +182,7 @@ def rules(ends: Sequence[tuple[float, float, float, float]], **mark: object) -> 
 
 def _axes(board: Plane) -> list[Spec]:
     bottom, right, muted = board.y.length_px, board.x.length_px, paint("muted")
-    across = [(board.x.at(value), value) for value in board.x.ticks(least_px=board.tick_px)]
+    across = [(board.x.at(value), value) for value in board.x_ticks]
     up = [(bottom - board.y.at(value), value) for value in board.y.ticks(least_px=26)]
     grid = [(x, 0.0, x, bottom) for x, _ in across] + [(0.0, y, right, y) for y, _ in up]
     below = [(x, bottom + 14, board.x_words(value)) for x, value in across]

@@ -37,7 +37,8 @@ class Key:
     text: str
     variable: str
     mark: str = "box"
-    """``box``: a coloured square; ``line``: a rule; ``none``: the words alone."""
+    """``box``: a coloured square; ``band``: a pale one; ``line``: a rule; ``dash``: a broken one;
+    ``none``: the words alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
