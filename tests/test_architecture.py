@@ -71,7 +71,7 @@ UNTESTED_MODULES = {
     # Words and drawings of the terminal and of the page: with the files that use them.
     "view/advice_text", "view/bars", "view/basis", "view/cards",
     "view/figure_cost",
-    "view/figure_roofline", "view/gpus_text", "view/notebook", "view/plane", "view/sections",
+    "view/figure_roofline", "view/gpus_text", "view/notebook", "view/sections",
 }  # fmt: skip
 UNIT_FREE_FIELDS = {
     # The holder's field names the unit of an interval and of a quantity affine in the batch.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.rules.cluster.clusters import cluster, node
 
-from tfdyno.core.cluster_facts import Bandwidth, ClusterReport
+from tfdyno.core.cluster_facts import Bandwidth, ClockReading, ClusterReport
 from tfdyno.rules.cluster import cluster_findings, in_order
 from tfdyno.view.cluster_text import answer, cluster_text
 
@@ -58,3 +58,9 @@ def test_no_line_is_wider_than_the_screen() -> None:
     other = node(1, versions={**node(1).versions, "keras": "3.0"})
     text = cluster_text(report(nodes=(node(0), other)), width=80)
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_clock_a_little_behind_is_not_minus_nothing() -> None:
+    facts = cluster(clocks=(ClockReading(rank=1, offset_s=-1e-5, uncertainty_s=1e-4),))
+    shown = cluster_text(ClusterReport(facts=facts, findings=(), bandwidths=(), fine=()))
+    assert "+0.0 ms" in shown

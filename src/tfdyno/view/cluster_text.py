@@ -92,7 +92,13 @@ def _row(facts: ClusterFacts, node: NodeFacts) -> Iterator[str]:
     names = {card.slug or card.name for card in node.cards}
     yield f"{len(node.cards)} x {', '.join(sorted(names))}" if node.cards else "CPU"
     clock = next((one for one in facts.clocks if one.rank == node.rank), None)
-    yield f"{clock.offset_s * 1e3:+,.1f} ms" if clock else "0" if node.rank == 0 else "–"
+    yield (
+        f"{round(clock.offset_s * 1e3, 1) + 0.0:+,.1f} ms"
+        if clock
+        else "0"
+        if node.rank == 0
+        else "–"
+    )
     rate = next((one.bytes_per_s for one in facts.links if one.sender == node.rank), None)
     yield format_si(rate, "B/s", 2) if rate else "–"
     speed = next((one for one in facts.speeds if one.rank == node.rank), None)
