@@ -173,6 +173,15 @@ def test_a_proposed_layout_learns_what_one_device_learns(here: Path) -> None:
 
 
 @pytest.mark.slow
+def test_one_replica_over_two_processes_learns_what_one_device_learns(here: Path) -> None:
+    one = launch_local(plan(here, ONE, nodes=1, script=TRANSFORMER)).outcome
+    across = JaxPlan(mesh=read_mesh("model=2"), host_devices=1)
+    asked = plan(here, across, script=TRANSFORMER, output=str(here / "across"))
+    found = launch_local(asked).outcome
+    assert found.history["loss"] == pytest.approx(one.history["loss"], rel=1e-5)
+
+
+@pytest.mark.slow
 def test_a_killed_worker_changes_no_loss(here: Path, undisturbed: Launched) -> None:
     kill = Kill(rank=1, step=14)
     asked = plan(here, OVER_FOUR, "after", pace_s=0.3, restarts=1)

@@ -109,7 +109,7 @@ def rules_in(layout: Layout, split: SplitWeights) -> tuple[Rule, ...]:
 def _placed(variable: Any, split: SplitWeights) -> Placed:  # noqa: ANN401
     shape = tuple(int(length) for length in variable.shape)
     axes, rule = split.axes_of(variable.path, shape)
-    found = _shard(variable).data.shape
+    found = _part(variable).shape
     expected = shard_shape(shape, axes, split.mesh)
     if tuple(found) != expected:
         what = f"JAX holds {tuple(found)} of {variable.path} on a device, not {expected}"
@@ -131,9 +131,14 @@ def _named(weight: Placed, rules: tuple[Rule, ...]) -> Placed:
     )
 
 
-def _shard(variable: Any) -> Any:  # noqa: ANN401
-    return variable.value.addressable_shards[0]
+def _part(variable: Any) -> Any:  # noqa: ANN401
+    """What the first device of this process holds.
+
+    ``addressable_shards`` fails in JAX 0.10 for what ``device_put`` has copied to several processes
+    of one device each.
+    """
+    return variable.value.addressable_data(0)
 
 
 def _held_bytes(variable: Any) -> int:  # noqa: ANN401
-    return int(_shard(variable).data.nbytes)
+    return int(_part(variable).nbytes)
