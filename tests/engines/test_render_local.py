@@ -63,6 +63,7 @@ echo "started $TFDYNO_RANK ${SLURM_PROCID-none}" >> calls
 %s
 """
 WAIT = "while :; do sleep 0.05; done"
+BOTH_RUN = "until grep -q 'started 0' calls && grep -q 'started 1' calls; do sleep 0.05; done"
 FAILS_ONCE_0_RUNS = f"""
 [ $TFDYNO_RANK = 0 ] || {{ until grep -q 'started 0' calls; do sleep 0.05; done; exit 3; }}
 {WAIT}"""
@@ -71,7 +72,7 @@ LIMIT_S = 60
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [("exit 0", 0), ("exit 127", 127), (FAILS_ONCE_0_RUNS, 3)],
+    [("exit 0", 0), (f"{BOTH_RUN}; exit 127", 127), (FAILS_ONCE_0_RUNS, 3)],
 )
 def test_the_first_that_fails_ends_all(words: str, code: int, tmp_path: Path) -> None:
     done = script(words, tmp_path)

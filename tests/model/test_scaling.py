@@ -100,11 +100,20 @@ def test_one_pack_is_sent_after_the_backward_pass() -> None:
 
 
 def test_the_hosts_take_their_time_to_start_whatever_is_sent() -> None:
-    idle, started = (Neutral(allreduce_start=start_s) for start_s in (0.0, 7e-3))
+    idle, started = (
+        Neutral(allreduce_start=start_s, allreduce_shortest_step=0.02) for start_s in (0.0, 7e-3)
+    )
     for gradients in (1e3, 1e9):
         before, after = exchange(idle, gradients=gradients), exchange(started, gradients=gradients)
         assert [b - a for a, b in zip(before, after, strict=True)] == pytest.approx([7e-3, 7e-3])
     assert exchange(started, gradients=0.0) == (0.0, 0.0)
+
+
+def test_a_step_shorter_than_any_published_loses_the_same_share() -> None:
+    # 90 ms where the shortest is 180: half of the 7 ms
+    constants = Neutral(allreduce_start=7e-3, allreduce_shortest_step=0.18)
+    idle = exchange(Neutral())[1]
+    assert exchange(constants)[1] - idle == pytest.approx(3.5e-3)
 
 
 def test_the_last_bucket_is_never_hidden() -> None:

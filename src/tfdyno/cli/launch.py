@@ -85,7 +85,7 @@ class _Engine(OneOf):
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
 def launch(**given: Any) -> int:
-    """Train on several nodes: here, or on Ray, Slurm, Kubernetes or SkyPilot.
+    """Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot.
 
     WORKLOAD is what tfdyno train takes, unmodified; each node runs one process that sees all of
     its GPUs. A job that was ended or has failed goes on from its newest checkpoint when it is

@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "launch": Entry(
         module="tfdyno.cli.launch",
-        summary="Train on several nodes: here, or on Ray, Slurm, Kubernetes or SkyPilot.",
+        summary="Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot.",
         section="Train",
     ),
     "migrate": Entry(

@@ -198,7 +198,7 @@ def exchange(
     hides = bool(gradient_bytes) and not packed
     hidden_s = constants[overlap] * BACKWARD_SHARE * device_s if hides else 0.0
     waiting_s = slowest_of(n) * constants["allreduce_fixed"] * device_s if gradient_bytes else 0.0
-    start_s = constants["allreduce_start"] if gradient_bytes else 0.0
+    start_s = _start_s(device_s, constants) if gradient_bytes else 0.0
     last_s = (sent_s + hops_s) / buckets if buckets else 0.0
     return Exchange(
         link=way.link.slug,
@@ -223,6 +223,12 @@ def exchange(
             "allreduce_bucket_bytes",
             "allreduce_fixed",
             "allreduce_start",
+            "allreduce_shortest_step",
         ),
         source=way.link.source,
     )
+
+
+def _start_s(device_s: float, constants: Constants) -> float:
+    """No step shorter than a certain one was published: below it the same share is taken."""
+    return constants["allreduce_start"] * min(1.0, device_s / constants["allreduce_shortest_step"])
