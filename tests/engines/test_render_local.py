@@ -80,7 +80,8 @@ def test_the_first_that_fails_ends_all(words: str, code: int, tmp_path: Path) ->
     calls = (tmp_path / "calls").read_text()
     assert "started 0 none" in calls
     assert "started 1 none" in calls
-    assert ("ended 0" in calls) == (code == 3)
+    if code != 127:  # then both may end by themselves, or one be ended by the other's end
+        assert ("ended 0" in calls) == (code == 3)
 
 
 def test_the_script_passes_its_own_end_on(tmp_path: Path) -> None:
