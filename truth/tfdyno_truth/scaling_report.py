@@ -26,10 +26,10 @@ constants for all of them, none of a card or a row: {constants}."""
 HELD = """\
 The interval that `tfdyno estimate --replicas` gives of an efficiency is to hold {aim:.0%}. Of runs
 of a kind of model that neither the fit nor the width has seen it holds {model:.0%}, of runs on such
-cards {gpu:.0%}; of those on several nodes {nodes_model:.0%} and {nodes_gpu:.0%}. The delay of the
-exchange may be off by a factor, {one:.1f} either way on one node and {several:.1f} on several: the
-interval is wide where the exchange decides, and narrow where it does not. Every fit begins at its
-priors and runs until it has converged: no fold has anything of another fit."""
+cards {gpu:.0%}{nodes}. The delay of the exchange may be
+off by a factor, {one:.1f} either way on one node and {several:.1f} on several: the interval is wide
+where the exchange decides, and narrow where it does not. Every fit begins at its priors and runs
+until it has converged: no fold has anything of another fit."""
 LIMITS = """\
 Rows of TensorFlow as a graph are judged with what those programs did (Horovod and tf_cnn_benchmarks
 send gradients in buckets while the backward pass runs). For tf.distribute, which packs all
@@ -65,7 +65,7 @@ def sections(found: ScalingScores) -> Iterator[Section]:
         one=math.exp(found.constants[ONE_NODE]),
         several=math.exp(found.constants.get(SEVERAL_NODES, 0.0)),
         **{name: found.spreads[name][ALL].coverage for name in LEFT_OUT},
-        **{f"nodes_{name}": found.spreads[name][NODES].coverage for name in LEFT_OUT},
+        nodes=_held_on_nodes(found),
     )
     prose = "\n\n".join((answer(found), method, held, LIMITS))
     yield Section(title="Several GPUs", prose=prose, table=_scores(found))
@@ -99,6 +99,13 @@ def sections(found: ScalingScores) -> Iterator[Section]:
         ),
         below=True,
     )
+
+
+def _held_on_nodes(found: ScalingScores) -> str:
+    """Behind what is held of all; empty where no run is on several nodes."""
+    spreads = [found.spreads[name].get(NODES) for name in LEFT_OUT]
+    shares = [f"{one.coverage:.0%}" for one in spreads if one]
+    return f"; of those on several nodes {' and '.join(shares)}" if shares else ""
 
 
 _ERRORS = ("mean", "median", "90 % below", "groups")
