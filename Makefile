@@ -26,6 +26,6 @@ docs: setup ## Build the documentation into site/
 	@scripts/docs
 
 clean: ## Remove .venv, caches and everything built
-	@rm -rf .venv build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .venv-serving build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@rm -rf src/*.egg-info report.html .cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

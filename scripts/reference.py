@@ -15,6 +15,7 @@ import cause_pages
 import command_output
 import composition_matrix.page
 import tfdyno
+from tfdyno.cli.bench_serve import bench_serve
 from tfdyno.cli.main import tfdyno as group
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
     context = click.Context(command, info_name=path, terminal_width=WIDTH_COLUMNS)
     context.max_content_width = WIDTH_COLUMNS
     yield path, command.get_help(context)
+    if path == "tfdyno bench":
+        yield from commands(bench_serve, f"{path} --serve URL")
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("long.csv")
-BUDGET_S = 900.0
+BUDGET_S = 600.0
 """Of the long tests together, on one core."""
 
 

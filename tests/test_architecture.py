@@ -37,6 +37,7 @@ LIGHT_COMMANDS = [
      "--mesh", "model=1", "--dry-run"],
     ["diagnose", "--help"],
     ["data", "convert", "--help"],
+    ["models", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip
@@ -79,16 +80,22 @@ UNIT_FREE_FIELDS = {
     "Gain.low", "Gain.best", "Gain.high",  # times as fast
     "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
     "FeedRound.cpus", "FeedPoint.cpus",  # as well
+    "LitertTensor.scale", "EdgePort.scale",  # of an integer, in the unit of what the model takes
     "StageFacts.elements",  # a count per batch
+    # In the unit of the model's output.
+    "Difference.max_abs", "Difference.mean_abs", "Difference.largest_abs", "Gates.max_difference",
     "HeldTensor.first_share", "HeldTensor.last_share", "Moment.share", "MemoryMap.peak_share",
     # of the kernels of a step
     "MemoryOutlook.full_in_steps",  # a count with an interval
     "Offer.gpu_fraction",  # a share of one card
+    "StageFigures.mean_batch_rows", "StageFigures.usd_per_million",  # a count; of requests
+    "ServingGoal.requests_per_day", "ServingGoal.peak_factor", "Answered.mean_batch",  # counts
+    "ServingCandidate.usd_per_month", "ServingCandidate.usd_per_million",  # of requests
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit
-    "BenchRun.metrics", "Protocol.target_value",  # in the unit of the user's own metric
+    "BenchRun.metrics", "Protocol.target_value", "Lineage.metrics",  # in the unit of the metric
     "Recipe.clip_norm",  # of gradients
     "Recipe.ema", "Recipe.loss_scale", "Recipe.memory_fraction",  # factors
 }  # fmt: skip

@@ -204,7 +204,7 @@ def test_a_writer_that_waits_too_long_is_told(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results.prepare()
-    monkeypatch.setattr("tfdyno.store.results.PATIENCE_S", 0.1)
+    monkeypatch.setattr("tfdyno.store.sqlite_file.PATIENCE_S", 0.1)
     with sqlite3.connect(results.path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ToolError, match="another process has held it"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from tfdyno.cli.advise_serve import is_service, serving_options, size_service
 from tfdyno.cli.options import (
     HTML,
     Filled,
@@ -65,17 +66,22 @@ if TYPE_CHECKING:
     help="Input as data bench measured it: vCPUs may hold GPUs back.",
 )  # fmt: skip
 @click.option("--tensorflow", type=Filled(), metavar="X.Y", help="Release that has to run there.")
+@serving_options
 @click.option("--all", "show_all", is_flag=True, help="Show every row.")
 @HTML
 def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
-    task:bert-base. Arguments of a script follow after --.
+    task:bert-base. Arguments of a script follow after --. With --scenario serve,
+    --requests-per-day and --p99-ms it sizes a service instead.
     """
     from tfdyno.jobs.advise import advise as answer_of
     from tfdyno.jobs.advise import check
 
+    if is_service(given):
+        size_service(given, show_all=show_all, html=html)
+        return
     request = _request(given)
     check(request)
     if html:

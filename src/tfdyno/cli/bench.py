@@ -43,7 +43,24 @@ _WORDS = "tfdyno.words"
 
 
 class _Bench(click.Command):
-    """Remembers what was typed, to repeat it in a container."""
+    """Remembers what was typed, to repeat it in a container; ``--serve`` is another command."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Hand over to the load test, which has options of its own, where ``--serve`` stands."""
+        own = args[: args.index("--")] if "--" in args else args
+        if any(word == "--serve" or word.startswith("--serve=") for word in own):
+            from tfdyno.cli.bench_serve import bench_serve
+
+            asks = "--help" in own or "-h" in own  # also where the address is still to come
+            words = ["--help"] if asks else args
+            return bench_serve.make_context(info_name, words, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words as any command does."""
@@ -92,6 +109,10 @@ class _Bench(click.Command):
 @HTML
 @click.option("--container", is_flag=True, help="Print the command for a pinned image instead.")
 @click.option("--tf", type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
+@click.option(
+    "--serve", metavar="URL", expose_value=False,
+    help="Load-test a served model instead; its options: --serve --help.",
+)  # fmt: skip
 @CODE
 @TOLD
 def bench(**given: Any) -> None:

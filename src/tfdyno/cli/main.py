@@ -87,9 +87,29 @@ COMMANDS = {
         summary="Say what holds a training back, and prove the fix.",
         section="Measure",
     ),
+    "models": Entry(
+        module="tfdyno.cli.models",
+        summary="Keep models by version; promote one, go back, clear away.",
+        section="Deploy",
+    ),
+    "edge": Entry(
+        module="tfdyno.cli.edge",
+        summary="Say on which phones, boards and microcontrollers a model fits.",
+        section="Deploy",
+    ),
+    "export": Entry(
+        module="tfdyno.cli.export",
+        summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",
+        section="Deploy",
+    ),
     "node": Entry(
         module="tfdyno.cli.node",
         summary="Take part in a training as one process of several.",
+    ),
+    "serve": Entry(
+        module="tfdyno.cli.serve",
+        summary="Serve a model over HTTP with dynamic batching, by NVIDIA Triton.",
+        section="Deploy",
     ),
     "gpus": Entry(
         module="tfdyno.cli.gpus",

@@ -7,6 +7,12 @@ from typing import Any
 WIDTH = 100
 
 
+class Block(str):
+    """A text of several lines that stands as lines."""
+
+    __slots__ = ()
+
+
 def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
     """Documents under each other, keys in their order, with comments at the top.
 
@@ -16,9 +22,20 @@ def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
     """
     import yaml
 
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+        """Knows ``Block``."""
+
+    Dumper.add_representer(
+        Block, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, "|")
+    )
     plain = [without_none(document) for document in documents]
-    text: str = yaml.safe_dump_all(
-        plain, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
+    text: str = yaml.dump_all(
+        plain,
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=WIDTH,
+        default_flow_style=False,
     )
     return "".join(f"# {line}\n" for line in head) + text
 

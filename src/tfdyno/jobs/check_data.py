@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog import gpus, links, offers, software
+from tfdyno.catalog import edge_devices, gpus, links, offers, software
 from tfdyno.catalog.offers import Rejected
 from tfdyno.catalog.tables import DATA, raw_rows, read_table
 
@@ -57,6 +57,8 @@ def check_data() -> DataReport:
         software.wheel_support(gpu)
         links.default_link(gpu, 1)
     gpus.find(gpus.all_gpus()[0].slug)  # reads the aliases
+    edge_devices.all_devices()
+    edge_devices.operations("litert-micro")
     read_table(DATA / "arch_cuda.csv", _ARCHITECTURE_COLUMNS, key=("sm",), ordered=False)
     return DataReport(tables=show_data(), rejected=offers.rejected_offers())
 

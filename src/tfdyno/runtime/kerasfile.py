@@ -36,6 +36,11 @@ def load_config(path: Path, *, allow_unsafe: bool) -> Any:  # noqa: ANN401
         raise Declined(f"{path} cannot be loaded", why=first_line(error), remedy=remedy) from None
 
 
+def has_lambda(path: Path) -> bool:
+    """Whether loading the file would run code from it; raises ``UsageError`` as ``load_config``."""
+    return _has_lambda(_config(path))
+
+
 def _config(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:

@@ -1,0 +1,110 @@
+"""Where exports go: built in a hidden folder beside, put in place by renaming, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.export import RECORD
+from tfdyno.core.folder_lock import FolderLock
+from tfdyno.store.cache import sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OURS = (RECORD, "saved_model.pb")
+"""A folder with one of these is an export, which ``--force`` may replace."""
+_MARK = ".export-"
+
+
+def check_place(path: Path, *, force: bool) -> None:
+    """Refuse a place that is taken or cannot be written, before any work; raises ``UsageError``."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {path}", why=f"no permission to write in {folder}")
+    if not path.exists() and not path.is_symlink():
+        return
+    if not force:
+        raise UsageError(f"{path} exists", remedy="name another place, or replace it with --force")
+    is_ours = not path.is_dir() or any((path / name).exists() for name in _OURS)
+    if not is_ours and any(path.iterdir()):
+        raise UsageError(f"{path} is a folder that holds no export", why="--force does not take it",
+                         remedy="name another place")  # fmt: skip
+
+
+@contextlib.contextmanager
+def stage(path: Path) -> Iterator[Path]:
+    """A hidden folder beside ``path``, gone at the end of the block; those of kills before go too.
+
+    Raises:
+        UsageError: It cannot be made.
+    """
+    prefix = f".{path.name}{_MARK}"
+    for left in path.parent.glob(f"{prefix}*"):
+        _sweep(left)
+    try:
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
+    try:
+        with contextlib.closing(FolderLock(folder)):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(left: Path) -> None:
+    """Remove what a killed export left; one that still runs holds its lock."""
+    with contextlib.suppress(TfdynoError):
+        FolderLock(left).close()
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def put(made: Path, path: Path) -> None:
+    """Move a file or folder into place; what was there is gone only when the new one stands."""
+    made.chmod(0o777 & ~_umask() if made.is_dir() else 0o666 & ~_umask())
+    if not path.is_dir() or path.is_symlink():
+        if made.is_dir() and path.exists():
+            path.unlink()
+        made.replace(path)
+        return
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}{_MARK}")) / "old"
+    path.replace(aside)
+    try:
+        made.replace(path)
+    except BaseException:
+        aside.replace(path)
+        raise
+    finally:
+        shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    return sum(one.stat().st_size for one in files)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file; of a folder, of the sorted names and digests of its files."""
+    if path.is_file():
+        return sha256_of(path)
+    whole = hashlib.sha256()
+    for one in sorted(path.rglob("*")):
+        if one.is_file() and one.name != RECORD:
+            whole.update(f"{one.relative_to(path).as_posix()}\0{sha256_of(one)}\n".encode())
+    return whole.hexdigest()
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

@@ -1,0 +1,313 @@
+"""Keeps the processes of a server in the state that is wanted: starts, replaces, drains, ends."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import signal
+import tempfile
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.engines.serving_process import Event, ServingProcess, start
+from tfdyno.jobs._serve_backend import Backend, error_of, serving_variables, start_backend
+from tfdyno.jobs._serve_question import Ready
+
+if TYPE_CHECKING:
+    from tfdyno.jobs._serve_question import ServeQuestion, Told
+    from tfdyno.jobs._serve_versions import Wanted, Watch
+
+FRONT = "tfdyno.runtime.front"
+SLICE_S = 0.2
+LOOK_S = 1.0
+"""How often it is looked whether there is another version."""
+DRAIN_S = 5.5
+"""How long what is in flight may take after the request to end."""
+GONE_S = 2.5
+"""How long a process may take to end that nobody uses any more."""
+IDLE_S = 60.0
+"""How long a version that was replaced may work on what it has."""
+MOST_FAILURES = 5
+WITHIN_S = 60.0
+"""So many failures in such a time, and it is given up."""
+MOST_AT_START = 3
+"""So many before it has ever answered."""
+LONGEST_PAUSE_S = 4.0
+
+
+@dataclass(slots=True)
+class Failures:
+    """Counts what went wrong of late, and says how long to wait before the next try."""
+
+    times_s: deque[float] = field(default_factory=deque)
+    try_at_s: float = 0.0
+    in_all: int = 0
+
+    def add(self, error: TfdynoError, *, at_start: bool) -> None:
+        """Count one more; raises ``ToolError`` when there are too many."""
+        now_s = time.monotonic()
+        self.times_s.append(now_s)
+        while self.times_s and self.times_s[0] < now_s - WITHIN_S:
+            self.times_s.popleft()
+        self.in_all += 1
+        if len(self.times_s) >= MOST_FAILURES or (at_start and self.in_all >= MOST_AT_START):
+            why = f"{self.in_all} failures, at last: {error}"
+            raise ToolError("the server is given up", why=why)
+        pause_s = 0.0 if len(self.times_s) == 1 else 2.0 ** (len(self.times_s) - 2)
+        self.try_at_s = now_s + min(pause_s, LONGEST_PAUSE_S)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the next try may begin."""
+        return time.monotonic() >= self.try_at_s
+
+
+class Supervisor:
+    """Keeps the processes in the state that is wanted. All happens in the thread that runs it."""
+
+    def __init__(
+        self, question: ServeQuestion, told: Told, python: str, name: str, watch: Watch
+    ) -> None:
+        self.question, self.told, self.python, self.name = question, told, python, name
+        self.watch = watch
+        self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.backends: list[Backend] = []
+        self.front: ServingProcess | None = None
+        self.front_folder = Path()
+        self.listening: dict[str, Any] = {}
+        self.listening_port = 0
+        """Once it is known: a front that is started again takes the same."""
+        self.table: dict[str, Any] = {}
+        self.table_id = 0
+        self.is_ready = False
+        self.failures = Failures()
+        self.refused: set[str] = set()
+        """Marks of states that cannot be served: not tried again until the files change."""
+        self.batching: dict[str, Any] = {}
+        self.began_s = time.monotonic()
+
+    def run(self, first: tuple[Wanted, ...]) -> None:
+        """Start, and keep it so until a signal says to end."""
+        self.wanted = first
+        self.told.progress(f"loading {self.name} version {first[0].version}")
+        look_s = 0.0
+        while True:
+            if self.is_ready and time.monotonic() >= look_s:
+                self.wanted = self.watch.look()
+                look_s = time.monotonic() + LOOK_S
+            self._reconcile()
+            try:
+                event = self.events.get(timeout=SLICE_S)
+            except queue.Empty:
+                continue
+            if event == signal.SIGHUP:
+                self.refused.clear()
+                look_s = 0.0
+            elif isinstance(event, signal.Signals):
+                self._drain()
+                return
+            else:
+                self._hear(event)
+
+    def _reconcile(self) -> None:
+        """Start what is missing, tell the front, and end what nobody needs."""
+        live = {one.wanted.mark: one for one in self.backends if one.state != "leaving"}
+        starts = any(one.state == "starting" for one in self.backends)
+        for one in self.wanted:
+            is_missing = one.mark not in live and one.mark not in self.refused
+            # One at a time: each takes a core to load and may take much memory.
+            if is_missing and not starts and self.failures.is_time:
+                self._start_backend(one)
+                starts = True
+        serving = [one for one in self.backends if one.state == "serving"]
+        measured = self.batching or not self.question.p99_ms
+        if self.front is None and self.failures.is_time and (measured or serving):
+            self._start_front()
+        if self.listening:
+            self._tell_front(serving)
+        for leaver in self.backends:
+            if leaver.state == "leaving" and 0 < leaver.leaves_s <= time.monotonic():
+                self._dismiss(leaver)
+
+    def _tell_front(self, serving: list[Backend]) -> None:
+        """Give the front the table of what is to answer, when it is another than before."""
+        marks = [one.mark for one in self.wanted]
+        wanted = [one for one in serving if one.wanted.mark in marks]
+        # Until all that is wanted answers, what answered before goes on.
+        is_whole = {one.wanted.mark for one in wanted} >= set(marks) - self.refused
+        shown = wanted if wanted and is_whole else serving
+        versions = {str(one.wanted.version): one.row for one in shown if one not in wanted}
+        versions |= {str(one.wanted.version): one.row for one in wanted}
+        order = [str(one.version) for one in self.wanted if str(one.version) in versions]
+        default = order[0] if order else next(iter(versions), "")
+        models = {self.name: {"default": default, "versions": versions}} if versions else {}
+        if models == self.table and self.table_id:
+            return
+        self.table, self.table_id = models, self.table_id + 1
+        assert self.front
+        self.front.send({"command": "serve", "id": self.table_id, "models": models})
+        ports = {row["http_port"] for row in versions.values()}
+        for one in serving:
+            if one.ready["http_port"] not in ports:
+                one.state, one.leaves_s = "leaving", time.monotonic() + IDLE_S
+
+    def _hear(self, event: Event) -> None:
+        """Take what a process said, or its end."""
+        if event.process is self.front:
+            self._hear_front(event)
+            return
+        backend = next((one for one in self.backends if one.process is event.process), None)
+        if backend is None:
+            return
+        kind = event.content.get("event", "")
+        if kind == "ready":
+            backend.state, backend.ready = "serving", event.content
+            self.batching = self.batching or event.content.get("batching", {})
+            self.told.progress("starting the front")
+        elif kind == "failed" or not event.content:
+            self._lost(backend, event)
+
+    def _lost(self, backend: Backend, event: Event) -> None:
+        """A version's process failed or ended."""
+        was = backend.state
+        backend.clear(within_s=GONE_S if event.content else 0.0)
+        self.backends.remove(backend)
+        if was == "leaving":
+            return
+        error = error_of(event)
+        version = backend.wanted.version
+        if isinstance(error, UsageError):
+            if not self.is_ready:
+                raise error
+            self.refused.add(backend.wanted.mark)
+            self.told.notice(f"version {version} is not served: {error}")
+            return
+        self.failures.add(error, at_start=not self.is_ready)
+        if was == "serving":
+            self.told.notice(f"version {version} is started again: {error}")
+
+    def _hear_front(self, event: Event) -> None:
+        kind = event.content.get("event", "")
+        if kind == "listening":
+            self.listening = event.content
+        elif kind == "serving":
+            self._in_use()
+        elif kind == "idle":
+            for one in self.backends:
+                if one.state == "leaving" and one.ready["http_port"] == event.content["http_port"]:
+                    self._dismiss(one)
+        elif kind == "failed" or not event.content:
+            self._lost_front(event)
+
+    def _in_use(self) -> None:
+        """The front uses the newest table."""
+        served = ", ".join(next(iter(self.table.values()))["versions"]) if self.table else ""
+        if self.is_ready:
+            words = f"serving version {served}" if served else "no version answers"
+            self.told.notice(words)
+        elif served:
+            self.is_ready = True
+            self.told.ready(self._ready())
+
+    def _lost_front(self, event: Event) -> None:
+        error = error_of(event)
+        assert self.front
+        self.front.end(0.0)
+        self._clear_front()
+        if isinstance(error, UsageError) and not self.is_ready:
+            raise error
+        self.failures.add(error, at_start=not self.is_ready)
+        if self.is_ready:
+            self.told.notice(f"the front is started again: {error}")
+
+    def _ready(self) -> Ready:
+        first = next(one for one in self.backends if one.state == "serving")
+        return Ready(
+            url=f"{self.listening['url']}/v1/models/{self.name}",
+            name=self.name,
+            versions=tuple(int(one) for one in self.table[self.name]["versions"]),
+            grpc_port=self.listening.get("grpc_port"),
+            batching=first.ready["batching"],
+            signatures=first.ready["signatures"],
+            start_s=round(time.monotonic() - self.began_s, 3),
+        )
+
+    def _start_backend(self, wanted: Wanted) -> None:
+        asked = self.question
+        batching = {
+            "max_batch_size": self.batching.get("max_batch_size", asked.max_batch),
+            "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
+            "p99_ms": None if self.batching else asked.p99_ms,  # measured once, without load
+            "requests_per_s": asked.requests_per_s,
+        }
+        backend = start_backend(
+            wanted, name=self.name, python=self.python, log=asked.log, hear=self.events.put,
+            settings={**batching, "threads_intra": asked.threads},
+        )  # fmt: skip
+        self.backends.append(backend)
+
+    def _start_front(self) -> None:
+        asked = self.question
+        self.front_folder = Path(tempfile.mkdtemp(prefix="tfdyno-front-"))
+        self.front = start(
+            (self.python, "-m", FRONT), name="the front",
+            environment=serving_variables(self.python, self.front_folder),
+            hear=self.events.put, log=asked.log,
+        )  # fmt: skip
+        port = self.listening_port or asked.port
+        self.front.send({
+            "host": asked.host, "port": port, "grpc_port": asked.grpc_port,
+            "max_queue": asked.max_queue, "deadline_ms": asked.deadline_ms,
+            "max_body_bytes": asked.max_body_bytes, "read_timeout_s": asked.read_timeout_s,
+            "token": asked.token or None,
+            "tls_cert": str(asked.tls_cert) if asked.tls_cert else None,
+            "tls_key": str(asked.tls_key) if asked.tls_key else None,
+            "max_batch_size": self.batching.get("max_batch_size", asked.max_batch),
+            "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
+        })  # fmt: skip
+
+    def _dismiss(self, backend: Backend) -> None:
+        """End a version that is no longer used; its end is heard."""
+        backend.leaves_s = 0.0
+        backend.process.terminate()
+
+    def _drain(self) -> None:
+        """Take no new requests, answer those in flight, within the time for it."""
+        if self.front is None or not self.listening:
+            return
+        until_s = time.monotonic() + DRAIN_S
+        self.front.send({"command": "drain"})
+        while self.front.runs and time.monotonic() < until_s:
+            try:
+                event = self.events.get(timeout=SLICE_S)
+            except queue.Empty:
+                continue
+            if event in (signal.SIGTERM, signal.SIGINT):
+                return  # a second one: what is in flight is given up
+
+    def end(self) -> None:
+        """End every process; nothing of them is left."""
+        for one in self.backends:
+            one.process.terminate()
+        if self.front:
+            self.front.end(0.0)
+            self._clear_front()
+        until_s = time.monotonic() + GONE_S
+        for one in self.backends:
+            one.clear(within_s=until_s - time.monotonic())
+        self.backends.clear()
+
+    def _clear_front(self) -> None:
+        shutil.rmtree(self.front_folder, ignore_errors=True)
+        self.listening_port = self.listening_port or _port_of(self.listening.get("url", ""))
+        self.front, self.listening, self.table, self.table_id = None, {}, {}, 0
+
+
+def _port_of(url: str) -> int:
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).port or 0

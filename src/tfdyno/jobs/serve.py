@@ -1,0 +1,87 @@
+"""Serve a model: processes with Triton, a front that clients talk to, and this one that watches."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import UsageError
+from tfdyno.jobs._serve_backend import check_port
+from tfdyno.jobs._serve_question import Ready, ServeQuestion, Told
+from tfdyno.jobs._serve_supervisor import Supervisor
+from tfdyno.jobs._serve_versions import Policy, Watch
+from tfdyno.jobs.model_reference import resolve
+from tfdyno.jobs.serve_setup import serving_python
+
+if TYPE_CHECKING:
+    import queue
+    from collections.abc import Iterator
+    from types import FrameType
+
+__all__ = ["Ready", "ServeQuestion", "Told", "check", "serve"]
+
+LOOPBACKS = {"127.0.0.1", "localhost", "::1"}
+
+
+def check(question: ServeQuestion) -> None:
+    """Refuse what cannot be served, before any process is started; raises ``UsageError``."""
+    exposed = question.host not in LOOPBACKS
+    if exposed and not question.token and not question.insecure:
+        raise UsageError(
+            f"--host {question.host} lets others in, and there is no token",
+            remedy="give one with --token-file, or --insecure where the network is trusted",
+        )
+    if (question.tls_cert is None) != (question.tls_key is None):
+        raise UsageError("TLS needs a certificate and its key",
+                         remedy="give both --tls-cert and --tls-key")  # fmt: skip
+    for file in filter(None, (question.tls_cert, question.tls_key)):
+        if not file.is_file():
+            raise UsageError(f"there is no file {file}", remedy="check --tls-cert and --tls-key")
+    check_port(question.host, question.port, "--port")
+    if question.grpc_port:
+        check_port(question.host, question.grpc_port, "--grpc-port")
+
+
+def serve(question: ServeQuestion, told: Told) -> None:
+    """Serve until SIGTERM or Ctrl-C; a second one kills what is still in flight.
+
+    Raises:
+        UsageError: The model, the address or an option cannot be served.
+        ToolError: A process failed again and again.
+    """
+    python = serving_python()
+    check(question)
+    policy = Policy(reference=question.reference, versions=question.versions)
+    first = policy.now()
+    own_name = resolve(question.reference).name
+    name = question.name or re.sub(r"[^A-Za-z0-9._-]+", "-", own_name)  # as part of an address
+    supervisor = Supervisor(question, told, python, name, Watch(policy, first))
+    with _signals(supervisor.events):
+        try:
+            supervisor.run(first)
+        finally:
+            supervisor.end()
+
+
+@contextlib.contextmanager
+def _signals(events: queue.SimpleQueue[Any]) -> Iterator[None]:
+    """Turn signals into events, so that none comes in the middle of something."""
+
+    def put(number: int, _frame: FrameType | None) -> None:
+        # A terminal that is closed ends what runs in it; elsewhere it means to look again.
+        is_end = number == signal.SIGHUP and os.isatty(0)
+        events.put(signal.SIGTERM if is_end else signal.Signals(number))
+
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+    try:
+        before = {number: signal.signal(number, put) for number in numbers}
+    except ValueError:  # not the main thread: whoever started it ends it
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

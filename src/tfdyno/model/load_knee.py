@@ -1,0 +1,65 @@
+"""The search for the knee: the largest rate that a server answers in time and without refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PRECISION_RATIO = 1.06
+"""The search ends when the lowest rate that failed is no more than this above the best."""
+FIRST_RATIO = 0.5
+"""Of what the closed loop reached: where the ramp begins."""
+RAMP = 1.5
+LEAST_RATIO = 1 / 16
+"""Of the same: a promise that is broken here is not kept by any rate worth serving."""
+TRIES = 2
+"""A rate has failed when it failed so often: one stall of a busy machine does not decide."""
+MOST_PROBES = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A rate that was tried, and whether the server kept the promise."""
+
+    rate_per_s: float
+    holds: bool
+
+
+def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
+    """The rate to try next; None: the search is over.
+
+    First a ramp: up by ``RAMP`` while the promise is kept, or down by halves until it is. Then
+    bisection, in the logarithm, between the best rate that held and the lowest above it that did
+    not. What failed is tried ``TRIES`` times.
+
+    Args:
+        probes: What was tried, in order.
+        closed_per_s: What the server reached with clients that wait for answers.
+    """
+    if len(probes) >= MOST_PROBES or closed_per_s <= 0.0:
+        return None
+    if not probes:
+        return closed_per_s * FIRST_RATIO
+    last = probes[-1]
+    tries = [one for one in probes if one.rate_per_s == last.rate_per_s]
+    if len(tries) < TRIES and not any(one.holds for one in tries):
+        return last.rate_per_s
+    lowest, best = _lowest_failed(probes), knee(probes)
+    if lowest is None:
+        return max(one.rate_per_s for one in probes) * RAMP
+    if best is None:
+        lower = lowest / 2
+        return lower if lower >= closed_per_s * LEAST_RATIO else None
+    return None if lowest / best <= PRECISION_RATIO else float((lowest * best) ** 0.5)
+
+
+def knee(probes: tuple[Probe, ...]) -> float | None:
+    """The best rate that held below every rate that failed; None: none did."""
+    lowest = _lowest_failed(probes)
+    good = [one.rate_per_s for one in probes
+            if one.holds and (lowest is None or one.rate_per_s < lowest)]  # fmt: skip
+    return max(good, default=None)
+
+
+def _lowest_failed(probes: tuple[Probe, ...]) -> float | None:
+    held = {one.rate_per_s for one in probes if one.holds}
+    return min((one.rate_per_s for one in probes if one.rate_per_s not in held), default=None)

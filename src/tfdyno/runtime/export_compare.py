@@ -1,0 +1,131 @@
+"""Outputs of a model and of its export side by side, batch by batch. Needs numpy only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.core.errors import ToolError
+from tfdyno.core.export import Accuracy, Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def classes(scores: np.ndarray, *, threshold: float = 0.5) -> np.ndarray:
+    """The class that each row of scores names; of a single score, whether it is above 0.5.
+
+    A single score is taken as a probability; as a logit where one lies outside 0–1. Whole numbers
+    are classes already.
+    """
+    if scores.dtype.kind in "iu":
+        return scores
+    if scores.shape[-1] > 1:
+        return np.argmax(scores, axis=-1)
+    if scores.size and (scores.min() < 0.0 or scores.max() > 1.0):
+        threshold = 0.0
+    return (scores[..., 0] > threshold).astype(int)
+
+
+class Judge:
+    """Collects what one batch after another gives on both sides."""
+
+    def __init__(self, outputs: tuple[str, ...], judged: str = "", truth: object = None) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            outputs: Names of the model's outputs.
+            judged: The one that classes are known for; empty: none.
+            truth: The class of every row.
+        """
+        self.sides = {name: Comparing(name) for name in outputs}
+        self.judged, self.truth = judged, np.asarray(truth) if judged else np.zeros(0)
+        self.right = [0, 0]
+
+    def add(self, first: int, expected: Mapping[str, object], got: Mapping[str, object]) -> None:
+        """One batch, whose first row is number ``first``; raises ``ToolError``."""
+        if set(got) != set(expected):
+            raise ToolError("the export has other outputs",
+                            why=f"{', '.join(got)} in place of {', '.join(expected)}")  # fmt: skip
+        for name, side in self.sides.items():
+            side.add(np.asarray(expected[name]), np.asarray(got[name]))
+        if not self.judged:
+            return
+        pair = [np.asarray(side[self.judged]) for side in (expected, got)]
+        rows = self.truth[first : first + len(pair[0])]
+        for number, scores in enumerate(pair):
+            self.right[number] += int(np.sum(classes(scores) == rows))
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Of every output."""
+        return tuple(side.found() for side in self.sides.values())
+
+    def accuracy(self) -> Accuracy | None:
+        """Of the output with known classes."""
+        if not self.judged:
+            return None
+        count = self.truth.size
+        before, after = (right / count for right in self.right)
+        return Accuracy(output=self.judged, rows=count, before_ratio=before, after_ratio=after)
+
+
+class Comparing:
+    """Differences of one output, batch by batch."""
+
+    def __init__(self, name: str) -> None:
+        """Begin with nothing seen."""
+        self.name = name
+        self.first: np.ndarray | None = None
+        self.varies = False
+        self.max_abs = self.sum_abs = self.largest = 0.0
+        self.count = self.rows = self.same = self.finite = 0
+
+    def add(self, before: np.ndarray, after: np.ndarray) -> None:
+        """One more batch; raises ``ToolError`` where the shapes differ."""
+        if before.shape != after.shape:
+            raise ToolError(f"the export gives another shape for {self.name}",
+                            why=f"{after.shape} in place of {before.shape}")  # fmt: skip
+        if before.ndim and len(before):
+            self.first = before[0] if self.first is None else self.first
+            self.varies = self.varies or not np.all(before == self.first)
+        if before.dtype.kind in "OSU":
+            unlike = float(np.sum(before.astype(str) != _texts(after)))
+            self.max_abs, self.sum_abs = max(self.max_abs, min(unlike, 1.0)), self.sum_abs + unlike
+            self.count += before.size
+            self.finite += before.size
+            return
+        a, b = before.astype(np.float64), after.astype(np.float64)
+        equal = (a == b) | (np.isnan(a) & np.isnan(b))
+        with np.errstate(invalid="ignore"):
+            apart = np.where(equal, 0.0, np.abs(a - b))
+        apart = np.where(np.isnan(apart), np.inf, apart)
+        finite = np.abs(a[np.isfinite(a)])
+        self.max_abs = max(self.max_abs, float(apart.max(initial=0.0)))
+        self.sum_abs += float(apart.sum())
+        self.largest = max(self.largest, float(finite.max(initial=0.0)))
+        self.count += a.size
+        self.finite += finite.size
+        if before.dtype.kind in "iu" or (before.dtype.kind == "f" and a.ndim >= 2):
+            named = classes(before)
+            self.rows += named.size
+            self.same += int(np.sum(named == classes(after)))
+
+    def found(self) -> Difference:
+        """All batches so far."""
+        relative = self.max_abs / self.largest if self.largest else float(self.max_abs > 0)
+        return Difference(
+            output=self.name,
+            max_abs=self.max_abs,
+            mean_abs=self.sum_abs / max(self.count, 1),
+            max_relative_ratio=relative,
+            largest_abs=self.largest,
+            varies=self.varies,
+            not_finite_ratio=1.0 - self.finite / max(self.count, 1),
+            top1_ratio=self.same / self.rows if self.rows else None,
+        )
+
+
+def _texts(array: np.ndarray) -> np.ndarray:
+    return np.array([one.decode() if isinstance(one, bytes) else str(one) for one in array.flat],
+                    dtype=str).reshape(array.shape)  # fmt: skip

@@ -1,0 +1,158 @@
+"""Which waiting requests go into the next call, and which are refused; no clock, no I/O."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdyno.runtime.front_table import Refused
+
+NEWEST_CALL_RATIO = 0.2
+"""Weight of the newest call in the running mean of call times and of their spread."""
+SPREADS = 2
+"""A promise is made for a call that takes this many mean deviations longer than the mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How requests are joined.
+
+    Attributes:
+        rows: Most rows of one call.
+        delay_s: How long the first of a batch waits for others while a call is under way.
+        calls: Most calls under way at once: while one is computed, the next is on its way.
+        waiting_rows: Most rows that wait; a single request may always wait alone.
+    """
+
+    rows: int
+    delay_s: float
+    waiting_rows: int
+    calls: int = 2
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Job:
+    """Rows that go into one call together.
+
+    Attributes:
+        key: Jobs with the same key can be joined (their rows have the same shapes).
+        deadline_s: Until when an answer is of use, on the clock of ``arrived_s``.
+        payload: The arrays, untouched here.
+    """
+
+    rows: int
+    key: Hashable
+    arrived_s: float
+    deadline_s: float = math.inf
+    payload: Any = None
+    waits: bool = field(default=False, init=False)
+
+
+class JobQueue:
+    """The waiting jobs of one model and what is known of the speed of its calls."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.waiting_rows = 0
+        self.in_flight = 0
+        self.call_s = 0.0
+        self.spread_s = 0.0
+        self._lines: dict[Hashable, deque[Job]] = {}
+
+    def refusal(self, rows: int, now_s: float, deadline_s: float) -> Refused | None:
+        """Why a request of so many rows cannot be taken now: 429 full, 503 too late; or None."""
+        if not self.waiting_rows and not self.in_flight:
+            return None
+        if self.waiting_rows and self.waiting_rows + rows > self.limits.waiting_rows:
+            told = f"{self.waiting_rows} rows wait already; at most {self.limits.waiting_rows} may"
+            return Refused(429, told, retry_after_s=self._retry_after_s())
+        needed_s = self.answer_s(rows)
+        if now_s + needed_s > deadline_s:
+            left_ms = max(deadline_s - now_s, 0) * 1e3
+            told = f"An answer takes {needed_s * 1e3:.0f} ms; the deadline is in {left_ms:.0f} ms"
+            return Refused(503, told, retry_after_s=self._retry_after_s())
+        return None
+
+    def answer_s(self, rows: int) -> float:
+        """Cautious time until rows that arrive now are answered: the calls before them and theirs.
+
+        ``call_s`` is measured with ``calls`` under way, so ``calls`` end in each ``call_s``.
+        """
+        calls = math.ceil((self.waiting_rows + rows) / self.limits.rows)
+        free = max(self.limits.calls - self.in_flight, 0)
+        one_s = self.call_s + SPREADS * self.spread_s
+        return one_s * (max(calls - free, 0) / self.limits.calls + 1)
+
+    def _retry_after_s(self) -> int:
+        return max(1, math.ceil(self.answer_s(0)))
+
+    def put(self, job: Job) -> None:
+        """Let a job wait."""
+        job.waits = True
+        self.waiting_rows += job.rows
+        self._lines.setdefault(job.key, deque()).append(job)
+
+    def drop(self, job: Job) -> bool:
+        """Take out a job that nobody waits for any more; False when it is under way or done."""
+        if not job.waits:
+            return False
+        job.waits = False
+        self.waiting_rows -= job.rows
+        return True
+
+    def take(self, now_s: float) -> list[Job]:
+        """The jobs of the next call, oldest first, or none where it is better to wait.
+
+        A free model starts at once. While a call is under way, the next one leaves when it is full
+        or its first job has waited ``delay_s``.
+        """
+        line = self._oldest_line()
+        if line is None or self.in_flight >= self.limits.calls:
+            return []
+        full = sum(job.rows for job in line if job.waits) >= self.limits.rows
+        if self.in_flight and not full and now_s < line[0].arrived_s + self.limits.delay_s:
+            return []
+        batch: list[Job] = []
+        rows = 0
+        while line and (not line[0].waits or not batch or rows + line[0].rows <= self.limits.rows):
+            job = line.popleft()
+            if job.waits:
+                self.drop(job)
+                batch.append(job)
+                rows += job.rows
+        return batch
+
+    def wake_s(self) -> float | None:
+        """When ``take`` may give jobs without anything else happening; None: not by itself."""
+        line = self._oldest_line()
+        if line is None or self.in_flight >= self.limits.calls:
+            return None
+        return line[0].arrived_s + self.limits.delay_s
+
+    def started(self) -> None:
+        """Count a call that begins."""
+        self.in_flight += 1
+
+    def finished(self, call_s: float | None) -> None:
+        """Count a call that ends; ``call_s`` is None for one that failed."""
+        self.in_flight -= 1
+        if call_s is not None:
+            known = self.call_s or call_s
+            self.call_s = known + NEWEST_CALL_RATIO * (call_s - known)
+            self.spread_s += NEWEST_CALL_RATIO * (abs(call_s - known) - self.spread_s)
+
+    def empty(self) -> bool:
+        """Whether nothing waits and nothing is under way."""
+        return not self.waiting_rows and not self.in_flight
+
+    def _oldest_line(self) -> deque[Job] | None:
+        for key in list(self._lines):
+            line = self._lines[key]
+            while line and not line[0].waits:
+                line.popleft()
+            if not line:
+                del self._lines[key]
+        return min(self._lines.values(), key=lambda line: line[0].arrived_s, default=None)

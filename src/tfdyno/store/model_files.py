@@ -1,0 +1,333 @@
+"""The files of the model store: copied, found by content, never changed.
+
+``objects`` has every content once; ``artefacts`` has a folder per artefact whose files are hard
+links to them, so that a SavedModel is a folder as TensorFlow wants it; ``tmp`` has what is being
+copied. A folder of ``artefacts`` appears in one step, complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.codec import to_json
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.model_version import Artefact, StoredFile
+from tfdyno.store.cache import sha256_of
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tfdyno.core.model_version import ArtefactKind
+
+OBJECTS, ARTEFACTS, TEMPORARY, LOCK = "objects", "artefacts", "tmp", ".lock"
+PATIENCE_S = 60.0
+CHUNK_BYTES = 1 << 20
+_READ_ONLY = 0o444
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFiles:
+    """The folders of one store."""
+
+    folder: Path
+
+    def path(self, artefact: Artefact) -> Path:
+        """Where the artefact lies."""
+        return self._home(artefact.digest) / artefact.name
+
+    def file(self, artefact: Artefact, one: StoredFile) -> Path:
+        """Where one of its files lies."""
+        return self.path(artefact) / one.path if one.path else self.path(artefact)
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        """Nothing is removed until the block ends: an artefact may wait for its row."""
+        with self._locked(exclusive=False):
+            yield
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nothing is added until the block ends.
+
+        Raises:
+            ToolError: Somebody adds all the while.
+        """
+        with self._locked(exclusive=True):
+            yield
+
+    def put(self, source: Path, kind: ArtefactKind, *, without: str = "") -> Artefact:
+        """Copy a file or a folder but its file ``without``; call it within ``shared``.
+
+        Raises:
+            UsageError: The source cannot be read, changes meanwhile, or has links in it.
+            ToolError: There is no room.
+        """
+        name = f"model{source.suffix.lower()}" if source.is_file() else "model"
+        part = self._part()
+        try:
+            with _told_of(self.folder):
+                artefact = _copied(_sources(source, without), part / name, kind, name)
+                self._link_objects(part, artefact)
+                self._take_in(part, artefact)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return artefact
+
+    def faults(self, artefact: Artefact) -> tuple[str, ...]:
+        """What is wrong with its files, each by its path; empty: they are what was added."""
+        return tuple(
+            f"{self.file(artefact, one)} {said}"
+            for one in artefact.files
+            if (said := _fault(self.file(artefact, one), one))
+        )
+
+    def remove(self, kept: Iterable[str], *, dry: bool = False) -> int:
+        """Remove every artefact but those with these digests; call it within ``alone``.
+
+        What a kill left goes too.
+
+        Args:
+            kept: Digests.
+            dry: Only count.
+
+        Returns:
+            Bytes that the disk gets back.
+        """
+        names = set(kept)
+        doomed = [one for one in self._entries(ARTEFACTS) if one.name not in names]
+        doomed += self._entries(TEMPORARY)
+        living = {_inode(f) for one in self._entries(ARTEFACTS) if one.name in names
+                  for f in _files(one)}  # fmt: skip
+        objects = [f for one in self._entries(OBJECTS) for f in _files(one)]
+        freed = {_inode(f): f.stat().st_size for f in _all_files((*doomed, *objects))
+                 if _inode(f) not in living}  # fmt: skip
+        if not dry:
+            for one in doomed:
+                self._drop(one)
+            for file in objects:
+                if _inode(file) not in living:
+                    file.unlink(missing_ok=True)
+        return sum(freed.values())
+
+    def disk_bytes(self) -> int:
+        """Of all artefacts, equal files counted once."""
+        sizes = {_inode(f): f.stat().st_size for f in _all_files(self._entries(ARTEFACTS))}
+        return sum(sizes.values())
+
+    def _home(self, digest: str) -> Path:
+        return self.folder / ARTEFACTS / digest
+
+    def _entries(self, name: str) -> list[Path]:
+        with contextlib.suppress(FileNotFoundError):
+            return list((self.folder / name).iterdir())
+        return []
+
+    def _part(self) -> Path:
+        try:
+            for name in (OBJECTS, ARTEFACTS, TEMPORARY):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(dir=self.folder / TEMPORARY))
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+
+    def _link_objects(self, part: Path, artefact: Artefact) -> None:
+        """Let each file of the copy be the object of that content, where there are hard links."""
+        for one in artefact.files:
+            copy = part / artefact.name / one.path if one.path else part / artefact.name
+            home = self.folder / OBJECTS / one.sha256[:2] / one.sha256
+            home.parent.mkdir(exist_ok=True)
+            try:
+                _link(copy, home, one)
+            except OSError as error:
+                if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}:
+                    raise
+
+    def _take_in(self, part: Path, artefact: Artefact) -> None:
+        """Give the copy its place, or leave it where an intact one is there."""
+        home = self._home(artefact.digest)
+        if home.exists():
+            if not self.faults(artefact):
+                return
+            self._drop(home)  # damaged: the copy heals it
+        _sync_tree(part)
+        with contextlib.suppress(FileExistsError):
+            try:
+                part.rename(home)
+            except OSError as error:  # another process was faster with the same files
+                if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                    raise
+        _sync(home.parent)
+
+    def _drop(self, path: Path) -> None:
+        """Take it out of sight in one step, then delete it."""
+        hidden = Path(tempfile.mkdtemp(dir=self.folder / TEMPORARY))
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(hidden / "gone")
+        shutil.rmtree(hidden, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _locked(self, *, exclusive: bool) -> Iterator[None]:
+        if fcntl is None:
+            yield
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        try:
+            _wait_for(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, self.folder)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _wait_for(handle: int, kind: int, folder: Path) -> None:
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until_s:
+                why = f"another command has used it for {PATIENCE_S:.0f} s"
+                raise ToolError(f"{folder} is in use", why=why, remedy="try again") from None
+            time.sleep(0.02)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:  # a file system without locks: nothing to hold
+                raise
+            return
+        else:
+            return
+
+
+def _copied(
+    sources: Iterable[tuple[Path, str]], target: Path, kind: ArtefactKind, name: str
+) -> Artefact:
+    """The artefact, copied and hashed in one go."""
+    files = []
+    for path, said in sources:
+        place = target / said if said else target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files.append(_copy(path, place, said))
+    plain = [(one.path, one.sha256) for one in files]
+    digest = hashlib.sha256(to_json([name, plain])).hexdigest()
+    return Artefact(kind=kind, name=name, digest=digest, files=tuple(files))
+
+
+def _sources(source: Path, without: str) -> list[tuple[Path, str]]:
+    """Files with their paths in the artefact, in order; empty folders are left out."""
+    if source.is_file():
+        return [(source, "")]
+    found = sorted(one for one in source.rglob("*") if one != source / without)
+    for one in found:
+        if one.is_symlink():
+            raise UsageError(f"{one} is a link", why="a version holds the files themselves",
+                             remedy="put the file in its place")  # fmt: skip
+        if not (one.is_dir() or one.is_file()):
+            raise UsageError(f"{one} is neither a file nor a folder")
+    return [(one, one.relative_to(source).as_posix()) for one in found if one.is_file()]
+
+
+def _copy(source: Path, target: Path, said: str) -> StoredFile:
+    digest, size_bytes = hashlib.sha256(), 0
+    try:
+        reader = source.open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot read {source}", why=error.strerror or str(error)) from None
+    with reader, target.open("xb") as writer:
+        while chunk := reader.read(CHUNK_BYTES):
+            digest.update(chunk)
+            writer.write(chunk)
+            size_bytes += len(chunk)
+        writer.flush()
+        os.fsync(writer.fileno())
+        os.fchmod(writer.fileno(), _READ_ONLY)
+    return StoredFile(path=said, size_bytes=size_bytes, sha256=digest.hexdigest())
+
+
+def _link(copy: Path, home: Path, one: StoredFile) -> None:
+    """Make the copy the object, or a link to the object that is there and sound."""
+    if not home.exists() or _fault(home, one):
+        new = copy.with_name(f"{copy.name}.object")
+        os.link(copy, new)
+        new.replace(home)  # in place of a damaged one, too
+        new.unlink(missing_ok=True)  # where both are one file, replace does nothing
+        _sync(home.parent)
+        return
+    link = copy.with_name(f"{copy.name}.link")
+    os.link(home, link)
+    link.replace(copy)
+    link.unlink(missing_ok=True)
+
+
+def _fault(path: Path, one: StoredFile) -> str:
+    """What is wrong with a file of the store; empty: nothing."""
+    try:
+        size_bytes = path.stat().st_size
+        if size_bytes != one.size_bytes:
+            return f"has {size_bytes:,} bytes instead of {one.size_bytes:,}"
+        return "" if sha256_of(path) == one.sha256 else "has other bytes than were added (sha256)"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+
+
+def _files(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+def _all_files(folders: Iterable[Path]) -> list[Path]:
+    """Files of folders, and files among them."""
+    return [f for one in folders for f in (_files(one) if one.is_dir() else [one])]
+
+
+def _inode(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_dev, found.st_ino
+
+
+def _sync_tree(folder: Path) -> None:
+    for one in (folder, *(one for one in folder.rglob("*") if one.is_dir())):
+        _sync(one)
+
+
+def _sync(folder: Path) -> None:
+    """See to it that names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _told_of(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolError(f"cannot write to {folder}", why=why,
+                        remedy="free some space, then add it again") from None  # fmt: skip
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    is_file = isinstance(error, FileExistsError | NotADirectoryError)
+    why = "there is a file of that name" if is_file else error.strerror or str(error)
+    return UsageError(f"models cannot be kept in {folder}", why=why,
+                      remedy="name another folder with --store")  # fmt: skip

@@ -1,0 +1,42 @@
+"""A load test as a JSON document: figures first, then every answer that was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.load_test import LOAD_FORMAT
+from tfdyno.view.load_words import main_stage
+
+if TYPE_CHECKING:
+    from tfdyno.core.load_test import LoadResult
+
+_RAW = ("start_s", "latency_s", "codes")
+
+
+def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
+    """All of a load test.
+
+    ``verdict`` (``good`` or ``failed``), ``faults``, the figures of the stretch that counts (as
+    ``StageFigures``), ``knee_rate_per_s``, and all ``stages``. In a failed test the figures of the
+    whole are null: those of its stretches tell what went wrong, not how fast the server is.
+
+    Args:
+        result: The test.
+        every: Whether every latency stands in it.
+    """
+    raw = to_builtins(result)
+    figures = to_builtins(main_stage(result).figures)
+    if result.failed:
+        figures = dict.fromkeys(figures)
+        raw["knee_rate_per_s"] = None
+    for stage in () if every else raw["stages"]:
+        for name in _RAW:
+            del stage["run"][name]
+    return {
+        "format": LOAD_FORMAT,
+        "verdict": "failed" if result.failed else "good",
+        "faults": raw.pop("faults"),
+        **figures,
+        **raw,
+    }

@@ -1,0 +1,108 @@
+"""``tfdyno serve``: what is wrong is one sentence and exit code 2, before a process is started."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.serving import serving_folder
+
+from tfdyno.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["serve", *words])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TFDYNO_SERVING", str(serving_folder()))
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "there is no model to serve"),
+        (("--setup", "cnn"), "takes no model"),
+        (("cnn", "--gpu"), "--gpu goes with --setup"),
+        (("cnn", "--port", "70000"), "port"),
+        (("cnn", "--max-batch", "0"), "max-batch"),
+        (("cnn", "--max-delay-ms", "-1"), "max-delay-ms"),
+        (("cnn", "--max-delay-ms", "nan"), "max-delay-ms"),
+        (("cnn", "--p99-ms", "0"), "p99-ms"),
+        (("cnn", "--requests-per-s", "5"), "goes with --p99-ms"),
+        (("cnn", "--name", "a/b"), "cannot be part of an address"),
+        (("cnn", "--token", "a", "--token-file", "b"), "contradict"),
+        (("cnn", "--token-file", "/no/such"), "cannot read"),
+        (("cnn", "--log", "/no/such/log"), "cannot write"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = called(capsys, *words)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_without_an_environment_nothing_is_downloaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    code, out, err = called(capsys, "cnn")
+    assert (code, out) == (2, "")
+    assert "make it once with tfdyno serve --setup" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_in_use_is_told_before_anything_is_started(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        for option in ("--port", "--grpc-port"):
+            code, _, err = called(capsys, model, option, str(port))
+            assert code == 2
+            assert f"cannot listen on 127.0.0.1:{port}" in err
+            assert f"with {option}" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--host", "0.0.0.0"), "there is no token"),
+        (("--host", "no.such.invalid", "--insecure"), "there is no address"),
+        (("--tls-cert", "c.pem"), "needs a certificate and its key"),
+        (("--versions", "7"), "has no version 7"),
+        (("--versions", "newest"), "version"),
+    ],
+)
+def test_what_cannot_be_served_so_is_one_sentence(
+    words: tuple[str, ...], told: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = called(capsys, model, "--port", "0", *words)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_token_comes_from_the_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tfdyno.cli.serve import TOKEN, _token
+
+    (tmp_path / "token").write_text("from the file\n")
+    given = {"token": None, "token_file": tmp_path / "token"}
+    monkeypatch.setenv(TOKEN, "from outside")
+    assert _token(given) == "from the file"
+    assert _token({"token": None, "token_file": None}) == "from outside"
+    assert _token({"token": "typed", "token_file": None}) == "typed"

@@ -1,0 +1,77 @@
+"""``tfdyno serve --render``: which options count, and what is told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    folder = tmp_path / "cnn"
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"graph")
+    return str(folder)
+
+
+def test_options_of_serving_go_into_the_files_in_their_units(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "out")
+    words = ["serve", model, "--render", "tfserving", "--output", output, "--json",
+             "--max-batch", "32", "--max-delay-ms", "4.5", "--deadline-ms", "250", "--port", "9000",
+             "--memory", "8GiB", "--cpus", "4", "--name", "shop"]  # fmt: skip
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    plan = told["plan"]
+    assert (plan["max_batch_size"], plan["max_delay_s"], plan["deadline_s"]) == (32, 0.0045, 0.25)
+    assert (plan["port"], plan["memory_bytes"], plan["cpus"]) == (9000, 8 << 30, 4)
+    assert (told["model"], told["start"]) == ("models/shop/1", "docker compose up")
+    assert plan["max_queue"] == 1024  # the plan's own where nothing was said
+
+
+def test_the_files_are_listed_and_how_to_start_is_told(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "out")
+    assert main(["serve", model, "--render", "triton", "--output", output]) == 0
+    out, err = capsys.readouterr()
+    assert f"{output}/compose.yaml" in out.splitlines()
+    assert "Triton 25.02 is the last release" in err
+    assert f"in {output}: docker compose up" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--render", "tfserving"], "--render writes a folder; name it with --output"),
+        (["--output", "x"], "--output goes with --render"),
+        (["--replicas", "3"], "--replicas goes with --render"),
+        (["--render", "tritn", "--output", "x"], "did you mean triton?"),
+        (["--render", "triton", "--output", "x", "--grpc-port", "1"], "--grpc-port is nothing"),
+        (["--render", "triton", "--output", "x", "--token", "t"], "--token is nothing"),
+        (["--render", "kubernetes", "--output", "x", "--replicas", "a"], "write 3, or 2:10"),
+        (["--render", "triton", "--output", "x", "--memory", "a"], "is not an amount of memory"),
+    ],
+)
+def test_a_wrong_word_is_one_sentence_and_nothing_is_written(
+    tmp_path: Path,
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", model, *words]) == 2
+    err = capsys.readouterr().err
+    assert told in err
+    assert err.count("\n") == 1
+    assert [one.name for one in tmp_path.iterdir()] == ["cnn"]

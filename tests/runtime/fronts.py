@@ -1,0 +1,265 @@
+"""Signatures, a model in this process, a real model process, and the front as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tests.serving import QUIET, serving_folder, serving_python
+
+from tfdyno.runtime.front_table import Signature, Table, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfdyno.runtime.front_wire import Arrays
+
+EVENT_S = 20.0
+ROOT = Path(__file__).parents[2]
+WEIGHTS = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
+
+
+def tensor(name: str, dtype: str, *shape: int | None) -> dict[str, Any]:
+    return {"name": name, "dtype": dtype, "shape": list(shape)}
+
+
+LINEAR = {
+    "triton_model": "linear",
+    "inputs": [tensor("x", "float32", None, 3)],
+    "outputs": [tensor("y", "float32", None, 2)],
+}
+PAIR = {
+    "triton_model": "pair",
+    "inputs": [tensor("a", "float32", None, 2), tensor("b", "int32", None, 1)],
+    "outputs": [tensor("sum", "float32", None, 2), tensor("twice", "int32", None, 1)],
+}
+TEXT = {
+    "triton_model": "text",
+    "inputs": [tensor("s", "string", None, 1)],
+    "outputs": [tensor("upper", "string", None, 1), tensor("raw_bytes", "string", None, 1)],
+}
+ALONE = {
+    "triton_model": "linear",
+    "inputs": [tensor("x", "float32", 2, 3)],
+    "outputs": [tensor("y", "float32", None, 2)],
+}
+
+
+def models(port: int = 1, *, name: str = "m", version: str = "3") -> dict[str, Any]:
+    """The supervisor's table with one version of all the signatures."""
+    signatures = {"serving_default": LINEAR, "pair": PAIR, "text": TEXT}
+    entry = {"http_port": port, "grpc_port": 0, "metrics_port": 0, "signatures": signatures}
+    return {name: {"default": version, "versions": {version: entry}}}
+
+
+def table(port: int = 1) -> Table:
+    return read_table(models(port))
+
+
+def signature(facts: dict[str, Any]) -> Signature:
+    entry = {"http_port": 1, "signatures": {"serving_default": facts}}
+    served = read_table({"m": {"default": "1", "versions": {"1": entry}}})
+    return served.models["m"].versions["1"].signatures["serving_default"]
+
+
+class Here:
+    """The linear model in this process; ``gate`` holds its calls back until it is set."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.calls: list[int] = []
+        self.error: Exception | None = None
+        self.poison: float | None = None
+
+    async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
+        x = np.concatenate([part["x"] for part in parts])
+        self.calls.append(len(x))
+        await self.gate.wait()
+        if self.error is not None and (self.poison is None or self.poison in x):
+            raise self.error
+        return {"y": x @ WEIGHTS}
+
+    def close(self) -> None:
+        pass
+
+
+TOYS = """
+import json, sys
+import numpy as np
+from pytriton.decorators import batch
+from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
+from pytriton.triton import Triton, TritonConfig
+
+W = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
+
+@batch
+def linear(x):
+    if (x == 666).any():
+        raise ValueError("InvalidArgumentError: 666 is not in the vocabulary")
+    return {"y": x @ W}
+
+@batch
+def pair(a, b):
+    return {"sum": a + b, "twice": 2 * b}
+
+@batch
+def text(s):
+    upper = np.char.upper(s.astype(bytes))
+    return {"upper": upper.astype(object), "raw_bytes": s}
+
+port = int(sys.argv[1])
+config = TritonConfig(
+    id=f"toys{port}", http_address="127.0.0.1", grpc_address="127.0.0.1",
+    metrics_address="127.0.0.1", http_port=port, grpc_port=port + 1, metrics_port=port + 2,
+)
+f32, i32 = np.float32, np.int32
+with Triton(config=config) as triton:
+    rows = ModelConfig(
+        max_batch_size=64, batcher=DynamicBatcher(max_queue_delay_microseconds=0)
+    )
+    for name, function, inputs, outputs in [
+        ("linear", linear, [Tensor(name="x", dtype=f32, shape=(3,))],
+         [Tensor(name="y", dtype=f32, shape=(2,))]),
+        ("pair", pair,
+         [Tensor(name="a", dtype=f32, shape=(2,)), Tensor(name="b", dtype=i32, shape=(1,))],
+         [Tensor(name="sum", dtype=f32, shape=(2,)), Tensor(name="twice", dtype=i32, shape=(1,))]),
+        ("text", text, [Tensor(name="s", dtype=bytes, shape=(1,))],
+         [Tensor(name="upper", dtype=bytes, shape=(1,)),
+          Tensor(name="raw_bytes", dtype=bytes, shape=(1,))]),
+    ]:
+        triton.bind(model_name=name, infer_func=function, inputs=inputs, outputs=outputs,
+                    config=rows)
+    triton.run()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def toys(port: int, temporary: Path) -> Iterator[subprocess.Popen[str]]:
+    """A real Triton with the signatures' models on ``port`` and the two above it."""
+    python = serving_python()
+    library = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    environment = {**os.environ, **QUIET, "LD_LIBRARY_PATH": library}
+    # Triton's sockets need a short path, and its files must not stay in the cache of the user.
+    with tempfile.TemporaryDirectory(prefix="toys", ignore_cleanup_errors=True) as cache:
+        environment |= {"TMPDIR": cache, "XDG_CACHE_HOME": cache}
+        with (temporary / "toys.log").open("w") as log:
+            process = subprocess.Popen(
+                [python, "-c", TOYS, str(port)], env=environment, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        try:
+            if not any(line.strip() == "ready" for line in process.stdout):
+                raise AssertionError((temporary / "toys.log").read_text()[-2000:])
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # its orderly end takes ten seconds
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+
+class FrontProcess:
+    """``python -m tfdyno.runtime.front`` with what it says."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.port = self.grpc_port = 0
+        self._events: queue.Queue[str] = queue.Queue()
+        self.listening = threading.Thread(target=self._listen, daemon=True)
+        self.listening.start()
+
+    def say(self, **command: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+
+    def event(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self._events.get(timeout=EVENT_S))
+        return told
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._events.put(line)
+
+    def serve(self, table: dict[str, Any]) -> None:
+        self.say(command="serve", id=7, models=table)
+        assert self.event() == {"event": "serving", "id": 7}
+
+    def ask(
+        self, method: str, path: str, body: object = None, **headers: str
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Status, JSON (or text) and headers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            connection.request(method, path, None if body is None else data, named)
+            answer = connection.getresponse()
+            text = answer.read()
+            told = {name.lower(): value for name, value in answer.getheaders()}
+        finally:
+            connection.close()
+        with contextlib.suppress(ValueError):
+            return answer.status, json.loads(text), told
+        return answer.status, text, told
+
+    def predict(self, body: object, **headers: str) -> tuple[int, Any]:
+        return self.ask("POST", "/v1/models/m:predict", body, **headers)[:2]
+
+
+@contextlib.contextmanager
+def front(**settings: Any) -> Iterator[FrontProcess]:
+    """The front on a free port, without models yet."""
+    serving_folder()
+    process = subprocess.Popen(
+        [serving_python(), "-m", "tfdyno.runtime.front"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    started = FrontProcess(process)
+    said: list[str] = []
+    assert process.stderr
+    listening = threading.Thread(target=said.extend, args=(process.stderr,), daemon=True)
+    listening.start()
+    try:
+        started.say(**{"port": 0, **settings})
+        told = started.event()
+        assert told["event"] == "listening", told
+        started.port, started.grpc_port = told["port"], told["grpc_port"]
+        yield started
+    finally:
+        assert process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        listening.join(5)
+        started.listening.join(5)
+        assert process.stdout
+        process.stdout.close()
+        process.stderr.close()
+    assert said == [], said
+    assert process.returncode == 0

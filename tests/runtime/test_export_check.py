@@ -1,0 +1,21 @@
+"""runtime/export_check: obstacles are found in the graph, with the layer they belong to."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runtime.exports_seen import facts
+
+pytestmark = pytest.mark.tf
+
+
+def test_an_operation_belongs_to_the_innermost_layer_of_its_name() -> None:
+    assert facts()["layers"] == ["conv", "dense_1", "", ""]
+
+
+def test_words_are_an_obstacle_to_onnx_pytorch_and_tensorrt() -> None:
+    onnx, torch, tensorrt, none = facts()["obstacles"]
+    lookup = {"format": "onnx", "kind": "operation", "name": "LookupTableFindV2", "layer": "words"}
+    assert onnx == [lookup]
+    assert torch == [{"format": "torch", "kind": "layer", "name": "StringLookup", "layer": "words"}]
+    assert tensorrt == [{"format": "tensorrt", "kind": "dtype", "name": "string", "layer": ""}]
+    assert none == []

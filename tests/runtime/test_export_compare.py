@@ -1,0 +1,75 @@
+"""runtime/export_compare: differences, classes and accuracy by numbers worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfdyno.core.errors import ToolError
+from tfdyno.runtime.export_compare import Comparing, Judge, classes
+
+
+def test_differences_are_of_all_batches_together() -> None:
+    side = Comparing("a")
+    side.add(np.array([[1.0, 0.0]]), np.array([[1.0, 0.5]]))
+    side.add(np.array([[0.0, 4.0]]), np.array([[1.0, 4.0]]))
+    found = side.found()
+    assert (found.max_abs, found.mean_abs, found.largest_abs) == (1.0, 1.5 / 4, 4.0)
+    assert found.max_relative_ratio == 0.25
+    assert found.top1_ratio == 1.0
+    assert found.varies
+
+
+def test_no_number_equals_itself_and_differs_from_any_number() -> None:
+    side = Comparing("a")
+    side.add(np.array([[np.nan, np.inf]]), np.array([[np.nan, np.inf]]))
+    assert side.found().max_abs == 0.0
+    assert side.found().not_finite_ratio == 1.0
+    side.add(np.array([[np.nan, 1.0]]), np.array([[0.0, 1.0]]))
+    assert side.found().max_abs == np.inf
+
+
+def test_another_shape_is_a_failure_of_the_converter() -> None:
+    with pytest.raises(ToolError, match=r"another shape for a: \(1, 3\) in place of \(1, 2\)"):
+        Comparing("a").add(np.zeros((1, 2)), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([[0.1, 0.9], [0.6, 0.4]], [1, 0]),
+        ([[0.2], [0.7]], [0, 1]),  # probabilities
+        ([[-1.0], [0.3]], [0, 1]),  # logits: one lies outside 0-1
+    ],
+)
+def test_scores_name_a_class(scores: list[list[float]], expected: list[int]) -> None:
+    assert classes(np.array(scores)).tolist() == expected
+
+
+def test_accuracy_is_the_share_of_right_rows_on_both_sides() -> None:
+    judge = Judge(("a",), "a", [0, 1, 1])
+    judge.add(0, {"a": np.eye(2)[[0, 1]]}, {"a": np.eye(2)[[0, 0]]})
+    judge.add(2, {"a": np.eye(2)[[0]]}, {"a": np.eye(2)[[0]]})
+    found = judge.accuracy()
+    assert found is not None
+    assert (found.rows, found.before_ratio, found.after_ratio) == (3, 2 / 3, 1 / 3)
+    assert found.drop_ratio == pytest.approx(1 / 3)
+
+
+def test_classes_as_whole_numbers_are_judged_as_they_are() -> None:
+    judge = Judge(("a",), "a", [7, 3])
+    judge.add(0, {"a": np.array([7, 3])}, {"a": np.array([7, 4])})
+    [found] = judge.differences()
+    assert found.top1_ratio == 0.5
+    assert judge.accuracy() is not None
+
+
+def test_texts_are_equal_or_not() -> None:
+    side = Comparing("a")
+    side.add(np.array([b"yes", b"no"], object), np.array(["yes", "not"], object))
+    assert side.found().max_abs == 1.0
+
+
+def test_other_names_are_a_failure() -> None:
+    with pytest.raises(ToolError, match="other outputs: b in place of a"):
+        Judge(("a",)).add(0, {"a": 1}, {"b": 1})

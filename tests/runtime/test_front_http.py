@@ -1,0 +1,174 @@
+"""The front's HTTP over raw sockets: it runs in the serving environment, without a model."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.runtime.fronts import FrontProcess, front
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BODY_BYTES = 20_000
+READ_S = 0.6
+GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST /v1/models/m:predict HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[FrontProcess]:
+    with front(max_body_bytes=BODY_BYTES, read_timeout_s=READ_S) as process:
+        yield process
+
+
+def raw(served: FrontProcess, *pieces: bytes, shut: bool = False) -> bytes:
+    """All that comes back until the server closes."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+        for piece in pieces:
+            client.sendall(piece)
+            time.sleep(0.01)
+        if shut:
+            client.shutdown(socket.SHUT_WR)
+        while data := client.recv(65536):
+            received += data
+    return received
+
+
+def codes(received: bytes) -> list[int]:
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", received)]
+
+
+def test_a_connection_is_kept_and_pipelined_requests_are_answered_in_order(
+    served: FrontProcess,
+) -> None:
+    received = raw(served, GET * 3 + b"GET /x HTTP/1.1\r\n\r\n" + GET, shut=True)
+    assert codes(received) == [200, 200, 200, 404, 200]
+
+
+def test_a_request_in_pieces_is_one_request(served: FrontProcess) -> None:
+    pieces = [GET[at : at + 1] for at in range(len(GET))]
+    assert codes(raw(served, *pieces, shut=True)) == [200]
+
+
+def test_connection_close_and_http_1_0_are_followed(served: FrontProcess) -> None:
+    assert b"Connection: close" in raw(served, GET[:-2] + b"Connection: close\r\n\r\n")
+    assert codes(raw(served, b"GET /healthz HTTP/1.0\r\n\r\n")) == [200]
+
+
+def test_head_has_the_length_and_no_body(served: FrontProcess) -> None:
+    received = raw(served, GET.replace(b"GET", b"HEAD"), shut=True)
+    assert b"Content-Length: 13\r\n" in received
+    assert received.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"Content-Length: 20001\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"],
+    ids=["told", "chunked"],
+)
+def test_a_body_that_is_too_long_is_413(served: FrontProcess, head: bytes) -> None:
+    chunk = b"4e20\r\n" + b"x" * BODY_BYTES + b"\r\n"
+    assert codes(raw(served, POST + head, chunk, chunk)) == [413]
+
+
+def test_a_body_that_is_expected_is_asked_for_only_when_it_is_not_too_long(
+    served: FrontProcess,
+) -> None:
+    expects = POST + b"Expect: 100-continue\r\n"
+    assert codes(raw(served, expects + b"Content-Length: 2\r\n\r\n", b"{}", shut=True)) == [
+        100,
+        503,
+    ]
+    assert codes(raw(served, expects + b"Content-Length: 99999\r\n\r\n")) == [413]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [b"nonsense\r\n\r\n", POST + b"Content-Length: -1\r\n\r\n",
+     POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", b"\x16\x03\x01\x02\x00\x01\x00",
+     POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+)  # fmt: skip
+def test_what_is_no_http_is_400_and_the_end_of_the_connection(
+    served: FrontProcess, request_: bytes
+) -> None:
+    received = raw(served, request_)
+    assert codes(received) == [400]
+    assert b"Connection: close" in received
+
+
+def test_an_endless_head_is_431(served: FrontProcess) -> None:
+    assert codes(raw(served, POST + b"X: ", *[b"a" * 30_000] * 3)) == [431]
+
+
+@pytest.mark.parametrize(
+    "slow", [POST, POST + b"Content-Length: 100\r\n\r\n{"], ids=["head", "body"]
+)
+def test_a_client_that_sends_too_slowly_is_408(served: FrontProcess, slow: bytes) -> None:
+    begin_s = time.monotonic()
+    assert codes(raw(served, slow)) == [408]
+    assert READ_S <= time.monotonic() - begin_s < READ_S + 3
+
+
+def test_dripping_bytes_do_not_buy_time(served: FrontProcess) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+        begin_s = time.monotonic()
+        client.sendall(POST)
+        while time.monotonic() - begin_s < 5:
+            try:
+                client.sendall(b"X: a\r\n")
+                client.settimeout(0.05)
+                assert codes(client.recv(4096)) == [408]
+                break
+            except TimeoutError:
+                pass
+        assert time.monotonic() - begin_s < READ_S + 3
+
+
+def test_a_client_that_says_nothing_is_let_go(served: FrontProcess) -> None:
+    assert raw(served) == b""
+
+
+def test_slow_clients_do_not_hold_up_others(served: FrontProcess) -> None:
+    slow = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(100)]
+    try:
+        for client in slow:
+            client.sendall(POST)
+        begin_s = time.monotonic()
+        assert served.ask("GET", "/healthz")[0] == 200
+        assert time.monotonic() - begin_s < 0.5
+    finally:
+        for client in slow:
+            client.close()
+
+
+def test_an_upgrade_is_answered_without_it(served: FrontProcess) -> None:
+    upgrade = GET[:-2] + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    assert codes(raw(served, upgrade)) == [200]
+
+
+def test_tls_is_spoken_with_the_given_certificate(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    with front(tls_cert=str(certificate), tls_key=str(key), read_timeout_s=READ_S) as process:
+        client = http.client.HTTPSConnection("localhost", process.port, context=trusted, timeout=10)
+        for _ in range(2):
+            client.request("GET", "/healthz")
+            answer = client.getresponse()
+            assert (answer.status, answer.read()) == (200, b'{"live":true}')
+        client.close()
+        assert raw(process, GET) == b""

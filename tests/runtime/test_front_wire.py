@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runtime.fronts import LINEAR, PAIR, signature
+
+from tfdyno.runtime.front_table import Face
+from tfdyno.runtime.front_wire import decode, encode, error_text, strings_of, wire_bytes
+
+
+def test_parts_follow_one_another_in_each_tensor() -> None:
+    parts = [
+        {"a": np.array([[1, 2]], "f4"), "b": np.array([[3]], "i4")},
+        {"a": np.array([[4, 5]], "f4"), "b": np.array([[6]], "i4")},
+    ]
+    head, blobs = encode(parts, signature(PAIR))
+    told = json.loads(head)["inputs"]
+    assert [each["shape"] for each in told] == [[2, 2], [2, 1]]
+    assert [each["parameters"]["binary_data_size"] for each in told] == [16, 8]
+    assert blobs == [np.array([1, 2, 4, 5], "<f4").tobytes(), np.array([3, 6], "<i4").tobytes()]
+
+
+def test_an_answer_is_read_whether_binary_or_json() -> None:
+    y = np.array([[1, 2]], "f4")
+    output = {"name": "y", "datatype": "FP32", "shape": [1, 2]}
+    binary = json.dumps({"outputs": [{**output, "parameters": {"binary_data_size": 8}}]}).encode()
+    plain = json.dumps({"outputs": [{**output, "data": [1, 2]}]}).encode()
+    for body, end in ((binary + y.tobytes(), len(binary)), (plain, len(plain))):
+        np.testing.assert_array_equal(decode(body, end, signature(LINEAR))["y"], y)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=10))
+def test_strings_come_back_as_they_went(items: list[bytes]) -> None:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    data = wire_bytes(array, Face(name="s", dtype="string", shape=(None,)))
+    assert strings_of(data, (len(items),)).tolist() == items
+
+
+@pytest.mark.parametrize("data", [b"\x01", b"\x05\x00\x00\x00abc", b"\x01\x00\x00\x00a" * 2])
+def test_lengths_of_strings_that_do_not_add_up_are_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"cut off|strings for"):
+        strings_of(data, (1,))
+
+
+def test_a_reason_is_found_in_any_error() -> None:
+    assert error_text(b'{"error":"x"}') == "x"
+    assert error_text(b"oops") == "oops"
+    assert error_text(b"") == "the model gave no reason"

@@ -1,0 +1,158 @@
+"""The process of one version, by the protocol that the supervisor speaks with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from tests.serving import QUIET, ROOT, post, serving_python, small_models
+
+from tfdyno.jobs._serve_backend import free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.tf, pytest.mark.slow]
+START_S = 120.0
+
+
+class Served:
+    """A model process that runs, and what it said first."""
+
+    def __init__(self, model: Path, scratch: Path, **settings: object) -> None:
+        self.scratch = scratch
+        self.process = subprocess.Popen(
+            [serving_python(), "-m", "tfdyno.runtime.serve_triton"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src")},
+            start_new_session=True,
+        )
+        http, grpc, metrics = free_ports(3)
+        request = {
+            "model": str(model), "name": "linear", "version": "1", "scratch": str(scratch),
+            "max_batch_size": 8, "max_delay_ms": 200, "http_port": http, "grpc_port": grpc,
+            "metrics_port": metrics, **settings,
+        }  # fmt: skip
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        late = threading.Timer(START_S, self.process.kill)
+        late.start()
+        assert self.process.stdout
+        self.event: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
+        late.cancel()
+
+    def infer(self, rows: list[list[float]]) -> list[float]:
+        data = [value for row in rows for value in row]
+        tensor = {"name": "x", "shape": [len(rows), 3], "datatype": "FP32", "data": data}
+        url = f"http://127.0.0.1:{self.event['http_port']}/v2/models/linear/infer"
+        status, answer = post(url, {"inputs": [tensor]})
+        assert status == 200, answer
+        found: list[float] = answer["outputs"][0]["data"]
+        return found
+
+    def metric(self, name: str) -> float:
+        url = f"http://127.0.0.1:{self.event['metrics_port']}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(f"{name}{{"))
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe
+            pipe.close()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
+        (Path(folder) / "s").mkdir()
+        yield Path(folder) / "s"
+
+
+def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
+    models: Path, scratch: Path
+) -> None:
+    served = Served(models / "linear" / "1", scratch)
+    try:
+        assert served.event["event"] == "ready"
+        signature = served.event["signatures"]["serving_default"]
+        assert signature["triton_model"] == "linear"
+        assert signature["inputs"] == [{"name": "x", "dtype": "float32", "shape": [None, 3]}]
+        assert served.event["batching"]["unbatched"] == {}
+        before = served.metric("nv_inference_exec_count")
+        answers: dict[int, list[float]] = {}
+
+        def ask(number: int) -> None:
+            answers[number] = served.infer([[number, 1, 0]])
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        # y = x @ [[1, 0], [0, 2], [1, 1]]
+        assert answers == {number: [number, 2.0] for number in range(8)}
+        assert served.metric("nv_inference_exec_count") - before < 8
+        listening = [
+            one.laddr.ip
+            for each in psutil.Process(served.process.pid).children(recursive=True)
+            for one in each.net_connections("tcp")
+            if one.status == psutil.CONN_LISTEN
+        ]
+        assert {one.removeprefix("::ffff:") for one in listening} == {"127.0.0.1"}
+        children = psutil.Process(served.process.pid).children(recursive=True)
+        served.process.terminate()
+        assert served.process.wait(20) == 0
+        assert not psutil.wait_procs(children, timeout=5)[1]
+        assert not scratch.exists()
+    finally:
+        served.close()
+
+
+def test_the_end_of_standard_input_ends_it(models: Path, scratch: Path) -> None:
+    served = Served(models / "fixed", scratch, max_batch_size=1)
+    try:
+        assert served.event["batching"]["unbatched"] == {
+            "serving_default": "x is fixed to a batch of 2"
+        }
+        assert served.infer([[1, 2, 3], [0, 0, 1]]) == [4.0, 7.0, 1.0, 1.0]
+        assert served.process.stdin
+        served.process.stdin.close()
+        assert served.process.wait(20) == 0
+    finally:
+        served.close()
+
+
+def test_a_model_that_cannot_be_served_is_an_event_and_exit_code_two(
+    models: Path, scratch: Path
+) -> None:
+    served = Served(models / "nameless", scratch)
+    try:
+        assert (served.event["event"], served.event["kind"]) == ("failed", "usage")
+        assert "has no signature" in served.event["what"]
+        assert served.process.wait(20) == 2
+        assert not scratch.exists()
+    finally:
+        served.close()
