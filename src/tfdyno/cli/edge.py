@@ -54,7 +54,7 @@ def edge(**given: Any) -> int:
         return 0
     if not given["model"]:
         raise UsageError("no model was named",
-                         remedy="name a .tflite file, or --list the devices")  # fmt: skip
+                         remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
     devices = parse_list(given["device"])
     report = _judged(given, devices)
     _print(report, given)

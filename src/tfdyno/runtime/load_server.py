@@ -157,7 +157,8 @@ class ServerLook:
             what = f"{self.url.origin} is not trusted"
             raise UsageError(what, why=str(error), remedy=remedy) from None
         except (OSError, http.client.HTTPException) as error:
-            why = str(error) or type(error).__name__
+            told = error.strerror if isinstance(error, OSError) else ""
+            why = told or str(error) or type(error).__name__
             raise UsageError(f"no server answers at {self.url.origin}", why=why,
                              remedy="start it, or check host and port") from None  # fmt: skip
         finally:
