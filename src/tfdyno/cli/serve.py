@@ -197,7 +197,8 @@ def _print(ready: Ready, given: dict[str, Any]) -> None:
     if given["quiet"]:
         return
     if ready.batching["reason"]:
-        click.echo(f"tfdyno: {ready.batching['reason'].rstrip('.')}.", err=True)
+        said = f"By the model alone, without HTTP: {ready.batching['reason'].rstrip('.')}."
+        click.echo(f"tfdyno: {said}", err=True)
     for name, why in ready.batching["unbatched"].items():
         click.echo(f"tfdyno: {name} is served one request at a time: {why}.", err=True)
 
