@@ -138,7 +138,7 @@ def _model(asked: RenderQuestion) -> tuple[str, int, Path]:
     if not served.versions:
         raise UsageError(
             f"{asked.reference} is code, which no server elsewhere runs",
-            remedy="export it: tfdyno export MODEL --to savedmodel",
+            remedy="export it: tfdyno export MODEL --to savedmodel --output DIR",
         )
     version, path = served.versions[-1]
     if served.promoted is not None:
@@ -157,7 +157,7 @@ def _kind(source: Path, engine: str) -> ServedKind:
         target = "onnx" if engine == "triton" else "savedmodel"
         raise UsageError(
             f"{source} is a {source.suffix} file, which no server elsewhere takes",
-            remedy=f"export it first: tfdyno export {source} --to {target}",
+            remedy=f"export it first: tfdyno export {source.name} --to {target} --output DIR",
         )
     return kind
 
