@@ -26,6 +26,7 @@ def request(**changes: object) -> SizeRequest:
     return SizeRequest(**(given | changes))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_rows_of_a_request_go_together_and_cost_more_machines() -> None:
     one = size(request(binary=True)).ranking[0]
     goal = replace(GOAL, rows_per_request=64, requests_per_day=GOAL.requests_per_day * 10)

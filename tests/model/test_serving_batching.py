@@ -56,6 +56,7 @@ def test_the_promise_is_kept_at_the_rate_that_is_named() -> None:
     assert load.p99_s <= 0.05
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(p99_s=st.floats(0.002, 0.5), growth=st.floats(0.0, 1.0))
 def test_a_looser_promise_never_carries_less(p99_s: float, growth: float) -> None:

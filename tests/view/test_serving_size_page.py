@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
-from tests.services import LATE, size
+from tests.services import CHEAP, LATE, QUICK, size
 
 from tfdyno.view.serving_size_page import size_page
 
@@ -17,6 +18,14 @@ def test_the_page_is_whole_escaped_and_carries_its_numbers() -> None:
     found = re.search(r'<script type="application/json" id="result">(.*?)</script>', page, re.S)
     assert found
     assert json.loads(found[1])["headline"] == "Rent 2 x Cheap."
+
+
+def test_what_is_too_dear_is_marked_where_there_is_such() -> None:
+    dear = replace(QUICK, verdict="too dear")
+    assert "too dear" not in size_page(size()).split('<script type="application/json"')[0]
+    page = size_page(size(ranking=(CHEAP, dear), picks=())).split('<script type="application')[0]
+    assert page.count("too dear") == 1
+    assert "feasible" not in page
 
 
 def test_a_page_without_a_feasible_machine_has_the_reasons() -> None:

@@ -9,6 +9,7 @@ from tests.advice import offer
 from tests.services import CHEAP, GOAL, LATE, QUICK, candidate, replica, size
 
 from tfdyno.view.serving_size_words import (
+    goal_words,
     headline,
     machine_words,
     ms,
@@ -32,6 +33,10 @@ def test_seconds_have_the_digits_that_matter(seconds: float, words: str) -> None
 def test_rates_and_amounts_too() -> None:
     assert (per_s(1234.5), per_s(0.123)) == ("1,234/s", "0.12/s")
     assert (usd(1234.5), usd(12.34), usd(0.0123)) == ("$1,234", "$12.3", "$0.012")
+
+
+def test_one_request_a_day_is_one() -> None:
+    assert goal_words(replace(GOAL, requests_per_day=1)).startswith("1 request a day, ")
 
 
 def test_the_headline_says_what_to_rent_how_soon_and_for_how_much() -> None:

@@ -107,6 +107,7 @@ def _assumptions(request: SizeRequest, predictor: Predictor, host_s: float) -> d
         "replicas": "one server process with its own queue per GPU; requests are shared at random",
         "host": f"{ms(overhead.call_s)} of every batch to hand it over, {ms(host_s)} of every "
         f"request as {form} in the front, measured on another machine",
+        "latency": _latency_words(predictor),
         "precision": predictor.precision or f"{trace.policy} (the model's own)",
         "execution": f"{predictor.execution_for(1)}"
         + ("" if request.execution else ", as TensorFlow runs a SavedModel"),
@@ -119,6 +120,14 @@ def _assumptions(request: SizeRequest, predictor: Predictor, host_s: float) -> d
             "cards at hand cost nothing here, not even energy, and there are as many as it takes"
         )
     return found
+
+
+def _latency_words(predictor: Predictor) -> str:
+    """Which program the times of the batches come from."""
+    if not (predictor.exact_time and predictor.exact):
+        return "every batch estimated from the operations of one trace; nothing was compiled for it"
+    families = ", ".join(sorted(predictor.exact))
+    return f"every batch estimated from the program that XLA compiled for {families}"
 
 
 def _sources(ranking: Sequence[ServingCandidate]) -> tuple[str, ...]:

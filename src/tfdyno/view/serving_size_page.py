@@ -24,6 +24,9 @@ from tfdyno.view.template import environment, script_safe
 if TYPE_CHECKING:
     from tfdyno.core.serving_size import ServingCandidate, ServingSize
 
+_ANSWERS = ("feasible", "too dear")
+"""Verdicts of machines that keep the promise."""
+
 
 def size_page(size: ServingSize) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
@@ -90,6 +93,8 @@ def _latency(size: ServingSize) -> Table | None:
 
 
 def _ranking(size: ServingSize) -> Table:
+    shown = [one for one in size.ranking if one.at_peak and one.verdict in _ANSWERS]
+    dear = any(one.verdict == "too dear" for one in shown)
     rows = [
         (
             machine_words(one),
@@ -100,22 +105,21 @@ def _ranking(size: ServingSize) -> Table:
             percent(min(1.0, one.at_peak.utilisation_ratio)),
             usd(one.usd_per_million or 0.0),
             usd(one.usd_per_month or 0.0),
-            one.verdict,
+            *(("" if one.verdict == "feasible" else one.verdict,) if dear else ()),
         )
-        for one in size.ranking
-        if one.at_peak and one.verdict in ("feasible", "too dear")
+        for one in shown
+        if one.at_peak
     ]
+    headings = ("Machines", "Offer", "Batch", "p50", "p99", "Used", "$/million", "$/month")
     return Table(
-        headings=("Machines", "Offer", "Batch", "p50", "p99", "Used", "$/million", "$/month", ""),
+        headings=(*headings, "") if dear else headings,
         rows=tuple(rows),
         text_columns=frozenset((0, 1, 8)),
     )
 
 
 def _left_out(size: ServingSize) -> list[ServingCandidate]:
-    found = {
-        one.replica.gpu: one for one in size.ranking if one.verdict not in ("feasible", "too dear")
-    }
+    found = {one.replica.gpu: one for one in size.ranking if one.verdict not in _ANSWERS}
     return list(found.values())
 
 
@@ -123,7 +127,8 @@ def _commands(size: ServingSize) -> list[tuple[str, str]]:
     goal = size.goal
     asked = (
         f"tfdyno advise {shlex.quote(size.reference)} --scenario serve "
-        f"--requests-per-day {goal.requests_per_day:.0f} --p99-ms {goal.p99_s * 1e3:g}"
+        f"--requests-per-day {goal.requests_per_day:.15g} --p99-ms {goal.p99_s * 1e3:g}"
+        f" --peak-factor {goal.peak_factor:g} --rows-per-request {goal.rows_per_request}"
     )
     return [
         (f"{asked} --output size.json", "What an autoscaler needs, as a file"),

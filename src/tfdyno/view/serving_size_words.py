@@ -50,9 +50,9 @@ def scaling_words(size: ServingSize) -> str:
 
 def goal_words(goal: ServingGoal) -> str:
     """What is asked, as a clause."""
+    requests = plural(round(goal.requests_per_day), "request")
     return (
-        f"{goal.requests_per_day:,.0f} requests a day, {per_s(goal.peak_per_s)} at the peak, "
-        f"99 of 100 within {ms(goal.p99_s)}"
+        f"{requests} a day, {per_s(goal.peak_per_s)} at the peak, 99 of 100 within {ms(goal.p99_s)}"
     )
 
 
