@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.fronts import ALONE, LINEAR, WEIGHTS, Here, signature
 
 from tfdyno.runtime.front_batcher import Batcher
-from tfdyno.runtime.front_queue import Limits
+from tfdyno.runtime.front_queue import Deadline, Limits, deadline_of
 from tfdyno.runtime.front_table import Refused
 from tfdyno.runtime.front_wire import ModelError
 
@@ -27,7 +27,7 @@ def x(*values: float) -> dict[str, Any]:
 
 
 async def asked(waiting: Batcher, *values: float, deadline_s: float = math.inf) -> list[float]:
-    answer = await waiting.infer(x(*values), deadline_s)
+    answer = await waiting.infer(x(*values), Deadline(client_s=deadline_s))
     return [float(y) for y in answer.array("y")[:, 0]]
 
 
@@ -129,6 +129,59 @@ def test_a_deadline_ends_the_wait_and_what_still_waits_is_not_computed() -> None
         model.gate.set()
         assert await first == [1]
         assert model.calls == [1]
+
+    in_loop(work())
+
+
+def held(own_s: float, **limits: int) -> tuple[Here, Batcher, Deadline]:
+    model = Here()
+    model.gate.clear()
+    now_s = asyncio.get_running_loop().time()
+    return model, batcher(model, **limits), deadline_of(now_s, own_s, math.inf, 0.0)
+
+
+def test_what_waited_past_the_servers_own_deadline_is_503_and_not_computed() -> None:
+    async def work() -> None:
+        model, waiting, deadline = held(0.02, calls=1)
+        first = asyncio.create_task(asked(waiting, 1))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused, match="not computed") as refused:
+            await waiting.infer(x(2), deadline)
+        assert (refused.value.code, refused.value.retry_after_s) == (503, 1)
+        model.gate.set()
+        assert await first == [1]
+        assert model.calls == [1]
+
+    in_loop(work())
+
+
+def test_what_is_computed_may_take_the_servers_deadline_twice_then_it_is_504() -> None:
+    async def work() -> None:
+        model, waiting, deadline = held(0.05)
+        in_time = asyncio.create_task(waiting.infer(x(3), deadline))
+        await asyncio.sleep(0.07)
+        assert not in_time.done()
+        model.gate.set()
+        assert (await in_time).array("y")[0, 0] == 3
+        model.gate.clear()
+        now_s = asyncio.get_running_loop().time()
+        with pytest.raises(Refused, match="did not answer") as refused:
+            await waiting.infer(x(4), deadline_of(now_s, 0.02, math.inf, 0.0))
+        assert refused.value.code == 504
+
+    in_loop(work())
+
+
+def test_a_piece_that_is_refused_takes_the_others_of_its_request_out_of_the_queue() -> None:
+    async def work() -> None:
+        model, waiting, _ = held(1.0, calls=1)
+        now_s = asyncio.get_running_loop().time()
+        late = Deadline(client_s=now_s + 0.02)
+        with pytest.raises(Refused):
+            await waiting.infer(x(*range(8)), late)
+        await asyncio.sleep(0.005)
+        assert waiting.queue.waiting_rows == 0
+        model.gate.set()
 
     in_loop(work())
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdyno.runtime.front_queue import Job, JobQueue, Limits
+from tfdyno.runtime.front_queue import Job, JobQueue, Limits, deadline_of
 
 LIMITS = Limits(rows=8, delay_s=0.005, waiting_rows=20)
 
@@ -95,6 +95,28 @@ def test_a_deadline_that_cannot_be_met_is_503_at_once() -> None:
     assert refusal is not None
     assert refusal.code == 503
     assert queue.refusal(1, 5.0, 5.25) is None
+
+
+def test_what_a_call_that_begins_now_would_answer_too_late_is_taken_out() -> None:
+    late, also, in_time = job(), job(), job()
+    late.deadline_s, also.deadline_s, in_time.deadline_s = 1.0, 1.05, 1.2
+    queue = filled(late, also, in_time)
+    queue.call_s = 0.1
+    assert queue.hopeless(0.9) == []
+    assert queue.hopeless(1.0) == [late, also]
+    assert queue.waiting_rows == 1
+    assert queue.hopeless(2.0) == []  # the last one is computed: it measures a call anew
+    queue.started()
+    assert queue.hopeless(2.0) == [in_time]
+
+
+def test_time_unread_counts_and_so_does_the_time_to_write() -> None:
+    deadline = deadline_of(10.0, 0.5, 0.4, 0.1)
+    assert deadline.own_s == pytest.approx(10.4)
+    assert deadline.last_s == pytest.approx(10.9)
+    assert deadline.client_s == pytest.approx(10.4)
+    assert deadline.useful_s == pytest.approx(10.3)
+    assert deadline_of(10.0, math.inf, math.inf, 0.1).useful_s == math.inf
 
 
 def test_one_slow_call_does_not_refuse_for_ever() -> None:

@@ -65,7 +65,7 @@ def http_answer(body: bytes, code: int = 200) -> bytes:
         (http_answer(b'{"error":"worker died"}', 500), 500, "worker died"),
         (http_answer(b'{"error":"wrong"}', 400), 400, "wrong"),
         (http_answer(OUTPUT), 200, ""),
-        (None, 504, "deadline passed"),
+        (None, 504, "did not answer in time"),
     ],
 )
 def test_whatever_the_model_process_does_the_client_gets_an_answer(

@@ -71,8 +71,8 @@ BATCHING = together(
 LIMITS = together(
     click.option("--max-queue", type=Whole("--max-queue"), default=1024, show_default=True,
                  help="Requests that wait; more are refused (429)."),
-    click.option("--deadline-ms", type=Positive("--deadline-ms"), default=10_000,
-                 show_default=True, metavar="T", help="Older ones are refused (503, 504)."),
+    click.option("--deadline-ms", type=Positive("--deadline-ms"), metavar="T",
+                 help="Older ones are refused (503).  [default: --p99-ms, else 10000]"),
     click.option("--max-body-mb", type=Positive("--max-body-mb"), default=32, show_default=True,
                  metavar="N", help="Larger ones are refused (413)."),
 )  # fmt: skip

@@ -10,6 +10,9 @@ from typing import Any
 from tfdyno.jobs._serve_versions import LATEST
 from tfdyno.jobs._worker import silent
 
+LONGEST_WAIT_MS = 10_000.0
+"""Of a request, where nothing is promised."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeQuestion:
@@ -30,7 +33,8 @@ class ServeQuestion:
     requests_per_s: float | None = None
     """That come then; None: as many as the model can answer."""
     max_queue: int = 1024
-    deadline_ms: float = 10_000.0
+    deadline_ms: float | None = None
+    """None: ``p99_ms`` where the model can keep it, else ``LONGEST_WAIT_MS``."""
     max_body_bytes: int = 32 * 1024 * 1024
     read_timeout_s: float = 10.0
     token: str = ""

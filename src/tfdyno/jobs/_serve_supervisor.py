@@ -6,16 +6,18 @@ import queue
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.catalog.serving_overhead import serving_overhead
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.engines.serving_process import Event, ServingProcess, start
 from tfdyno.jobs._serve_backend import Backend, error_of, serving_variables, start_backend
-from tfdyno.jobs._serve_question import Ready
+from tfdyno.jobs._serve_question import LONGEST_WAIT_MS, Ready
 
 if TYPE_CHECKING:
     from tfdyno.jobs._serve_question import ServeQuestion, Told
@@ -88,6 +90,9 @@ class Supervisor:
         self.refused: set[str] = set()
         """Marks of states that cannot be served: not tried again until the files change."""
         self.batching: dict[str, Any] = {}
+        self.known: dict[str, dict[str, Any]] = {}
+        """Mark -> signatures and batching of what was served in that state."""
+        self.clearing: list[threading.Thread] = []
         self.began_s = time.monotonic()
 
     def run(self, first: tuple[Wanted, ...]) -> None:
@@ -166,16 +171,29 @@ class Supervisor:
         kind = event.content.get("event", "")
         if kind == "ready":
             backend.state, backend.ready = "serving", event.content
+            self._remember(backend)
             self.batching = self.batching or event.content.get("batching", {})
             self.told.progress("starting the front")
         elif kind == "failed" or not event.content:
             self._lost(backend, event)
 
+    def _remember(self, backend: Backend) -> None:
+        """What a version turned out to be: its process starts faster when that is known."""
+        kept = {one.mark for one in self.wanted}
+        self.known = {mark: facts for mark, facts in self.known.items() if mark in kept}
+        ready = backend.ready
+        self.known[backend.wanted.mark] = {key: ready[key] for key in ("signatures", "batching")}
+
     def _lost(self, backend: Backend, event: Event) -> None:
-        """A version's process failed or ended."""
+        """A version's process failed or ended; what it leaves is put away beside the next start."""
         was = backend.state
-        backend.clear(within_s=GONE_S if event.content else 0.0)
+        within_s = GONE_S if event.content else 0.0
+        clearing = threading.Thread(target=backend.clear, args=(within_s,))
+        clearing.start()
+        self.clearing = [*(one for one in self.clearing if one.is_alive()), clearing]
         self.backends.remove(backend)
+        if was == "starting":
+            self.known.pop(backend.wanted.mark, None)
         if was == "leaving":
             return
         error = error_of(event)
@@ -243,10 +261,12 @@ class Supervisor:
             "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
             "p99_ms": None if self.batching else asked.p99_ms,  # measured once, without load
             "requests_per_s": asked.requests_per_s,
+            "beside_s": serving_overhead().call_s,
         }
         backend = start_backend(
             wanted, name=self.name, python=self.python, log=asked.log, hear=self.events.put,
-            settings={**batching, "threads_intra": asked.threads},
+            settings={**batching, "threads_intra": asked.threads,
+                      "known": self.known.get(wanted.mark)},
         )  # fmt: skip
         self.backends.append(backend)
 
@@ -261,7 +281,7 @@ class Supervisor:
         port = self.listening_port or asked.port
         self.front.send({
             "host": asked.host, "port": port, "grpc_port": asked.grpc_port,
-            "max_queue": asked.max_queue, "deadline_ms": asked.deadline_ms,
+            "max_queue": asked.max_queue, "deadline_ms": self._deadline_ms(),
             "max_body_bytes": asked.max_body_bytes, "read_timeout_s": asked.read_timeout_s,
             "token": asked.token or None,
             "tls_cert": str(asked.tls_cert) if asked.tls_cert else None,
@@ -269,6 +289,12 @@ class Supervisor:
             "max_batch_size": self.batching.get("max_batch_size", asked.max_batch),
             "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
         })  # fmt: skip
+
+    def _deadline_ms(self) -> float:
+        """As asked; else what is promised, where the model can keep that."""
+        asked = self.question
+        promised = asked.p99_ms if self.batching.get("holds") else None
+        return asked.deadline_ms or promised or LONGEST_WAIT_MS
 
     def _dismiss(self, backend: Backend) -> None:
         """End a version that is no longer used; its end is heard."""
@@ -300,6 +326,8 @@ class Supervisor:
         for one in self.backends:
             one.clear(within_s=until_s - time.monotonic())
         self.backends.clear()
+        for thread in self.clearing:
+            thread.join()
 
     def _clear_front(self) -> None:
         shutil.rmtree(self.front_folder, ignore_errors=True)

@@ -28,6 +28,9 @@ from tfdyno.runtime.front_table import read_table
 from tfdyno.runtime.front_triton import ModelClient
 
 SWEEP_S = 0.25
+BEAT_S = 0.05
+NEWEST_BEAT_RATIO = 0.5
+"""Weight of the newest beat in the running mean of how late this process is."""
 DRAIN_S = 8.0
 """Longest wait for what is under way; ``tfdyno serve`` ends within ten seconds."""
 LINE_BYTES = 16 << 20
@@ -64,6 +67,7 @@ class Process:
     def __init__(self, settings: Settings) -> None:
         loop = asyncio.get_running_loop()
         self.settings, self.metrics = settings, FrontMetrics()
+        self.lag_s = 0.0
         limits = Limits(
             rows=settings.max_batch_size,
             delay_s=settings.max_delay_ms / 1e3,
@@ -84,6 +88,7 @@ class Process:
             token=settings.token,
             deadline_s=self._deadline_s,
             clock=loop.time,
+            lag_s=lambda: self.lag_s,
         )
         http = HttpLimits(body_bytes=settings.max_body_bytes, read_s=settings.read_timeout_s)
         self.server = HttpServer(self.front.handle, refusal, http)
@@ -116,7 +121,11 @@ class Process:
         if settings.tls_cert and settings.tls_key:
             tls = (Path(settings.tls_key).read_bytes(), Path(settings.tls_cert).read_bytes())
         self._grpc_face = front_grpc.GrpcFace(
-            self.backends, self.metrics, token=settings.token, deadline_s=self._deadline_s
+            self.backends,
+            self.metrics,
+            token=settings.token,
+            deadline_s=self._deadline_s,
+            lag_s=lambda: self.lag_s,
         )
         self._grpc_server, port = await front_grpc.listen(
             self._grpc_face,
@@ -159,6 +168,18 @@ class Process:
             await asyncio.sleep(SWEEP_S)
             self.server.sweep(asyncio.get_running_loop().time())
 
+    async def feel_lag(self) -> None:
+        """Measure how late this process looks at what has come, for ever.
+
+        A time-out that is due waits as long to be seen as bytes in a socket do.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            due_s = loop.time() + BEAT_S
+            await asyncio.sleep(BEAT_S)
+            late_s = max(loop.time() - due_s, 0.0)
+            self.lag_s += NEWEST_BEAT_RATIO * (late_s - self.lag_s)
+
 
 async def run() -> int:
     """Read settings, serve, follow the commands until ``drain`` or the end of input."""
@@ -174,7 +195,7 @@ async def run() -> int:
     except OSError as error:
         tell("failed", error=str(error))
         return 1
-    sweeping = asyncio.create_task(process.sweep())
+    watching = [asyncio.create_task(each) for each in (process.sweep(), process.feel_lag())]
     while line := await lines.readline():
         command: dict[str, Any] = msgspec.json.decode(line)
         if command["command"] == "serve":
@@ -187,7 +208,8 @@ async def run() -> int:
             break
     server.close()
     await process.close()
-    sweeping.cancel()
+    for task in watching:
+        task.cancel()
     return 0
 
 

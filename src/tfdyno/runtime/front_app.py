@@ -22,6 +22,7 @@ from tfdyno.runtime.front_messages import (
 )
 from tfdyno.runtime.front_openapi import DOCS_PAGE, openapi
 from tfdyno.runtime.front_predict import read_body, read_inputs, reply
+from tfdyno.runtime.front_queue import Deadline, deadline_of
 from tfdyno.runtime.front_status import metadata, status
 from tfdyno.runtime.front_table import Refused, signature_of
 from tfdyno.runtime.front_v2 import check_outputs, read_v2, v2_inputs, v2_metadata, v2_reply
@@ -58,11 +59,12 @@ class Front:
         token: str | None,
         deadline_s: float,
         clock: Callable[[], float],
+        lag_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.draining = False
         self._backends, self._metrics, self._clock = backends, metrics, clock
         self._authorization = f"Bearer {token}".encode() if token else None
-        self._deadline_s = deadline_s
+        self._deadline_s, self._lag_s = deadline_s, lag_s
         self._routes = tuple(self._all_routes())
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
@@ -130,44 +132,46 @@ class Front:
             route("docs", "GET", "/docs", _docs),
         ]
 
-    def _deadline(self, request: HttpRequest) -> float:
-        """Until when an answer is of use: the server's deadline or the client's, if sooner."""
+    def _deadline(self, request: HttpRequest) -> Deadline:
+        """Until when an answer is of use, by the server and by the client."""
         if self.draining:
             raise Refused(503, "The server is shutting down", retry_after_s=1)
         given = request.headers.get(b"x-request-timeout-ms")
-        deadline_s = self._deadline_s
+        client_s = math.inf
         if given is not None:
             if not given.isdigit() or not 0 < int(given) < 10**9:
                 raise Refused(400, "X-Request-Timeout-Ms is no whole number of milliseconds")
-            deadline_s = min(deadline_s, int(given) / 1e3)
-        return request.begin_s + deadline_s if deadline_s < math.inf else math.inf
+            client_s = int(given) / 1e3
+        return deadline_of(request.begin_s, self._deadline_s, client_s, self._lag_s())
 
     async def _predict(self, request: HttpRequest, found: Found) -> HttpResponse:
-        deadline_s = self._deadline(request)
+        deadline = self._deadline(request)
         version = self._backends.table.find(
             found["name"] or "", version=found["version"], label=found["label"]
         )
+        self._backends.admit(version, deadline)
         _check_plain(request)
         body = read_body(request.body)
         signature = signature_of(version, body.signature_name)
         batcher = self._backends.batcher(version, signature)
-        batcher.admit(deadline_s)
+        batcher.admit(deadline)
         inputs = read_inputs(body, signature)
-        answer = await batcher.infer(inputs, deadline_s)
+        answer = await batcher.infer(inputs, deadline)
         lists = {face.name: answer.lists(face) for face in signature.outputs}
         rows = isinstance(body.instances, msgspec.Raw)
         return HttpResponse(code=200, body=reply(lists, rows=rows, finite=answer.outputs.finite()))
 
     async def _infer(self, request: HttpRequest, found: Found) -> HttpResponse:
-        deadline_s = self._deadline(request)
+        deadline = self._deadline(request)
         version = self._backends.table.find(found["name"] or "", version=found["version"])
+        self._backends.admit(version, deadline)
         _check_plain(request)
         asked = read_v2(request.body, _head_bytes(request))
         signature = signature_of(version, asked.body.parameters.signature_name)
         batcher = self._backends.batcher(version, signature)
-        batcher.admit(deadline_s)
+        batcher.admit(deadline)
         check_outputs(asked, signature)
-        answer = await batcher.infer(v2_inputs(asked, signature), deadline_s)
+        answer = await batcher.infer(v2_inputs(asked, signature), deadline)
         body, head_bytes = v2_reply(asked, answer, version, signature)
         if head_bytes is None:
             return HttpResponse(code=200, body=body)

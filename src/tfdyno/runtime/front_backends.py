@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tfdyno.runtime.front_metrics import FrontMetrics, Labels
-    from tfdyno.runtime.front_queue import Limits
+    from tfdyno.runtime.front_queue import Deadline, Limits
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -72,6 +72,15 @@ class Backends:
                 backend.client, signature, self._limits, watch
             )
         return backend.batchers[signature.model]
+
+    def admit(self, version: Version, deadline: Deadline) -> None:
+        """Refuse what surely comes too late before its body is read; raises ``Refused``.
+
+        Only where all requests for a version wait in one line: which one is said in the body.
+        """
+        lines = list(self._backends[version.port].batchers.values())
+        if len(lines) == 1:
+            lines[0].admit(deadline)
 
     def idle(self) -> bool:
         """Whether nothing waits and nothing is under way anywhere."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tfdyno.runtime.front_answer import Answer, Outputs, put_together
-from tfdyno.runtime.front_queue import Job, JobQueue, Limits
+from tfdyno.runtime.front_queue import NO_DEADLINE, Deadline, Job, JobQueue, Limits
 from tfdyno.runtime.front_table import Refused, Signature
 from tfdyno.runtime.front_wire import Arrays, ModelError
 
@@ -37,54 +37,79 @@ class Batcher:
         self._time = asyncio.get_running_loop().time
         self.idle: Callable[[], None] = lambda: None
 
-    def admit(self, deadline_s: float, rows: int = 1) -> None:
+    def admit(self, deadline: Deadline, rows: int = 1) -> None:
         """Refuse now what could not be answered in time (before anything is read)."""
-        refusal = self.queue.refusal(rows, self._time(), deadline_s)
+        refusal = self.queue.refusal(rows, self._time(), deadline.useful_s)
         if refusal is not None:
             raise refusal
 
-    async def infer(self, inputs: Arrays, deadline_s: float = math.inf) -> Answer:
+    async def infer(self, inputs: Arrays, deadline: Deadline = NO_DEADLINE) -> Answer:
         """Wait for the outputs of a request.
 
         Raises:
-            Refused: The queue is full (429), the deadline cannot be met (503) or passed (504),
-                the model process is gone (503), or the model failed (400, 500).
+            Refused: The queue is full (429), the deadline cannot be met (503), the client's passed
+                or the model took too long (504), the model process is gone (503), or the model
+                failed (400, 500).
         """
         if not self._signature.rows:
-            self.admit(deadline_s)
-            return await self._one(inputs, 1, deadline_s)
+            self.admit(deadline)
+            return await self._one(inputs, 1, deadline)
         rows = len(next(iter(inputs.values())))
-        self.admit(deadline_s, rows)
+        self.admit(deadline, rows)
         most = self.queue.limits.rows
         if rows <= most:
-            return await self._one(inputs, rows, deadline_s)
+            return await self._one(inputs, rows, deadline)
         pieces = [
-            self._one({name: array[at : at + most] for name, array in inputs.items()},
-                      min(most, rows - at), deadline_s)
+            asyncio.ensure_future(
+                self._one({name: array[at : at + most] for name, array in inputs.items()},
+                          min(most, rows - at), deadline)
+            )
             for at in range(0, rows, most)
         ]  # fmt: skip
-        return put_together(await asyncio.gather(*pieces))
+        try:
+            return put_together(await asyncio.gather(*pieces))
+        finally:
+            for piece in pieces:  # after one has failed nobody needs the others
+                piece.cancel()
 
-    async def _one(self, inputs: Arrays, rows: int, deadline_s: float) -> Answer:
+    async def _one(self, inputs: Arrays, rows: int, deadline: Deadline) -> Answer:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Answer] = loop.create_future()
         key = tuple(array.shape[1:] for array in inputs.values()) if self._signature.rows else done
-        job = Job(rows=rows, key=key, arrived_s=loop.time(), deadline_s=deadline_s)
+        job = Job(rows=rows, key=key, arrived_s=loop.time(), deadline_s=deadline.useful_s)
         job.payload = (inputs, done)
         self.queue.put(job)
         self._send()
-        timer = None
-        if deadline_s < math.inf:
-            timer = loop.call_at(deadline_s, _too_late, done)
+        timers = self._timers(job, deadline)
         try:
             return await done
         finally:
-            if timer:
+            for timer in timers:
                 timer.cancel()
             if self.queue.drop(job):
                 self._look_idle()
 
+    def _timers(self, job: Job, deadline: Deadline) -> list[asyncio.TimerHandle]:
+        loop = asyncio.get_running_loop()
+        timers = []
+        if deadline.client_s < math.inf:
+            timers.append(loop.call_at(deadline.client_s, _too_late, job))
+        if deadline.own_s < math.inf:
+            timers.append(loop.call_at(deadline.own_s, self._give_up, job))
+        if deadline.last_s < math.inf:
+            timers.append(loop.call_at(deadline.last_s, _too_slow, job))
+        return timers
+
+    def _give_up(self, job: Job) -> None:
+        """Refuse a job that has waited too long; one that is being computed goes on."""
+        if job.waits:
+            told = "The request waited too long for its turn and was not computed"
+            _fail([job], Refused(503, told, retry_after_s=self.queue.retry_after_s()))
+
     def _send(self) -> None:
+        for job in self.queue.hopeless(self._time()):
+            told = "The deadline can no longer be met; the request was not computed"
+            _fail([job], Refused(503, told, retry_after_s=self.queue.retry_after_s()))
         while batch := self.queue.take(self._time()):
             self.queue.started()
             task = asyncio.ensure_future(self._call(batch))
@@ -170,6 +195,9 @@ def _fail(batch: Sequence[Job], refused: Refused) -> None:
             done.set_exception(told)
 
 
-def _too_late(done: asyncio.Future[Any]) -> None:
-    if not done.done():
-        done.set_exception(Refused(504, "The deadline passed before the answer was there"))
+def _too_late(job: Job) -> None:
+    _fail([job], Refused(504, "The deadline passed before the answer was there"))
+
+
+def _too_slow(job: Job) -> None:
+    _fail([job], Refused(504, "The model did not answer in time"))

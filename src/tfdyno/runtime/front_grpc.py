@@ -24,6 +24,7 @@ from tensorflow_serving.apis import (
 )
 
 from tfdyno.runtime.front_predict import check_rows
+from tfdyno.runtime.front_queue import deadline_of
 from tfdyno.runtime.front_status import version_numbers
 from tfdyno.runtime.front_table import Face, Refused, Signature, Version, signature_of
 
@@ -49,10 +50,17 @@ class GrpcFace(
     """PredictionService and ModelService, as far as REST has them."""
 
     def __init__(
-        self, backends: Backends, metrics: FrontMetrics, *, token: str | None, deadline_s: float
+        self,
+        backends: Backends,
+        metrics: FrontMetrics,
+        *,
+        token: str | None,
+        deadline_s: float,
+        lag_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.draining = False
-        self._backends, self._metrics, self._deadline_s = backends, metrics, deadline_s
+        self._backends, self._metrics = backends, metrics
+        self._deadline_s, self._lag_s = deadline_s, lag_s
         self._authorization = f"Bearer {token}".encode() if token else None
 
     async def _told(
@@ -100,13 +108,14 @@ class GrpcFace(
             raise Refused(400, f"The inputs must be {', '.join(sorted(names))}")
         outputs = _asked(request.output_filter, signature)
         left_s = context.time_remaining()
-        deadline_s = min(self._deadline_s, math.inf if left_s is None else left_s)
-        deadline_s += asyncio.get_running_loop().time()
+        now_s = asyncio.get_running_loop().time()
+        client_s = math.inf if left_s is None else left_s
+        deadline = deadline_of(now_s, self._deadline_s, client_s, self._lag_s())
         batcher = self._backends.batcher(version, signature)
-        batcher.admit(deadline_s)
+        batcher.admit(deadline)
         arrays = {face.name: array_of(request.inputs[face.name], face) for face in signature.inputs}
         check_rows(arrays, signature)
-        answer = await batcher.infer(arrays, deadline_s)
+        answer = await batcher.infer(arrays, deadline)
         reply = predict_pb2.PredictResponse()
         _name(reply.model_spec, version, request.model_spec.signature_name or "serving_default")
         for face in outputs:

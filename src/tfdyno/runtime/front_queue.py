@@ -33,13 +33,53 @@ class Limits:
     calls: int = 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """Until when an answer is of use; times on the loop's clock.
+
+    Attributes:
+        client_s: The client waits so long: after it 504.
+        own_s: The server lets a request wait so long: after it 503, as it was not computed.
+        last_s: What is being computed by then may take so long: after it 504.
+        margin_s: How much sooner the answer has to be there to be written in time.
+    """
+
+    client_s: float = math.inf
+    own_s: float = math.inf
+    last_s: float = math.inf
+    margin_s: float = 0.0
+
+    @property
+    def useful_s(self) -> float:
+        """Until when the model has to answer."""
+        return min(self.client_s, self.own_s) - self.margin_s
+
+
+NO_DEADLINE = Deadline()
+
+
+def deadline_of(begin_s: float, own_s: float, client_s: float, lag_s: float) -> Deadline:
+    """The deadline of a request that was read at ``begin_s``; the rest are durations.
+
+    ``lag_s`` is how late the process looks at what has come: the request has waited so long
+    unread, and its answer waits so long to be written.
+    """
+    came_s = begin_s - lag_s
+    return Deadline(
+        client_s=begin_s + client_s,
+        own_s=came_s + own_s,
+        last_s=came_s + 2 * own_s,
+        margin_s=lag_s,
+    )
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Job:
     """Rows that go into one call together.
 
     Attributes:
         key: Jobs with the same key can be joined (their rows have the same shapes).
-        deadline_s: Until when an answer is of use, on the clock of ``arrived_s``.
+        deadline_s: Until when the model has to answer, on the clock of ``arrived_s``.
         payload: The arrays, untouched here.
     """
 
@@ -68,12 +108,12 @@ class JobQueue:
             return None
         if self.waiting_rows and self.waiting_rows + rows > self.limits.waiting_rows:
             told = f"{self.waiting_rows} rows wait already; at most {self.limits.waiting_rows} may"
-            return Refused(429, told, retry_after_s=self._retry_after_s())
+            return Refused(429, told, retry_after_s=self.retry_after_s())
         needed_s = self.answer_s(rows)
         if now_s + needed_s > deadline_s:
             left_ms = max(deadline_s - now_s, 0) * 1e3
             told = f"An answer takes {needed_s * 1e3:.0f} ms; the deadline is in {left_ms:.0f} ms"
-            return Refused(503, told, retry_after_s=self._retry_after_s())
+            return Refused(503, told, retry_after_s=self.retry_after_s())
         return None
 
     def answer_s(self, rows: int) -> float:
@@ -86,7 +126,8 @@ class JobQueue:
         one_s = self.call_s + SPREADS * self.spread_s
         return one_s * (max(calls - free, 0) / self.limits.calls + 1)
 
-    def _retry_after_s(self) -> int:
+    def retry_after_s(self) -> int:
+        """After how many whole seconds another attempt makes sense."""
         return max(1, math.ceil(self.answer_s(0)))
 
     def put(self, job: Job) -> None:
@@ -102,6 +143,20 @@ class JobQueue:
         job.waits = False
         self.waiting_rows -= job.rows
         return True
+
+    def hopeless(self, now_s: float) -> list[Job]:
+        """Take out the oldest jobs that even a call that begins now answers too late.
+
+        With no call under way one is kept: its call measures anew how long a call takes.
+        """
+        found: list[Job] = []
+        while line := self._oldest_line():
+            job, is_last = line[0], not self.in_flight and self.waiting_rows <= line[0].rows
+            if is_last or now_s + self.call_s <= job.deadline_s:
+                break
+            self.drop(job)
+            found.append(job)
+        return found
 
     def take(self, now_s: float) -> list[Job]:
         """The jobs of the next call, oldest first, or none where it is better to wait.

@@ -242,6 +242,18 @@ def _tensor(name: str, spec: Any) -> Tensor:  # noqa: ANN401
     return Tensor(name=name, dtype=dtype, shape=shape)
 
 
+def tensors_of(described: Sequence[Mapping[str, Any]]) -> tuple[Tensor, ...]:
+    """Inputs or outputs from how they were described before."""
+    return tuple(
+        Tensor(
+            name=each["name"],
+            dtype=each["dtype"],
+            shape=None if each["shape"] is None else tuple(each["shape"]),
+        )
+        for each in described
+    )
+
+
 def _fixed(inputs: Sequence[Tensor]) -> str:
     """Why the inputs do not let samples be put together; empty: they do."""
     if not inputs:

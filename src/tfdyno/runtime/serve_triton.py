@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import sys
-import sysconfig
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -27,16 +27,12 @@ if TYPE_CHECKING:
 
     from tfdyno.runtime.serve_model import Arrays, Signature
 
-LOOPBACK = "127.0.0.1"
 DEFAULT = "serving_default"
 KERAS_NAME = "serve"
 """What Keras calls the function that it exports as ``serving_default`` too."""
-RESTRICTED = ["shared-memory", "model-repository", "trace", "logging"]
 MONITOR_S = 0.2
-LONGEST_NAME = 32
-"""Of a model in Triton: PyTriton makes sockets of it, whose paths hold 107 characters."""
-EXIT_S = 8
-"""How long Triton may take for what is in flight."""
+LOOK_S = 0.05
+SIDES = ("inputs", "outputs")
 
 
 def main() -> int:
@@ -84,34 +80,148 @@ def _tell(events: TextIO, event: dict[str, Any]) -> None:
 
 
 def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> None:
-    scratch = Path(request["scratch"])
     began_s = time.monotonic()
-    _settle_tensorflow(request)
-    from tfdyno.runtime import serve_model
-
-    loaded = serve_model.load(Path(request["model"]), scratch)
-    if over.is_set():
-        return
-    signatures = {
-        name: _judged(serve_model.check_sizes(loaded[name]), request["max_batch_size"])
-        for name in _names(loaded)
-    }
-    batching = _batching(signatures, request)
-    for one in signatures.values():
-        _warm_up(one, int(batching["max_batch_size"]))
-    with _triton(request, scratch) as server:
-        described = _bind(server, signatures, loaded, request["name"], batching)
-        _run(server, over)
+    known = request.get("known")
+    serving = _known(request, known, over) if known else _new(request, over)
+    with serving as server:
         if over.is_set():
             return
         ports = {key: request[key] for key in ("http_port", "grpc_port", "metrics_port")}
         _tell(events, {
-            "event": "ready", **ports, "signatures": described, "batching": batching,
+            "event": "ready", **ports, "signatures": server.described, "batching": server.batching,
             "load_s": round(time.monotonic() - began_s, 3),
         })  # fmt: skip
+        threading.Thread(target=server.afterwards, daemon=True).start()
         while not over.wait(MONITOR_S):
-            if not server.is_alive():
+            if not server.triton.is_alive():
                 raise ToolError("Triton ended", why="its log says why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Serving:
+    """Triton that answers, unless it was told to end before it did."""
+
+    triton: Any
+    described: dict[str, Any]
+    batching: dict[str, Any]
+    afterwards: Callable[[], None] = lambda: None
+    """What is left to do while requests are answered."""
+
+
+@contextlib.contextmanager
+def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
+    """A model that nothing is known of yet: it is loaded and judged, then Triton is started."""
+    from tfdyno.runtime import serve_binding
+
+    loaded = _loaded(request)
+    signatures = {name: _judged(loaded[name], request["max_batch_size"]) for name in _names(loaded)}
+    batching = _batching(signatures, request)
+    for one in signatures.values():
+        _warm_up(one, _sizes(one, batching))
+    with serve_binding.triton(request, Path(request["scratch"])) as server:
+        described = serve_binding.bind(server, signatures, loaded, request["name"], batching)
+        serve_binding.start(server, request["http_port"], over)
+        yield _Serving(triton=server, described=described, batching=batching)
+
+
+@contextlib.contextmanager
+def _known(
+    request: dict[str, Any], known: dict[str, Any], over: threading.Event
+) -> Iterator[_Serving]:
+    """A model that was served before: it is loaded while Triton starts.
+
+    Before it answers, one sample and a full batch are tried; the sizes between follow afterwards.
+    """
+    from tfdyno.runtime import serve_binding
+
+    described, batching = known["signatures"], known["batching"]
+    loading = Loading(request, described, batching)
+    # PyTriton is imported before TensorFlow is, in another thread: they share packages.
+    with serve_binding.triton(request, Path(request["scratch"])) as server:
+        loading.start()
+        serve_binding.bind_known(server, described, batching, loading.call)
+        serve_binding.start(server, request["http_port"], over)
+        loading.wait(over)
+        yield _Serving(
+            triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
+        )
+
+
+class Loading:
+    """A model on its way, in a thread, of which is known what it will be."""
+
+    def __init__(
+        self, request: dict[str, Any], described: dict[str, Any], batching: dict[str, Any]
+    ) -> None:
+        """Nothing is begun yet."""
+        self._request, self._described, self._batching = request, described, batching
+        self._signatures: dict[str, Signature] = {}
+        self._error: Exception | None = None
+        self._done = threading.Event()
+
+    def start(self) -> None:
+        """Begin; it does not keep the process from ending."""
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def wait(self, over: threading.Event) -> None:
+        """Until it is there, or ``over``; raises what went wrong."""
+        while not self._done.wait(LOOK_S):
+            if over.is_set():
+                return
+        if self._error:
+            raise self._error
+
+    def call(self, name: str, arrays: Arrays) -> Arrays:
+        """What Triton calls for a signature."""
+        self._done.wait()
+        return self._signatures[name].call(arrays)
+
+    def warm_up_rest(self) -> None:
+        """Try the batch sizes that were not tried yet."""
+        for one in self._distinct():
+            sizes = _sizes(one, self._batching)
+            _warm_up(one, sizes[1:-1])
+
+    def _run(self) -> None:
+        try:
+            self._signatures = _loaded(self._request)
+            self._check()
+            for one in self._distinct():
+                sizes = _sizes(one, self._batching)
+                _warm_up(one, list(dict.fromkeys([sizes[0], sizes[-1]])))
+        except Exception as error:
+            self._error = error
+        self._done.set()
+
+    def _distinct(self) -> list[Signature]:
+        """One signature per model of Triton, without batches where it was found to take none."""
+        names = {facts["triton_model"]: name for name, facts in reversed(self._described.items())}
+        return [
+            self._signatures[name]
+            if self._described[name]["batched"]
+            else replace(self._signatures[name], unbatched="as before")
+            for name in names.values()
+        ]
+
+    def _check(self) -> None:
+        """The files may have been replaced in the same instant."""
+        from tfdyno.runtime.serve_binding import describe
+
+        default = next(iter(self._signatures.values()))
+        for name, facts in self._described.items():
+            one = self._signatures.setdefault(name, default)
+            found = describe(one, facts["triton_model"])
+            if any(json.dumps(found[key]) != json.dumps(facts[key]) for key in SIDES):
+                raise ToolError(f"the signature {name} is another than before")
+
+
+def _loaded(request: dict[str, Any]) -> dict[str, Signature]:
+    """The signatures, every rank known."""
+    _settle_tensorflow(request)
+    from tfdyno.runtime import serve_model
+
+    loaded = serve_model.load(Path(request["model"]), Path(request["scratch"]))
+    return {name: serve_model.check_sizes(one) for name, one in loaded.items()}
 
 
 def _settle_tensorflow(request: dict[str, Any]) -> None:
@@ -138,8 +248,6 @@ def _names(loaded: dict[str, Signature]) -> list[str]:
 
 def _judged(signature: Signature, max_batch_size: int) -> Signature:
     """The signature with the reason why it cannot be batched, where trying it shows one."""
-    from dataclasses import replace
-
     from tfdyno.runtime.serve_model import fitting_free_size, mixes_rows
 
     if signature.unbatched:
@@ -164,6 +272,7 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "max_batch_size": request["max_batch_size"],
         "max_delay_ms": request["max_delay_ms"],
         "reason": "",
+        "holds": True,
         "unbatched": {name: one.unbatched for name, one in signatures.items() if one.unbatched},
     }
     main = signatures.get(DEFAULT) or next(iter(signatures.values()))
@@ -179,181 +288,38 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
     measured = {
         size: latency_s(main, free, size) for size in powers_of_two(request["max_batch_size"])
     }
-    chosen = choose(measured, request["p99_ms"] / 1000, request.get("requests_per_s"))
+    beside_s = request.get("beside_s", 0.0)
+    calls_s = {size: model_s + beside_s for size, model_s in measured.items()}
+    chosen = choose(calls_s, request["p99_ms"] / 1000, request.get("requests_per_s"))
+    counted = f"; {beside_s * 1e3:.3g} ms of each call are for what is beside the model"
     return {
         **batching,
         "max_batch_size": chosen.max_batch_size,
         "max_delay_ms": chosen.max_delay_s * 1000,
-        "reason": chosen.reason,
+        "reason": f"{chosen.reason.rstrip('.')}{counted if beside_s else ''}.",
+        "holds": chosen.holds,
         "latency_s_by_batch": {str(size): value for size, value in measured.items()},
     }
 
 
-def _warm_up(signature: Signature, max_batch_size: int) -> None:
+def _sizes(signature: Signature, batching: dict[str, Any]) -> list[int]:
+    """The batch sizes that are tried."""
+    from tfdyno.runtime.serve_model import powers_of_two
+
+    return [1] if signature.unbatched else list(powers_of_two(int(batching["max_batch_size"])))
+
+
+def _warm_up(signature: Signature, sizes: Sequence[int]) -> None:
     """Let TensorFlow do now what it does at the first call on each batch size."""
-    from tfdyno.runtime.serve_model import fitting_free_size, made_up, powers_of_two
+    from tfdyno.runtime.serve_model import fitting_free_size, made_up
 
-    free, why = fitting_free_size(signature)
-    if not free:
+    free, why = fitting_free_size(signature) if sizes else (0, "")
+    if why:
         print(f"{signature.name} is not warmed up: {why}", file=sys.stderr)
+    if not free:
         return
-    for size in [1] if signature.unbatched else powers_of_two(max_batch_size):
+    for size in sizes:
         signature.call(made_up(signature.inputs, size, free))
-
-
-@contextlib.contextmanager
-def _triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
-    """Triton on loopback, ended with the block; its own folder is the scratch folder."""
-    _let_triton_find_python()
-    from pytriton.triton import Triton, TritonConfig, TritonLifecyclePolicy, TritonSecurityConfig
-
-    config = TritonConfig(
-        http_address=LOOPBACK, http_port=request["http_port"],
-        grpc_address=LOOPBACK, grpc_port=request["grpc_port"],
-        metrics_address=LOOPBACK, metrics_port=request["metrics_port"],
-        allow_gpu_metrics=False, exit_timeout_secs=EXIT_S, log_verbose=0,
-    )  # fmt: skip
-    security = TritonSecurityConfig(restricted_endpoints=RESTRICTED)
-    # Otherwise Triton keeps the models in a folder of its own below /tmp, which stays after a kill.
-    policy = TritonLifecyclePolicy(local_model_store=True)
-    server = Triton(
-        config=config, workspace=scratch / "t", security_config=security,
-        triton_lifecycle_policy=policy,
-    )  # fmt: skip
-    try:
-        yield server
-    except TimeoutError as error:
-        raise ToolError("Triton did not start", why=str(error), remedy="its log says why") from None
-    finally:
-        with contextlib.suppress(Exception):
-            server.stop()
-
-
-def _run(server: Any, over: threading.Event) -> None:  # noqa: ANN401
-    """Start Triton and wait until it answers; told to end, or when it has ended, no longer."""
-    done = threading.Event()
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            server.connect()
-        except Exception as error:
-            errors.append(error)
-        done.set()
-
-    server._run_server()  # what ``run`` does first: in this thread, at whose end Triton ends too
-    threading.Thread(target=run, daemon=True).start()
-    while not done.wait(MONITOR_S):
-        if over.is_set():
-            return
-        if not server._triton_server.is_alive():
-            raise ToolError("Triton did not start", why=_why(server))
-    if errors:
-        raise ToolError("Triton did not start", why=_why(server) or str(errors[0]))
-
-
-def _why(server: Any) -> str:  # noqa: ANN401
-    """The last error in Triton's log."""
-    lines = str(server._triton_server.logs()).splitlines()
-    errors = [line for line in lines if "failed" in line or "error" in line.lower()]
-    told = [line for line in errors if "failed to load" in line] or errors[-1:]
-    return re.sub(r"^.*?\] ", "", told[0]).strip('"') if told else ""
-
-
-def _let_triton_find_python() -> None:
-    """Triton's Python has to be the one that runs this, whatever else the system has.
-
-    Triton's stub loads ``libpython3.x.so`` by name; another one of the same version does not fit
-    the standard library of this one ('RLock' has no '_recursion_count').
-    """
-    own = sysconfig.get_config_var("LIBDIR") or ""
-    given = os.environ.get("LD_LIBRARY_PATH", "")
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [own, given]))
-
-
-def _bind(
-    server: Any,  # noqa: ANN401
-    signatures: dict[str, Signature],
-    loaded: dict[str, Signature],
-    name: str,
-    batching: dict[str, Any],
-) -> dict[str, dict[str, Any]]:
-    """Give every signature to Triton as a model; what each is called and takes."""
-    described = {}
-    main = DEFAULT if DEFAULT in signatures else next(iter(signatures))
-    short = re.sub(r"[^A-Za-z0-9._-]", "-", name)[:LONGEST_NAME]
-    for position, (key, one) in enumerate(signatures.items()):
-        triton_model = short if key == main else f"{short}.{position}"
-        _bind_one(server, one, triton_model, batching)
-        described[key] = _described(one, triton_model)
-    for key in loaded.keys() - signatures.keys():  # the same function by another name
-        described[key] = described[main]
-    if len(signatures) == 1:
-        described.setdefault(DEFAULT, described[main])
-    return described
-
-
-def _bind_one(server: Any, one: Signature, triton_model: str, batching: dict[str, Any]) -> None:  # noqa: ANN401
-    from pytriton.model_config import DynamicBatcher, ModelConfig
-
-    # Triton takes no tensor that is one number per sample: then only the front puts them together.
-    has_sizes = all(len(each.shape or ()) > 1 for each in (*one.inputs, *one.outputs))
-    batched = not one.unbatched and has_sizes
-    delay_us = int(batching["max_delay_ms"] * 1000)
-    config = ModelConfig(
-        batching=batched,
-        max_batch_size=int(batching["max_batch_size"]) if batched else 1,
-        batcher=DynamicBatcher(max_queue_delay_microseconds=delay_us),
-    )
-    server.bind(
-        model_name=triton_model,
-        infer_func=_answering(one),
-        inputs=[_tensor(each, batched=batched) for each in one.inputs],
-        outputs=[_tensor(each, batched=batched) for each in one.outputs],
-        config=config,
-        strict=False,
-    )
-
-
-def _tensor(tensor: Any, *, batched: bool) -> Any:  # noqa: ANN401
-    import numpy as np
-    from pytriton.model_config import Tensor
-
-    dtype = np.bytes_ if tensor.dtype == "bytes" else np.dtype(tensor.dtype).type
-    shape = tensor.shape if tensor.shape is not None else (None,)
-    sizes = shape[1:] if batched else shape
-    return Tensor(name=tensor.name, dtype=dtype, shape=tuple(size or -1 for size in sizes))
-
-
-def _described(one: Signature, triton_model: str) -> dict[str, Any]:
-    def tensors(them: Sequence[Any]) -> list[dict[str, Any]]:
-        return [{"name": t.name, "dtype": t.dtype, "shape": t.shape} for t in them]
-
-    return {
-        "triton_model": triton_model,
-        "inputs": tensors(one.inputs),
-        "outputs": tensors(one.outputs),
-        "batched": not one.unbatched,
-    }
-
-
-def _answering(one: Signature) -> Any:  # noqa: ANN401
-    """What Triton calls with the requests that it has put together; answers in their order."""
-    import numpy as np
-
-    def answer(requests: Sequence[Any]) -> list[Arrays]:
-        if one.unbatched or len(requests) == 1:
-            return [one.call(dict(request.data)) for request in requests]
-        rows = [len(next(iter(request.data.values()))) for request in requests]
-        together = {
-            each.name: np.concatenate([request.data[each.name] for request in requests])
-            for each in one.inputs
-        }
-        ends = np.cumsum(rows)[:-1]
-        parts = {key: np.split(value, ends) for key, value in one.call(together).items()}
-        return [{key: value[i] for key, value in parts.items()} for i in range(len(requests))]
-
-    return answer
 
 
 if __name__ == "__main__":
