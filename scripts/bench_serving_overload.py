@@ -91,8 +91,7 @@ def overload(
 ) -> Overload:
     """Start ``tfdyno serve`` with a promise, find what it can do, and offer ten times as much."""
     queue = max(8, round(SLO_S * _capacity_guess(model, folder, say)))
-    options = ("--p99-ms", f"{SLO_S * 1e3:g}", "--deadline-ms", f"{2 * SLO_S * 1e3:g}",
-               "--max-queue", str(queue))  # fmt: skip
+    options = ("--p99-ms", f"{SLO_S * 1e3:g}", "--max-queue", str(queue))
     with served(model, folder / "overload.log", *options) as server:
         # As many clients as work and wait inside the promise: more would be refused.
         clients = max(2, queue // 2)

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import UsageError
-from tfdyno.jobs.model_reference import fingerprint, resolve
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.model_version import Lineage
+from tfdyno.jobs.model_reference import check_stored, fingerprint, is_servable, resolve
+from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,3 +81,25 @@ def test_a_change_of_any_file_changes_the_fingerprint(tmp_path: Path) -> None:
     after = fingerprint(folder)
     assert len({before, after, ""}) == 3
     assert fingerprint(tmp_path / "gone") == ""
+
+
+def test_a_folder_with_a_dot_in_its_name_is_a_model_and_an_onnx_file_is_not(tmp_path: Path) -> None:
+    assert is_servable(saved_model(tmp_path / "net.v2"))
+    assert is_servable(tmp_path / "net.keras")
+    assert not is_servable(tmp_path / "net.onnx")
+
+
+def test_a_stored_version_whose_files_were_changed_is_told_and_another_model_is_not_read(
+    tmp_path: Path,
+) -> None:
+    store = ModelStore(tmp_path / "store")
+    kept = store.add("cnn", saved_model(tmp_path / "cnn"), kind="savedmodel", lineage=Lineage(),
+                     added_at="2026-11-23T12:00:00+00:00")[0]  # fmt: skip
+    found = resolve("cnn", store=store.folder)
+    check_stored(found, 1, store=store.folder)
+    graph = kept.path / "saved_model.pb"
+    graph.chmod(0o644)
+    graph.write_bytes(b"other")
+    with pytest.raises(ToolError, match="damaged"):
+        check_stored(found, 1, store=store.folder)
+    check_stored(resolve(str(kept.path)), 1, store=store.folder)

@@ -20,9 +20,11 @@ import pytest
 from tests.serving import Server, running, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.model_version import Lineage
 from tfdyno.jobs._serve_supervisor import MOST_FAILURES, Failures
 from tfdyno.jobs._serve_versions import Policy, Watch, named_versions
 from tfdyno.jobs.serve import ServeQuestion, check
+from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,6 +259,7 @@ def test_batching_for_a_promised_p99_says_what_it_chose(models: Path, temporary:
         said = json.loads(server.first_line)
         batching = said["batching"]
         assert batching["reason"]
+        assert "4.5 ms of each call are for what is beside the model" in batching["reason"]
         assert set(batching["latency_s_by_batch"]) == {"1", "2", "4", "8", "16", "32", "64"}
         assert 1 <= batching["max_batch_size"] <= 64
         server.first_line = f"ready {said['url']}"
@@ -322,6 +325,35 @@ def test_while_the_folder_is_gone_what_was_before_goes_on(numbered: Path) -> Non
     watch = Watch(policy, policy.now())
     numbered.rename(numbered.with_name("away"))
     assert [one.version for one in watch.look()] == [10]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelStore:
+    """Version 1 is a SavedModel, version 2 an ONNX file."""
+    store = ModelStore(tmp_path / "store")
+    monkeypatch.setenv("TFDYNO_STORE", str(store.folder))
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "saved_model.pb").write_bytes(b"graph")
+    (tmp_path / "net.onnx").write_bytes(b"onnx")
+    at = "2026-11-23T12:00:00+00:00"
+    store.add("net", tmp_path / "net", kind="savedmodel", lineage=Lineage(), added_at=at)
+    store.add("net", tmp_path / "net.onnx", kind="onnx", lineage=Lineage(), added_at=at)
+    return store
+
+
+def test_of_a_stored_model_the_newest_that_can_be_loaded_is_served(mixed: ModelStore) -> None:
+    assert [one.version for one in Policy(reference="net").now()] == [1]
+    assert [one.version for one in Policy(reference="net", versions="all").now()] == [1]
+
+
+@pytest.mark.parametrize("is_promoted", [True, False])
+def test_a_version_that_was_named_or_promoted_is_never_exchanged_for_another(
+    is_promoted: bool, mixed: ModelStore
+) -> None:
+    if is_promoted:
+        mixed.promote("net", 2, at="2026-11-23T12:00:01+00:00")
+    with pytest.raises(UsageError, match=r"net version 2 is a \.onnx file"):
+        Policy(reference="net" if is_promoted else "net:2").now()
 
 
 def test_a_script_is_told_to_be_exported_first() -> None:

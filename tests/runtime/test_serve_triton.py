@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.tf, pytest.mark.slow]
 START_S = 120.0
+DELAY_S = 3.0
 
 
 class Served:
@@ -43,8 +45,8 @@ class Served:
         http, grpc, metrics = free_ports(3)
         request = {
             "model": str(model), "name": "linear", "version": "1", "scratch": str(scratch),
-            "max_batch_size": 8, "max_delay_ms": 200, "http_port": http, "grpc_port": grpc,
-            "metrics_port": metrics, **settings,
+            "max_batch_size": 8, "max_delay_ms": DELAY_S * 1e3, "http_port": http,
+            "grpc_port": grpc, "metrics_port": metrics, **settings,
         }  # fmt: skip
         assert self.process.stdin
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -105,8 +107,10 @@ def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
         answers: dict[int, list[float]] = {}
 
         def ask(number: int) -> None:
-            answers[number] = served.infer([[number, 1, 0]])
+            for _ in range(20):
+                answers[number] = served.infer([[number, 1, 0]])
 
+        # Triton waits for nobody (the front does): while one call runs, the others gather.
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
@@ -114,7 +118,10 @@ def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
             thread.join(30)
         # y = x @ [[1, 0], [0, 2], [1, 1]]
         assert answers == {number: [number, 2.0] for number in range(8)}
-        assert served.metric("nv_inference_exec_count") - before < 8
+        assert served.metric("nv_inference_exec_count") - before < 8 * 20
+        began_s = time.monotonic()
+        served.infer([[1, 1, 0]])
+        assert time.monotonic() - began_s < DELAY_S  # alone it is not held back
         listening = [
             one.laddr.ip
             for each in psutil.Process(served.process.pid).children(recursive=True)
@@ -129,6 +136,35 @@ def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
         assert not scratch.exists()
     finally:
         served.close()
+
+
+def other_folder(scratch: Path, name: str) -> Path:
+    folder = scratch.with_name(name)
+    folder.mkdir()
+    return folder
+
+
+def test_what_is_known_of_a_model_lets_triton_start_while_it_is_loaded(
+    models: Path, scratch: Path
+) -> None:
+    first = Served(models / "linear" / "1", scratch)
+    first.close()
+    known = {key: first.event[key] for key in ("signatures", "batching")}
+    again = Served(models / "second", other_folder(scratch, "2"), known=known)
+    try:
+        assert again.event["event"] == "ready", again.event
+        assert {key: again.event[key] for key in known} == known
+        assert again.infer([[1, 2, 3]]) == [104.0, 107.0]
+    finally:
+        again.close()
+    known["signatures"]["serving_default"]["outputs"][0]["dtype"] = "int32"
+    other = Served(models / "linear" / "1", other_folder(scratch, "3"), known=known)
+    try:
+        assert (other.event["event"], other.event["kind"]) == ("failed", "tool")
+        assert "another than before" in other.event["what"]
+        assert other.process.wait(20) == 3
+    finally:
+        other.close()
 
 
 def test_the_end_of_standard_input_ends_it(models: Path, scratch: Path) -> None:

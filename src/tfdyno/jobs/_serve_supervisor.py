@@ -18,10 +18,11 @@ from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.engines.serving_process import Event, ServingProcess, start
 from tfdyno.jobs._serve_backend import Backend, error_of, serving_variables, start_backend
 from tfdyno.jobs._serve_question import LONGEST_WAIT_MS, Ready
+from tfdyno.jobs._serve_versions import Wanted
 
 if TYPE_CHECKING:
     from tfdyno.jobs._serve_question import ServeQuestion, Told
-    from tfdyno.jobs._serve_versions import Wanted, Watch
+    from tfdyno.jobs._serve_versions import Watch
 
 FRONT = "tfdyno.runtime.front"
 SLICE_S = 0.2
@@ -68,6 +69,14 @@ class Failures:
         return time.monotonic() >= self.try_at_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The files of a version were read."""
+
+    wanted: Wanted
+    error: TfdynoError | None
+
+
 class Supervisor:
     """Keeps the processes in the state that is wanted. All happens in the thread that runs it."""
 
@@ -92,6 +101,9 @@ class Supervisor:
         self.batching: dict[str, Any] = {}
         self.known: dict[str, dict[str, Any]] = {}
         """Mark -> signatures and batching of what was served in that state."""
+        self.checking: set[str] = set()
+        self.checked: set[str] = set()
+        """Marks of states whose files are being read, and of those that are sound."""
         self.clearing: list[threading.Thread] = []
         self.began_s = time.monotonic()
 
@@ -115,6 +127,8 @@ class Supervisor:
             elif isinstance(event, signal.Signals):
                 self._drain()
                 return
+            elif isinstance(event, Checked):
+                self._take_check(event)
             else:
                 self._hear(event)
 
@@ -126,7 +140,10 @@ class Supervisor:
             is_missing = one.mark not in live and one.mark not in self.refused
             # One at a time: each takes a core to load and may take much memory.
             if is_missing and not starts and self.failures.is_time:
-                self._start_backend(one)
+                if one.mark in self.checked:
+                    self._start_backend(one)
+                else:
+                    self._check(one)
                 starts = True
         serving = [one for one in self.backends if one.state == "serving"]
         measured = self.batching or not self.question.p99_ms
@@ -176,6 +193,33 @@ class Supervisor:
             self.told.progress("starting the front")
         elif kind == "failed" or not event.content:
             self._lost(backend, event)
+
+    def _check(self, wanted: Wanted) -> None:
+        """Read the files of a version, in a thread: that may take longer than the end may."""
+        if wanted.mark in self.checking:
+            return
+        self.checking.add(wanted.mark)
+
+        def read() -> None:
+            error = None
+            try:
+                self.watch.policy.check(wanted)
+            except TfdynoError as found:
+                error = found
+            self.events.put(Checked(wanted=wanted, error=error))
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def _take_check(self, found: Checked) -> None:
+        """A version may be loaded, or is refused."""
+        self.checking.discard(found.wanted.mark)
+        if not found.error:
+            self.checked.add(found.wanted.mark)
+        elif not self.is_ready:
+            raise found.error
+        else:
+            self.refused.add(found.wanted.mark)
+            self.told.notice(f"version {found.wanted.version} is not served: {found.error}")
 
     def _remember(self, backend: Backend) -> None:
         """What a version turned out to be: its process starts faster when that is known."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.settings import whole
-from tfdyno.jobs.model_reference import SERVED_SUFFIXES, fingerprint, resolve
+from tfdyno.jobs.model_reference import check_stored, fingerprint, is_servable, resolve
 
 if TYPE_CHECKING:
     from tfdyno.jobs.model_reference import ServedModel
@@ -53,9 +53,16 @@ class Policy:
             _wanted(version, _servable(model, version)) for version in self._numbers(model)
         )
 
+    def check(self, wanted: Wanted) -> None:
+        """Read a version's files once before it is loaded; raises ``TfdynoError`` for damage."""
+        check_stored(resolve(self.reference), wanted.version)
+
     def _numbers(self, model: ServedModel) -> list[int]:
-        known = [number for number, _path in model.versions]
-        first = model.promoted if model.promoted in known else known[-1]
+        every = [number for number, _path in model.versions]
+        known = [number for number, path in model.versions if is_servable(path)]
+        if not known:
+            known = every[-1:]  # it is told what that is
+        first = model.promoted if model.promoted in every else known[-1]
         if self.versions == LATEST:
             return [first]
         if self.versions == ALL:
@@ -80,7 +87,7 @@ def named_versions(text: str) -> list[int]:
 
 def _servable(model: ServedModel, version: int) -> Path:
     path = model.path_of(version)
-    if path.suffix not in SERVED_SUFFIXES:
+    if not is_servable(path):
         raise UsageError(
             f"{model.name} version {version} is a {path.suffix} file",
             why="Triton runs TensorFlow's models here",

@@ -132,6 +132,25 @@ def _of_store(name: str, version: str | None, folder: Path) -> ServedModel:
     )
 
 
+def check_stored(model: ServedModel, version: int, *, store: Path | None = None) -> None:
+    """Compare the files of a version with their digests, which reads all of them.
+
+    A model that is not from the store has none.
+
+    Raises:
+        TfdynoError: The version is gone, or a file of it is missing or damaged.
+    """
+    if model.kind == "store":
+        from tfdyno.store.model_store import ModelStore
+
+        ModelStore(store or default_store()).find(model.name, version)
+
+
+def is_servable(path: Path) -> bool:
+    """Whether TensorFlow can load it: a SavedModel's folder or a ``.keras`` file."""
+    return path.suffix in SERVED_SUFFIXES or path.is_dir()
+
+
 def fingerprint(path: Path) -> str:
     """What changes when a file or a folder of a model does: names, sizes and times.
 
