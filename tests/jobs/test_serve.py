@@ -21,9 +21,9 @@ from tests.serving import Server, running, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
-from tfdyno.jobs._serve_supervisor import MOST_FAILURES, Failures
+from tfdyno.jobs._serve_supervisor import MOST_FAILURES, Failures, Supervisor
 from tfdyno.jobs._serve_versions import Policy, Watch, named_versions
-from tfdyno.jobs.serve import ServeQuestion, check
+from tfdyno.jobs.serve import ServeQuestion, Told, check
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -386,3 +386,22 @@ def test_ctrl_c_ends_it_as_sigterm_does(models: Path, temporary: Path) -> None:
     with running(str(models / "linear"), temporary=temporary) as server:
         code, taken_s = server.end(signal.SIGINT)
         assert (code, taken_s < 10.0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds", "expected"),
+    [
+        ({}, True, 10_000.0),
+        ({"p99_ms": 20.0}, True, 20.0),
+        ({"p99_ms": 20.0}, False, 10_000.0),  # a model too slow for it is served all the same
+        ({"p99_ms": 20.0, "deadline_ms": 50.0}, True, 50.0),
+    ],
+)
+def test_a_promise_is_the_deadline_unless_another_is_given(
+    asked: dict[str, float], holds: bool, expected: float, numbered: Path
+) -> None:
+    policy = Policy(reference=str(numbered))
+    question = ServeQuestion(reference=str(numbered), **asked)  # type: ignore[arg-type]
+    supervisor = Supervisor(question, Told(), "python", "m", Watch(policy, policy.now()))
+    supervisor.batching = {"holds": holds}
+    assert supervisor._deadline_ms() == expected

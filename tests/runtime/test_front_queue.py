@@ -110,12 +110,13 @@ def test_what_a_call_that_begins_now_would_answer_too_late_is_taken_out() -> Non
     assert queue.hopeless(2.0) == [in_time]
 
 
-def test_time_unread_counts_and_so_does_the_time_to_write() -> None:
+def test_time_unread_counts_against_the_servers_deadline_not_the_clients() -> None:
     deadline = deadline_of(10.0, 0.5, 0.4, 0.1)
     assert deadline.own_s == pytest.approx(10.4)
     assert deadline.last_s == pytest.approx(10.9)
     assert deadline.client_s == pytest.approx(10.4)
-    assert deadline.useful_s == pytest.approx(10.3)
+    assert deadline.useful_s == pytest.approx(10.4)
+    assert deadline_of(10.0, 0.5, 0.3, 0.1).useful_s == pytest.approx(10.3)
     assert deadline_of(10.0, math.inf, math.inf, 0.1).useful_s == math.inf
 
 

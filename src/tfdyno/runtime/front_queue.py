@@ -41,18 +41,16 @@ class Deadline:
         client_s: The client waits so long: after it 504.
         own_s: The server lets a request wait so long: after it 503, as it was not computed.
         last_s: What is being computed by then may take so long: after it 504.
-        margin_s: How much sooner the answer has to be there to be written in time.
     """
 
     client_s: float = math.inf
     own_s: float = math.inf
     last_s: float = math.inf
-    margin_s: float = 0.0
 
     @property
     def useful_s(self) -> float:
         """Until when the model has to answer."""
-        return min(self.client_s, self.own_s) - self.margin_s
+        return min(self.client_s, self.own_s)
 
 
 NO_DEADLINE = Deadline()
@@ -62,14 +60,13 @@ def deadline_of(begin_s: float, own_s: float, client_s: float, lag_s: float) -> 
     """The deadline of a request that was read at ``begin_s``; the rest are durations.
 
     ``lag_s`` is how late the process looks at what has come: the request has waited so long
-    unread, and its answer waits so long to be written.
+    unread. As long to write the answer is not held back: ``last_s`` leaves room for it.
     """
     came_s = begin_s - lag_s
     return Deadline(
         client_s=begin_s + client_s,
         own_s=came_s + own_s,
         last_s=came_s + 2 * own_s,
-        margin_s=lag_s,
     )
 
 

@@ -272,7 +272,7 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "max_batch_size": request["max_batch_size"],
         "max_delay_ms": request["max_delay_ms"],
         "reason": "",
-        "holds": True,
+        "holds": False,  # nothing is promised, or nobody knows
         "unbatched": {name: one.unbatched for name, one in signatures.items() if one.unbatched},
     }
     main = signatures.get(DEFAULT) or next(iter(signatures.values()))
