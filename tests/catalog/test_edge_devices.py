@@ -70,3 +70,8 @@ def test_operators_of_each_runtime_are_listed() -> None:
     )
     assert "GELU" not in operations("litert-micro")
     assert operations("nobody") == frozenset()
+
+
+def test_a_peak_that_was_assumed_is_called_an_assumption() -> None:
+    source = DEVICES["raspberry-pi-5"].runtime.source
+    assert "118 GFLOP/s, an assumption" in source

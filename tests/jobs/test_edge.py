@@ -15,6 +15,7 @@ import pytest
 from tfdyno.catalog.edge_devices import parse_list
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.edge import EdgeQuestion, edge
+from tfdyno.jobs.models import AddQuestion, add, model_store
 
 if TYPE_CHECKING:
     from tfdyno.core.edge import EdgeReport
@@ -135,3 +136,16 @@ def test_a_function_is_converted_first(tmp_path: Path) -> None:
     assert report.verdicts[0].fits
     assert "litert-int8" in report.verdicts[0].advice[0]
     assert f"tfdyno export {script}:model --to onnx" in (tmp_path / "out/jetson.md").read_text()
+
+
+def test_a_name_of_the_model_store_is_judged_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_STORE", str(tmp_path / "store"))
+    add(model_store(), AddQuestion(path=INTEGERS, name="cnn"))
+    report = edge(EdgeQuestion(model="cnn:1", devices=parse_list("phone-mid"), threads=()))
+    assert report.model == "cnn:1"
+    assert report.converted_from == ""
+    assert report.need.file_bytes == INTEGERS.stat().st_size
+    with pytest.raises(UsageError, match="cnn has no version 2"):
+        edge(EdgeQuestion(model="cnn:2", devices=parse_list("phone-mid"), threads=()))

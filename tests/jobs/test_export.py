@@ -16,6 +16,7 @@ import pytest
 from tfdyno.core.errors import UsageError
 from tfdyno.core.export import ENDINGS, ExportResult, Format, Gates
 from tfdyno.jobs.export import ExportQuestion, export
+from tfdyno.view.export_text import export_text
 
 ROOT = Path(__file__).parents[2]
 MODELS = f"{ROOT / 'tests/data/models/exported.py'}"
@@ -104,6 +105,56 @@ def test_a_failed_gate_leaves_nothing_in_place() -> None:
     assert not found.passed
     assert "more than the 0 allowed" in found.artefacts[0].failures[0]
     assert left() == []
+
+
+@pytest.mark.slow
+def test_half_precision_weights_have_no_gate_of_their_own_and_that_is_told() -> None:
+    found = exported("cnn", "litert-fp16", output="a.tflite")
+    assert found.passed
+    assert "litert-fp16: rounds the weights, so that no difference" in found.notes[0]
+    failed = exported("cnn", "litert-fp16", output="b.tflite", gates=Gates(max_difference=1e-6))
+    assert not failed.passed
+    assert not any("rounds the weights" in note for note in failed.notes)
+
+
+FASHION = """
+import keras, numpy as np
+from tfdyno.runtime import real_data
+data = real_data.load(0)
+scaled = lambda images: (images[..., None] / 255.0).astype("float32")
+keras.utils.set_random_seed(0)
+L = keras.layers
+model = keras.Sequential([keras.Input((28, 28, 1), name="image"),
+    L.Conv2D(16, 3, activation="relu"), L.MaxPooling2D(), L.BatchNormalization(),
+    L.Conv2D(32, 3, activation="relu"), L.MaxPooling2D(), L.Flatten(),
+    L.Dense(10, activation="softmax")], name="fashion")
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(scaled(data.train.images), data.train.labels, batch_size=64, epochs=2, verbose=0)
+model.save("fashion.keras")
+np.savez("test.npz", x=scaled(data.evaluation.images), y=data.evaluation.labels,
+         x_train=scaled(data.train.images[:300]))
+print(data.name)
+"""
+
+
+@pytest.mark.slow
+def test_integers_pass_a_gate_of_one_point_on_real_images(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All of Fashion-MNIST where it is at hand, else scikit-learn's digits as images."""
+    done = subprocess.run([sys.executable, "-c", FASHION], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = exported(
+        "fashion.keras", "litert", "litert-fp16", "litert-int8", data="test.npz",
+        gates=Gates(max_accuracy_drop_ratio=0.01), measure=True,
+    )  # fmt: skip
+    with capsys.disabled():
+        print("\n" + done.stdout + export_text(found, width=140, colour=False))
+    assert found.passed
+    whole = found.artefacts[2]
+    assert whole.details["float_layers"] == []
+    assert whole.size_bytes < 0.45 * found.artefacts[0].size_bytes
+    assert found.artefacts[0].verification.max_abs <= 1e-4
 
 
 @pytest.mark.slow

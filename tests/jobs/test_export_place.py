@@ -61,6 +61,28 @@ def test_what_a_kill_left_is_swept_and_what_still_runs_is_not(tmp_path: Path) ->
     held.close()
 
 
+def test_the_export_that_a_kill_caught_aside_is_put_back(tmp_path: Path) -> None:
+    aside = tmp_path / ".out.export-dead" / "old"
+    aside.mkdir(parents=True)
+    (aside / "saved_model.pb").write_text("before")
+    with stage(tmp_path / "out"):
+        assert (tmp_path / "out" / "saved_model.pb").read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_force_takes_neither_what_is_read_nor_a_file_for_a_folder(tmp_path: Path) -> None:
+    model = tmp_path / "cnn" / "1" / "saved_model.pb"
+    model.parent.mkdir(parents=True)
+    model.write_text("")
+    for place in (model.parent, model.parent.parent):
+        with pytest.raises(UsageError, match="is what is read, or holds it"):
+            check_place(place, force=True, needed=(model.parent,))
+    (tmp_path / "train.py").write_text("")
+    with pytest.raises(UsageError, match="is a file, and a folder is written"):
+        check_place(tmp_path / "train.py", force=True, is_folder=True)
+    assert (tmp_path / "train.py").exists()
+
+
 @pytest.mark.parametrize("old", ["none", "file", "folder"])
 @pytest.mark.parametrize("new", ["file", "folder"])
 def test_a_file_or_folder_replaces_either(old: str, new: str, tmp_path: Path) -> None:

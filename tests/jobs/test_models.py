@@ -147,8 +147,13 @@ def test_an_export_brings_what_it_was_measured_to_be(store: ModelStore, tmp_path
 
 def test_a_record_of_another_file_is_refused(store: ModelStore, tmp_path: Path) -> None:
     path = exported(tmp_path, sha256="0" * 64)
-    with pytest.raises(UsageError, match=r"is not the file that export\.json beside it was"):
+    with pytest.raises(UsageError, match=r"is not the file that export\.json was written"):
         add(store, AddQuestion(path=path))
+    folder = saved_model(tmp_path / "cnn")
+    record = {"artefacts": [{"path": "cnn", "format": "savedmodel", "sha256": "0" * 64}]}
+    (folder / "export.json").write_text(json.dumps(record))
+    with pytest.raises(UsageError, match=r"cnn is not the folder that export\.json was written"):
+        add(store, AddQuestion(path=folder))
     assert store.versions() == ()
 
 

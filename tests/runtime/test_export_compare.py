@@ -39,11 +39,30 @@ def test_another_shape_is_a_failure_of_the_converter() -> None:
     [
         ([[0.1, 0.9], [0.6, 0.4]], [1, 0]),
         ([[0.2], [0.7]], [0, 1]),  # probabilities
-        ([[-1.0], [0.3]], [0, 1]),  # logits: one lies outside 0-1
     ],
 )
 def test_scores_name_a_class(scores: list[list[float]], expected: list[int]) -> None:
     assert classes(np.array(scores)).tolist() == expected
+
+
+def test_single_scores_are_logits_in_every_batch_where_one_of_the_model_is() -> None:
+    """The last batch alone looks like probabilities, and the export's rounding says nothing."""
+    judge = Judge(("a",), "a", [0, 1, 1])
+    judge.add(0, {"a": np.array([[-2.0], [0.3]])}, {"a": np.array([[0.0], [0.3]])})
+    judge.add(2, {"a": np.array([[0.3]])}, {"a": np.array([[0.3]])})
+    found = judge.accuracy()
+    assert found is not None
+    assert (found.before_ratio, found.after_ratio) == (1.0, 1.0)
+    assert judge.differences()[0].top1_ratio == 1.0
+
+
+def test_probabilities_of_the_model_stay_probabilities_where_the_export_leaves_0_to_1() -> None:
+    judge = Judge(("a",), "a", [0, 1])
+    judge.add(0, {"a": np.array([[0.0], [0.7]])}, {"a": np.array([[-0.01], [0.7]])})
+    judge.add(2, {"a": np.zeros((0, 1))}, {"a": np.zeros((0, 1))})
+    found = judge.accuracy()
+    assert found is not None
+    assert (found.before_ratio, found.after_ratio) == (1.0, 1.0)
 
 
 def test_accuracy_is_the_share_of_right_rows_on_both_sides() -> None:

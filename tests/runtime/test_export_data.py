@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.runtime.exports_seen import facts
 
@@ -35,3 +36,14 @@ def test_arrays_of_a_file_go_by_their_names_and_a_dataset_is_joined() -> None:
 
 def test_batches_go_to_the_last_row() -> None:
     assert facts()["batches"] == [[0, 2], [2, 2], [4, 1]]
+
+
+def test_the_first_rows_are_told_as_such() -> None:
+    from tfdyno.runtime.export_data import Data
+
+    rows = {"x": np.arange(5)}
+    data = Data(inputs=rows, classes={}, words="5 rows of a.npz", calibration=rows,
+                calibration_words="")  # fmt: skip
+    assert data.first_words(5) == "5 rows of a.npz"
+    assert data.first_words(3) == "the first 3 of 5 rows of a.npz"
+    assert data.first(3).rows == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.runtime.exports_seen import facts
 
@@ -22,3 +23,22 @@ def test_a_damaged_file_is_a_failure_of_the_converter() -> None:
 
 def test_one_hot_classes_are_understood() -> None:
     assert facts()["judged"] == ["output_0", [3]]
+
+
+@pytest.mark.parametrize(
+    ("values", "scores", "expected"),
+    [
+        ([0, 1, 1], 1, True),
+        ([3, 50, 7], 1, False),  # a value that is estimated
+        ([0, 9], 10, True),
+        ([1, 10], 10, False),  # counted from 1, or another output's
+        ([0.5, 1.0], 10, False),
+        ([], 10, False),
+    ],
+)
+def test_values_that_number_no_score_are_no_classes(
+    values: list[float], scores: int, expected: bool
+) -> None:
+    from tfdyno.runtime.verify_export import _are_classes
+
+    assert _are_classes(np.array(values), scores) is expected

@@ -42,7 +42,7 @@ def edge(**given: Any) -> int:
     """Say on which phones, boards and microcontrollers a model fits.
 
     MODEL is a .tflite file as tfdyno export writes it, or a .keras file or file.py:function, which
-    is converted to floats first.
+    is converted to floats first; or NAME[:V] of the model store.
 
     Memory, operators and a class of latency come from the file and the catalogue; on this CPU the
     model is run and timed. With --device the exit code is 1 where it does not fit.

@@ -99,7 +99,7 @@ def export(**given: Any) -> int:
     """Export a model to ONNX, LiteRT, TensorRT and others, and verify it.
 
     MODEL is model.keras, a SavedModel folder, the folder of a tfdyno train run, file.py:function
-    that returns a model, or keras:ResNet50.
+    that returns a model, NAME[:V] of the model store, or keras:ResNet50.
 
     What a format cannot take is told before anything is converted. The same inputs go through the
     model and the export; what does not pass a gate is not kept, and the exit code is 1.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import shutil
@@ -16,15 +17,27 @@ from tfdyno.core.folder_lock import FolderLock
 from tfdyno.store.cache import sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _OURS = (RECORD, "saved_model.pb")
 """A folder with one of these is an export, which ``--force`` may replace."""
-_MARK = ".export-"
+_MARK, _OLD = ".export-", "old"
 
 
-def check_place(path: Path, *, force: bool) -> None:
-    """Refuse a place that is taken or cannot be written, before any work; raises ``UsageError``."""
+def check_place(
+    path: Path, *, force: bool, needed: Sequence[Path] = (), is_folder: bool = False
+) -> None:
+    """Refuse a place that is taken or cannot be written, before any work.
+
+    Args:
+        path: Where the export goes.
+        force: Whether it may replace an export.
+        needed: What is read: the model, the data.
+        is_folder: Whether a folder is written, which replaces no file.
+
+    Raises:
+        UsageError: It is refused.
+    """
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(f"cannot write {path}", why=f"there is no folder {folder}")
@@ -34,6 +47,14 @@ def check_place(path: Path, *, force: bool) -> None:
         return
     if not force:
         raise UsageError(f"{path} exists", remedy="name another place, or replace it with --force")
+    whole = path.resolve()
+    for one in needed:
+        if whole == one.resolve() or whole in one.resolve().parents:
+            raise UsageError(f"{path} is what is read, or holds it",
+                             remedy="name another place")  # fmt: skip
+    if is_folder and not path.is_dir():
+        raise UsageError(f"{path} is a file, and a folder is written",
+                         remedy="name another place")  # fmt: skip
     is_ours = not path.is_dir() or any((path / name).exists() for name in _OURS)
     if not is_ours and any(path.iterdir()):
         raise UsageError(f"{path} is a folder that holds no export", why="--force does not take it",
@@ -48,8 +69,8 @@ def stage(path: Path) -> Iterator[Path]:
         UsageError: It cannot be made.
     """
     prefix = f".{path.name}{_MARK}"
-    for left in path.parent.glob(f"{prefix}*"):
-        _sweep(left)
+    for left in path.parent.glob(f"{glob.escape(prefix)}*"):
+        _sweep(left, path)
     try:
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix))
     except OSError as error:
@@ -61,10 +82,15 @@ def stage(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sweep(left: Path) -> None:
-    """Remove what a killed export left; one that still runs holds its lock."""
-    with contextlib.suppress(TfdynoError):
+def _sweep(left: Path, path: Path) -> None:
+    """Remove what a killed export left; one that still runs holds its lock.
+
+    A kill between the two renames of ``put`` leaves the export that was there aside: it goes back.
+    """
+    with contextlib.suppress(TfdynoError, OSError):
         FolderLock(left).close()
+        if (left / _OLD).exists() and not path.exists():
+            (left / _OLD).replace(path)
         shutil.rmtree(left, ignore_errors=True)
 
 
@@ -76,13 +102,15 @@ def put(made: Path, path: Path) -> None:
             path.unlink()
         made.replace(path)
         return
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}{_MARK}")) / "old"
-    path.replace(aside)
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}{_MARK}")) / _OLD
     try:
-        made.replace(path)
-    except BaseException:
-        aside.replace(path)
-        raise
+        with contextlib.closing(FolderLock(aside.parent)):  # else an export beside sweeps it
+            path.replace(aside)
+            try:
+                made.replace(path)
+            except BaseException:
+                aside.replace(path)
+                raise
     finally:
         shutil.rmtree(aside.parent, ignore_errors=True)
 

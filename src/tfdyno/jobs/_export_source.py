@@ -5,14 +5,24 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.training import MODEL
 from tfdyno.jobs._export_place import digest
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.model_version import ModelVersion
+
 Kind = Literal["keras_file", "function", "application", "savedmodel"]
-FORMS = "model.keras, a SavedModel folder, the folder of a tfdyno train run, file.py:function"
+FORMS = (
+    "model.keras, a SavedModel folder, the folder of a tfdyno train run, file.py:function, or "
+    "NAME[:V] of the model store"
+)
+_STORED: dict[str, Kind] = {"keras": "keras_file", "savedmodel": "savedmodel"}
+"""Kinds of the store's versions that a model can be loaded from."""
 _RUN, _SAVED = "run.json", "saved_model.pb"
 
 
@@ -21,7 +31,7 @@ class ExportSource:
     """A model, and where it lies."""
 
     reference: str
-    """As typed."""
+    """As typed; of the model store with the version that was meant."""
     kind: Kind
     path: str = ""
     """Of the file or folder; empty for a model by name."""
@@ -56,7 +66,45 @@ def export_source(text: str) -> ExportSource:
                          remedy="save the model again with model.save('name.keras')")  # fmt: skip
     if colon and name.isidentifier() and all(part.isidentifier() for part in place.split(".")):
         return ExportSource(reference=text, kind="function")
-    raise UsageError(f"'{text}' names no model", remedy=_near(path) or f"give {FORMS}")
+    return _of_store(text)
+
+
+def stored_model(text: str, kinds: Sequence[str]) -> ModelVersion | None:
+    """A version of the model store by ``NAME[:V]``; None: the store has no such name.
+
+    Args:
+        text: What was typed. Without a number it is the promoted version, else the newest.
+        kinds: Of files that will do.
+
+    Raises:
+        TfdynoError: There is no such version, it is damaged, or of another kind.
+    """
+    from tfdyno.jobs.models import exact, model_store
+
+    store = model_store()
+    if text.partition(":")[0] not in store.names():
+        return None
+    found = store.find(*exact(store, text))
+    if found.artefact.kind not in kinds:
+        raise UsageError(f"{found.id} is kept as {found.artefact.kind}",
+                         why=f"this takes {' or '.join(kinds)}",
+                         remedy="name a version that was kept so")  # fmt: skip
+    return found
+
+
+def _of_store(text: str) -> ExportSource:
+    if stored := stored_model(text, tuple(_STORED)):
+        return ExportSource(reference=stored.id, kind=_STORED[stored.artefact.kind],
+                            path=str(stored.path))  # fmt: skip
+    raise UsageError(f"'{text}' names no model",
+                     remedy=_near(Path(text)) or _near_in_store(text.partition(":")[0]) or f"give {FORMS}")  # fmt: skip
+
+
+def _near_in_store(name: str) -> str:
+    from tfdyno.jobs.models import model_store
+
+    near = difflib.get_close_matches(name, model_store().names(), n=1, cutoff=0.7)
+    return f"did you mean {near[0]} of the model store?" if near else ""
 
 
 def _of_folder(text: str, folder: Path) -> ExportSource:

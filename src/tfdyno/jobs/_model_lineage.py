@@ -15,6 +15,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.model_version import Lineage
 from tfdyno.core.recipe import flat
 from tfdyno.core.recipe_file import FILE_NAME
+from tfdyno.jobs._export_place import digest
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.dataset_folder import DatasetFolder
 from tfdyno.store.run_folder import HISTORY_FILE, RUN_FILE, RunFolder
@@ -132,8 +133,9 @@ def _verification(source: Path) -> dict[str, object]:
 def _checked(
     one: dict[str, Any], record: dict[str, Any], source: Path, path: Path
 ) -> dict[str, object]:
-    if source.is_file() and one.get("sha256") not in ("", None, sha256_of(source)):
-        what = f"{source} is not the file that {path.name} beside it was written for"
+    if one.get("sha256") not in ("", None, digest(source)):
+        noun = "file" if source.is_file() else "folder"
+        what = f"{source} is not the {noun} that {path.name} was written for"
         raise UsageError(what, why="its sha256 is another",
                          remedy="export it again, or take it to another folder")  # fmt: skip
     told: dict[str, object] = {

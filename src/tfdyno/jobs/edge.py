@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from tfdyno.core.codec import from_builtins
 from tfdyno.core.edge import EdgeDevice, EdgePort, EdgeReport, EdgeTiming, EdgeVerdict
 from tfdyno.core.errors import UsageError
 from tfdyno.core.litert_graph import LitertGraph, LitertPort
+from tfdyno.jobs._export_source import stored_model
 from tfdyno.jobs._worker import ChildCrash, Progress, run_child, silent
 from tfdyno.model.edge_fit import verdict
 from tfdyno.model.edge_need import need_of
@@ -32,7 +33,7 @@ class EdgeQuestion:
     """What is asked of a model."""
 
     model: str
-    """A .tflite file, a .keras file or ``file.py:function``."""
+    """A .tflite file, a .keras file, ``file.py:function`` or ``NAME[:V]`` of the model store."""
     devices: tuple[EdgeDevice, ...]
     threads: tuple[int, ...] = (1, 2)
     """To measure with on this CPU; empty: nothing is measured."""
@@ -50,16 +51,27 @@ def edge(question: EdgeQuestion, *, progress: Progress = silent) -> EdgeReport:
         UsageError: The model is missing, damaged or cannot be converted, or the folder is there.
         ToolError: The converter or LiteRT crashed.
     """
+    typed, question = question, _with_path(question)
     _check(question)
     with _as_file(question, progress) as path:
         found = _look(path, question, progress)
         report = _report(question, path, found)
+        if typed is not question:
+            report = replace(report, model=typed.model)
         if question.write:
             from tfdyno.jobs.edge_write import write
 
             progress(f"writing {question.write}")
             write(question.write, path, report)
     return report
+
+
+def _with_path(question: EdgeQuestion) -> EdgeQuestion:
+    """The same with the file of a version where the model store has one by that name."""
+    if Path(question.model).exists() or ".py:" in question.model:
+        return question
+    found = stored_model(question.model, ("litert", "keras"))
+    return replace(question, model=str(found.path)) if found else question
 
 
 def _check(question: EdgeQuestion) -> None:
@@ -70,7 +82,8 @@ def _check(question: EdgeQuestion) -> None:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(
             f"{path} {what}",
-            remedy="name a .tflite file, a .keras file or file.py:function",
+            remedy="name a .tflite file, a .keras file, file.py:function or NAME[:V] of the model "
+            "store",
         )
     if not is_function and path.suffix not in {".tflite", ".keras"}:
         raise UsageError(

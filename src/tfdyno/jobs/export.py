@@ -17,6 +17,8 @@ from tfdyno.core.codec import from_builtins, to_json, write_atomic
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.export import (
     ENDINGS,
+    EXACT,
+    MAX_DIFFERENCE,
     RECORD,
     Artefact,
     ExportResult,
@@ -108,9 +110,11 @@ def check(question: ExportQuestion) -> ExportSource:
                          remedy="give FILE.npz or file.py:function")  # fmt: skip
     if question.data.endswith(".npz") and not Path(question.data).is_file():
         raise UsageError(f"there is no file {question.data}")
-    check_place(question.output, force=question.force)
     if len(question.formats) == 1:
         _check_ending(question.formats[0], question.output)
+    is_folder = len(question.formats) > 1 or not ENDINGS[question.formats[0]]
+    check_place(question.output, force=question.force, needed=_read(question, source),
+                is_folder=is_folder)  # fmt: skip
     return source
 
 
@@ -145,6 +149,14 @@ def export(
         result = _result(making, found, artefacts)
         _put_in_place(making, result)
     return result
+
+
+def _read(question: ExportQuestion, source: ExportSource) -> tuple[Path, ...]:
+    """Files and folders that the export reads, as far as they are named."""
+    processing = (question.preprocess, question.postprocess)
+    named = (source.path or source.reference, question.data, *processing)
+    places = (Path(one if Path(one).exists() else one.partition(":")[0]) for one in named if one)
+    return tuple(one for one in places if one.exists())
 
 
 def _check_ending(kind: Format, path: Path) -> None:
@@ -186,7 +198,7 @@ def _has(python: str, package: str) -> bool:
 def _child(making: _Making) -> dict[str, Any]:
     question = making.question
     request = {
-        "reference": question.model,
+        "reference": making.source.reference,
         "kind": making.source.kind,
         "path": making.source.path,
         "formats": [
@@ -297,8 +309,11 @@ def _engine(making: _Making, folder: Path, signature: Signature) -> list[str]:
         return [f"No engine was built: {found}. Where both are: sh {render_tensorrt.SHELL}.",
                 _NO_TF_TRT]  # fmt: skip
     making.progress("building the TensorRT engine")
-    done = subprocess.run(["sh", str(script)], capture_output=True, text=True,
-                          timeout=ENGINE_LIMIT_S, check=False)  # fmt: skip
+    try:
+        done = subprocess.run(["sh", str(script)], capture_output=True, text=True,
+                              timeout=ENGINE_LIMIT_S, check=False)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"trtexec did not end in {ENGINE_LIMIT_S / 3600:g} h") from None
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise ToolError("trtexec did not build the engine", why=lines[-1] if lines else "")
@@ -311,10 +326,15 @@ def _result(
 ) -> ExportResult:
     question, facts = making.question, found["source"]
     notes = list(facts.pop("notes"))
+    ungated = [one.format for one in artefacts if one.format not in EXACT]
+    if ungated and question.gates.max_difference is None:
+        notes.append(f"{' and '.join(ungated)}: rounds the weights, so that no difference is a "
+                     f"failure unless --max-difference says which; the {MAX_DIFFERENCE:g} of the "
+                     "other formats cannot be held.")  # fmt: skip
     if not question.data:
         notes.append("Compared on seeded random inputs: give --data to judge it on your own.")
     source = Lineage(
-        reference=question.model,
+        reference=making.source.reference,
         kind=making.source.kind,
         sha256=making.source.sha256,
         preprocess=question.preprocess,

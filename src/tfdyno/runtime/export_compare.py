@@ -13,19 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def classes(scores: np.ndarray, *, threshold: float = 0.5) -> np.ndarray:
-    """The class that each row of scores names; of a single score, whether it is above 0.5.
+_PROBABILITY, _LOGIT = 0.5, 0.0
+"""Above which a single score names class 1."""
 
-    A single score is taken as a probability; as a logit where one lies outside 0–1. Whole numbers
-    are classes already.
+
+def classes(scores: np.ndarray, *, threshold: float = _PROBABILITY) -> np.ndarray:
+    """The class that each row of scores names; of a single score, whether it is above a threshold.
+
+    Whole numbers are classes already.
     """
     if scores.dtype.kind in "iu":
         return scores
     if scores.shape[-1] > 1:
         return np.argmax(scores, axis=-1)
-    if scores.size and (scores.min() < 0.0 or scores.max() > 1.0):
-        threshold = 0.0
     return (scores[..., 0] > threshold).astype(int)
+
+
+def are_logits(scores: np.ndarray) -> bool:
+    """Whether a model's own single scores are no probabilities: one lies outside 0–1."""
+    if scores.dtype.kind in "iu" or scores.shape[-1] != 1 or not scores.size:
+        return False
+    return bool(scores.min() < 0.0 or scores.max() > 1.0)
 
 
 class Judge:
@@ -41,7 +49,8 @@ class Judge:
         """
         self.sides = {name: Comparing(name) for name in outputs}
         self.judged, self.truth = judged, np.asarray(truth) if judged else np.zeros(0)
-        self.right = [0, 0]
+        self.right: dict[float, list[int]] = {at: [0, 0] for at in (_PROBABILITY, _LOGIT)}
+        self.threshold = _PROBABILITY
 
     def add(self, first: int, expected: Mapping[str, object], got: Mapping[str, object]) -> None:
         """One batch, whose first row is number ``first``; raises ``ToolError``."""
@@ -54,8 +63,11 @@ class Judge:
             return
         pair = [np.asarray(side[self.judged]) for side in (expected, got)]
         rows = self.truth[first : first + len(pair[0])]
-        for number, scores in enumerate(pair):
-            self.right[number] += int(np.sum(classes(scores) == rows))
+        if are_logits(pair[0]):
+            self.threshold = _LOGIT
+        for threshold, right in self.right.items():
+            for number, scores in enumerate(pair):
+                right[number] += int(np.sum(classes(scores, threshold=threshold) == rows))
 
     def differences(self) -> tuple[Difference, ...]:
         """Of every output."""
@@ -66,7 +78,7 @@ class Judge:
         if not self.judged:
             return None
         count = self.truth.size
-        before, after = (right / count for right in self.right)
+        before, after = (right / count for right in self.right[self.threshold])
         return Accuracy(output=self.judged, rows=count, before_ratio=before, after_ratio=after)
 
 
@@ -79,7 +91,9 @@ class Comparing:
         self.first: np.ndarray | None = None
         self.varies = False
         self.max_abs = self.sum_abs = self.largest = 0.0
-        self.count = self.rows = self.same = self.finite = 0
+        self.count = self.rows = self.finite = 0
+        self.same = dict.fromkeys((_PROBABILITY, _LOGIT), 0)
+        self.threshold = _PROBABILITY
 
     def add(self, before: np.ndarray, after: np.ndarray) -> None:
         """One more batch; raises ``ToolError`` where the shapes differ."""
@@ -107,9 +121,12 @@ class Comparing:
         self.count += a.size
         self.finite += finite.size
         if before.dtype.kind in "iu" or (before.dtype.kind == "f" and a.ndim >= 2):
-            named = classes(before)
+            if are_logits(before):
+                self.threshold = _LOGIT
+            for at in self.same:
+                named = classes(before, threshold=at)
+                self.same[at] += int(np.sum(named == classes(after, threshold=at)))
             self.rows += named.size
-            self.same += int(np.sum(named == classes(after)))
 
     def found(self) -> Difference:
         """All batches so far."""
@@ -122,7 +139,7 @@ class Comparing:
             largest_abs=self.largest,
             varies=self.varies,
             not_finite_ratio=1.0 - self.finite / max(self.count, 1),
-            top1_ratio=self.same / self.rows if self.rows else None,
+            top1_ratio=self.same[self.threshold] / self.rows if self.rows else None,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,14 @@ class Data:
     def rows(self) -> int:
         """How many there are."""
         return len(next(iter(self.inputs.values())))
+
+    def first(self, rows: int) -> Data:
+        """At most so many rows from the front."""
+        return replace(self, inputs={name: array[:rows] for name, array in self.inputs.items()})
+
+    def first_words(self, rows: int) -> str:
+        """What ``first`` is, in words."""
+        return self.words if self.rows <= rows else f"the first {rows:,} of {self.words}"
 
     def batches(self, size: int) -> Iterator[tuple[int, Arrays]]:
         """Rows in order, at most ``size`` at once, each with the place of its first."""

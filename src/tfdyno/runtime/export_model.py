@@ -109,7 +109,7 @@ def _made(
         "signature": asdict(_signature(source)),
         "verification": asdict(found) if found else None,
         "seconds_s": seconds_s,
-        "data": data.words,
+        "data": data.first_words(TORCH_ROWS) if kind == "torch" else data.words,
         "details": export_write.texts_of(details),
     }
 
@@ -164,9 +164,7 @@ def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> str:  
 
     output, truth = judged(source, data)
     parts = []
-    for first, inputs in data.batches(chunk(source)):
-        if first >= TORCH_ROWS:
-            break
+    for _, inputs in data.first(TORCH_ROWS).batches(chunk(source)):
         parts.append((inputs, before.run(inputs)))
     rows, outputs = (
         {name: np.concatenate([part[side][name] for part in parts]) for name in parts[0][side]}

@@ -203,9 +203,16 @@ def judged(source: Source, data: Data) -> tuple[str, np.ndarray]:
             return name, np.argmax(found, axis=-1)  # one-hot
         if found.ndim == rank and found.shape[-1] == 1:
             found = found[..., 0]
-        if found.ndim == rank - 1 and np.array_equal(found, np.round(found)):
+        if found.ndim == rank - 1 and _are_classes(found, last):
             return name, found.astype(int)
     return "", np.zeros(0)
+
+
+def _are_classes(values: np.ndarray, scores: int | None) -> bool:
+    """Whether they number the scores of an output: 12.0 is no class of one score or of ten."""
+    most = max(2, scores or 2**31) - 1
+    inside = values.size and values.min() >= 0 and values.max() <= most
+    return bool(inside and np.array_equal(values, np.round(values)))
 
 
 def latencies(source: Source, before: Runner, after: Runner, data: Data) -> tuple[Latency, ...]:
