@@ -46,6 +46,17 @@ def test_a_device_that_it_does_not_fit_is_exit_code_one(capsys: pytest.CaptureFi
     assert "nrf52840  no" in out
 
 
+def test_the_page_is_written_and_a_place_that_cannot_be_is_told_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "edge.html"
+    assert called(capsys, CNN, "--seconds", "0.01", "-q", "--html", str(page))[0] == 0
+    assert "Bars of the time of a call on this CPU" in page.read_text(encoding="utf-8")
+    code, _, told = called(capsys, CNN, "-q", "--html", str(tmp_path / "none" / "edge.html"))
+    assert code == 2
+    assert "none" in told
+
+
 def test_the_catalogue_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = called(capsys, "--list")
     assert code == 0

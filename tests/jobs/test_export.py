@@ -111,10 +111,10 @@ def test_a_failed_gate_leaves_nothing_in_place() -> None:
 def test_half_precision_weights_have_no_gate_of_their_own_and_that_is_told() -> None:
     found = exported("cnn", "litert-fp16", output="a.tflite")
     assert found.passed
-    assert "litert-fp16: rounds the weights, so that no difference" in found.notes[0]
+    assert "No difference fails litert-fp16 unless --max-difference" in found.notes[0]
     failed = exported("cnn", "litert-fp16", output="b.tflite", gates=Gates(max_difference=1e-6))
     assert not failed.passed
-    assert not any("rounds the weights" in note for note in failed.notes)
+    assert not any("No difference fails" in note for note in failed.notes)
 
 
 FASHION = """

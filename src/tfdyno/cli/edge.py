@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.options import TOLD, UNSAFE, Filled, Positive, Wholes
+from tfdyno.cli.options import HTML, TOLD, UNSAFE, Filled, Positive, Wholes, check_writable
 from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ MOST_THREADS = 64
     help="Write the model with C, Android, Jetson and Raspberry Pi code for it.",
 )  # fmt: skip
 @UNSAFE
+@HTML
 @TOLD
 def edge(**given: Any) -> int:
     """Say on which phones, boards and microcontrollers a model fits.
@@ -56,7 +57,11 @@ def edge(**given: Any) -> int:
         raise UsageError("no model was named",
                          remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
     devices = parse_list(given["device"])
+    if given["html"]:
+        check_writable(given["html"])
     report = _judged(given, devices)
+    if given["html"]:
+        _write_page(report, given["html"])
     _print(report, given)
     chosen = len(devices) < len(all_devices())
     return int(chosen and not all(one.fits for one in report.verdicts))
@@ -83,6 +88,18 @@ def _threads(counts: tuple[int, ...]) -> tuple[int, ...]:
     if max(counts) > MOST_THREADS:
         raise UsageError(f"{max(counts)} threads are too many", remedy=f"at most {MOST_THREADS}")
     return tuple(dict.fromkeys(counts))
+
+
+def _write_page(report: EdgeReport, path: Path) -> None:
+    import datetime
+
+    import tfdyno
+    from tfdyno.core.codec import write_atomic
+    from tfdyno.view.edge_page import edge_page
+
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    page = edge_page(report, date=today, version=tfdyno.__version__)
+    write_atomic(path, page.encode())
 
 
 def _print(report: EdgeReport, given: dict[str, Any]) -> None:

@@ -129,7 +129,7 @@ class EdgeTiming:
     threads: int
     median_s: float
     interval_s: tuple[float, float]
-    """Of the median, 95 %: from the medians of the rounds."""
+    """Of the median, 96 %: between the second and the last but one of the rounds."""
     rounds: int
     calls: int
 

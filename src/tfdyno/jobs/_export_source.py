@@ -96,8 +96,8 @@ def _of_store(text: str) -> ExportSource:
     if stored := stored_model(text, tuple(_STORED)):
         return ExportSource(reference=stored.id, kind=_STORED[stored.artefact.kind],
                             path=str(stored.path))  # fmt: skip
-    raise UsageError(f"'{text}' names no model",
-                     remedy=_near(Path(text)) or _near_in_store(text.partition(":")[0]) or f"give {FORMS}")  # fmt: skip
+    near = _near(Path(text)) or _near_in_store(text.partition(":")[0])
+    raise UsageError(f"'{text}' names no model", remedy=near or f"give {FORMS}")
 
 
 def _near_in_store(name: str) -> str:

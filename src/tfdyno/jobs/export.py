@@ -328,9 +328,10 @@ def _result(
     notes = list(facts.pop("notes"))
     ungated = [one.format for one in artefacts if one.format not in EXACT]
     if ungated and question.gates.max_difference is None:
-        notes.append(f"{' and '.join(ungated)}: rounds the weights, so that no difference is a "
-                     f"failure unless --max-difference says which; the {MAX_DIFFERENCE:g} of the "
-                     "other formats cannot be held.")  # fmt: skip
+        notes.append(
+            f"No difference fails {' and '.join(ungated)} unless --max-difference says which: "
+            f"rounded weights cannot hold the {MAX_DIFFERENCE:g} of other formats."
+        )
     if not question.data:
         notes.append("Compared on seeded random inputs: give --data to judge it on your own.")
     source = Lineage(

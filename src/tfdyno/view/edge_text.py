@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes, format_si
-from tfdyno.view.edge_words import BOUND, class_words, seconds, shape_words
+from tfdyno.view.edge_words import BOUND, GUESSED, class_words, seconds, shape_words, threads_words
 from tfdyno.view.text import paint, wrapped
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ def edge_text(report: EdgeReport, *, width: int, colour: bool) -> str:
         *_table(report.verdicts, colour),
         "",
         *_reasons(report.verdicts, width),
-        wrapped("Times on devices are a roofline of their makers' figures at shares that "
-                "LiteRT reaches; none was measured there.", width=width),
-    ]  # fmt: skip
+        wrapped(GUESSED, width=width),
+    ]
     return "\n".join(parts)
 
 
@@ -69,11 +68,10 @@ def _here(report: EdgeReport, width: int) -> list[str]:
     lines = [wrapped(f"Measured by LiteRT on this CPU ({report.cpu}), one sample a call:",
                      width=width)]  # fmt: skip
     for one in report.timings:
-        threads = f"{one.threads} thread{'s' if one.threads > 1 else ''}"
         low, high = one.interval_s
         lines.append(
-            f"  {threads:10} {seconds(one.median_s)}  ({seconds(low)} to {seconds(high)}; "
-            f"{one.rounds} rounds, {one.calls:,} calls)"
+            f"  {threads_words(one):10} {seconds(one.median_s)}  "
+            f"({seconds(low)} to {seconds(high)}; {one.rounds} rounds, {one.calls:,} calls)"
         )
     return lines
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import significant
 
 if TYPE_CHECKING:
-    from tfdyno.core.edge import EdgePort, EdgeVerdict, LatencyClass
+    from tfdyno.core.edge import EdgePort, EdgeTiming, EdgeVerdict, LatencyClass
 
 CLASSES: dict[LatencyClass, str] = {
     "real_time": "real time (below 33 ms)",
@@ -21,6 +21,15 @@ BOUND = {
     "compute": "arithmetic", "memory_bandwidth": "memory bandwidth",
     "dispatch": "starting operators",
 }  # fmt: skip
+GUESSED = (
+    "Times on devices are a roofline of their makers' figures at shares that LiteRT reaches; none "
+    "was measured there."
+)
+
+
+def threads_words(timing: EdgeTiming) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{timing.threads} thread{'s' if timing.threads > 1 else ''}"
 
 
 def seconds(value_s: float) -> str:
