@@ -47,3 +47,18 @@ def test_the_first_rows_are_told_as_such() -> None:
     assert data.first_words(5) == "5 rows of a.npz"
     assert data.first_words(3) == "the first 3 of 5 rows of a.npz"
     assert data.first(3).rows == 3
+
+
+def test_ranges_are_taken_from_all_of_data_that_is_sorted() -> None:
+    import tensorflow as tf
+
+    from tfdyno.runtime.export_data import CALIBRATION_ROWS, fitted
+
+    rows = np.arange(1000, dtype="float32")[:, None]
+    specs = (tf.TensorSpec((None, 1), tf.float32, name="x"),)
+    for training, most in ((None, 999.0), (rows[:600], 599.0)):
+        held = fitted((rows, None, training), specs, ("y",), "a.npz").calibration["x"]
+        assert len(held) == CALIBRATION_ROWS == len(np.unique(held))
+        assert (held[0, 0], held[-1, 0]) == (0.0, most)
+    few = fitted((rows[:3], None, None), specs, ("y",), "a.npz").calibration["x"]
+    assert few[:, 0].tolist() == [0.0, 1.0, 2.0]

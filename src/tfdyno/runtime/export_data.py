@@ -95,7 +95,7 @@ def fitted(
         why = "inputs and classes have " + " and ".join(f"{n:,}" for n in sorted(rows)) + " rows"
         raise UsageError(f"the data of {text} does not fit together", why=why)
     seen = _named(training, specs, text) if training is not None else inputs
-    held = {name: array[:CALIBRATION_ROWS] for name, array in seen.items()}
+    held = {name: array[_spread(len(array))] for name, array in seen.items()}
     count = len(next(iter(held.values())))
     origin = "x_train" if training is not None else "the rows that it is judged on"
     return Data(
@@ -105,6 +105,11 @@ def fitted(
         calibration=held,
         calibration_words=f"{count:,} of {origin}",
     )
+
+
+def _spread(rows: int) -> np.ndarray:
+    """At most ``CALIBRATION_ROWS`` rows from the whole: data that is sorted by class has all."""
+    return np.linspace(0, rows - 1, min(rows, CALIBRATION_ROWS)).round().astype(int)
 
 
 def random(specs: tuple[tf.TensorSpec, ...], most: Mapping[str, int]) -> Data:
