@@ -107,6 +107,26 @@ def test_a_failed_gate_leaves_nothing_in_place() -> None:
     assert left() == []
 
 
+PREPARED = """
+import keras, numpy as np
+L = keras.layers
+def prepared():
+    normal = L.Normalization()
+    normal.adapt(np.random.default_rng(0).random((50, 5), dtype="float32"))
+    x, y = keras.Input((5,), name="x"), keras.Input((2,), name="a")
+    made = L.Concatenate()([normal(x), y])
+    return keras.Model([x, y], {"z": L.Dense(2)(made), "b": L.Dense(3)(made)})
+"""
+
+
+@pytest.mark.slow
+def test_what_a_normalization_layer_learned_is_a_constant_and_no_input_of_the_onnx_file() -> None:
+    Path("prepared.py").write_text(PREPARED)
+    found = exported("prepared.py:prepared", "onnx", "savedmodel", "litert")
+    assert found.passed
+    assert [one.name for one in found.artefacts[0].signature.outputs] == ["z", "b"]
+
+
 @pytest.mark.slow
 def test_half_precision_weights_have_no_gate_of_their_own_and_that_is_told() -> None:
     found = exported("cnn", "litert-fp16", output="a.tflite")

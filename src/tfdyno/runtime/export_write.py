@@ -86,17 +86,40 @@ def _onnx(source: Source, target: Path) -> Details:
 
     with _converter("tf2onnx"):
         proto, _ = converter.convert.from_function(
-            source.function(), input_signature=list(source.specs), output_path=str(target)
+            _with_constants(source), input_signature=list(source.specs), output_path=str(target)
         )
         onnx.checker.check_model(str(target), full_check=True)
     wanted, got = list(source.outputs), [one.name for one in proto.graph.output]
-    if wanted != got:
+    if sorted(wanted) != sorted(got):  # dictionaries come by the alphabet; they go by their names
         raise ToolError("the ONNX file has other outputs", why=f"{got} in place of {wanted}")
     opset = next((one.version for one in proto.opset_import if one.domain in ("", "ai.onnx")), 0)
     counts: dict[str, int] = {}
     for node in proto.graph.node:
         counts[node.op_type] = counts.get(node.op_type, 0) + 1
     return {"opset": int(opset), "operations": dict(sorted(counts.items()))}
+
+
+def _with_constants(source: Source) -> Any:  # noqa: ANN401
+    """The model's function; what it took from outside as plain tensors is in it as constants.
+
+    A Normalization layer holds its mean and variance so; tf2onnx would make inputs of them.
+    """
+    function = source.function()
+    concrete = function.get_concrete_function()
+    if all(one.dtype == tf.resource for one in concrete.captured_inputs):
+        return function
+    from tensorflow.python.framework.convert_to_constants import (
+        convert_variables_to_constants_v2,
+    )
+
+    frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    names = list(concrete.structured_outputs)
+
+    def call(*tensors: Any) -> dict[str, Any]:
+        found = dict(zip(sorted(names), tf.nest.flatten(frozen(*tensors)), strict=True))
+        return {name: found[name] for name in names}  # TensorFlow flattens by the alphabet
+
+    return tf.function(call, input_signature=list(source.specs), autograph=False)
 
 
 def _tensorrt(source: Source, target: Path) -> Details:
