@@ -126,7 +126,7 @@ def test_a_step_that_takes_an_iterator_is_held_on_one_batch(found: dict[str, Any
 
 def test_lines_of_python_are_told_with_their_time(found: dict[str, Any]) -> None:
     lines = dict(_facts(found, "function").python_lines)
-    assert lines["train.py:26"] > 0.003  # the sleep
+    assert lines["train.py:26"] > 0.002  # the sleep of 4 ms, by samples
 
 
 def test_an_eager_loop_has_its_waiting_alone(found: dict[str, Any]) -> None:

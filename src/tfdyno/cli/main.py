@@ -87,9 +87,9 @@ COMMANDS = {
         summary="Say what holds a training back, and prove the fix.",
         section="Measure",
     ),
-    "models": Entry(
-        module="tfdyno.cli.models",
-        summary="Keep models by version; promote one, go back, clear away.",
+    "export": Entry(
+        module="tfdyno.cli.export",
+        summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",
         section="Deploy",
     ),
     "edge": Entry(
@@ -97,19 +97,19 @@ COMMANDS = {
         summary="Say on which phones, boards and microcontrollers a model fits.",
         section="Deploy",
     ),
-    "export": Entry(
-        module="tfdyno.cli.export",
-        summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",
+    "models": Entry(
+        module="tfdyno.cli.models",
+        summary="Keep models by version; promote one, go back, clear away.",
         section="Deploy",
-    ),
-    "node": Entry(
-        module="tfdyno.cli.node",
-        summary="Take part in a training as one process of several.",
     ),
     "serve": Entry(
         module="tfdyno.cli.serve",
         summary="Serve a model over HTTP with dynamic batching, by NVIDIA Triton.",
         section="Deploy",
+    ),
+    "node": Entry(
+        module="tfdyno.cli.node",
+        summary="Take part in a training as one process of several.",
     ),
     "gpus": Entry(
         module="tfdyno.cli.gpus",
