@@ -133,7 +133,7 @@ def test_a_deadline_ends_the_wait_and_what_still_waits_is_not_computed() -> None
     in_loop(work())
 
 
-def held(own_s: float, **limits: int) -> tuple[Here, Batcher, Deadline]:
+def held(own_s: float, **limits: Any) -> tuple[Here, Batcher, Deadline]:
     model = Here()
     model.gate.clear()
     now_s = asyncio.get_running_loop().time()
