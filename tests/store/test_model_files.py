@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,3 +174,20 @@ def test_the_digest_tells_contents_apart_and_nothing_else(
     assert all(len(found) == 1 for found in digests.values())
     assert len({next(iter(found)) for found in digests.values()}) == len(set(contents))
     assert len(inodes(files.folder / OBJECTS)) == len(set(contents))
+
+
+def test_of_two_that_add_the_same_at_once_both_have_the_one_object(
+    files: ModelFiles, tmp_path: Path
+) -> None:
+    for number in range(20):
+        weights = number.to_bytes(2, "big") * 1000
+        sources = [
+            saved_model(
+                tmp_path / f"{number}-{one}", graph=f"{number} {one}".encode(), weights=weights
+            )
+            for one in range(4)
+        ]
+        with ThreadPoolExecutor(4) as pool:
+            kept = list(pool.map(lambda source: put(files, source), sources))
+        places = [files.path(one) / "variables" / "variables.data" for one in kept]
+        assert len({place.stat().st_ino for place in places}) == 1

@@ -262,17 +262,20 @@ def _copy(source: Path, target: Path, said: str) -> StoredFile:
 
 def _link(copy: Path, home: Path, one: StoredFile) -> None:
     """Make the copy the object, or a link to the object that is there and sound."""
-    if not home.exists() or _fault(home, one):
+    with contextlib.suppress(FileExistsError):
+        os.link(copy, home)  # of two that add the same at once one is first, and the other sees it
+        _sync(home.parent)
+        return
+    if _fault(home, one):
         new = copy.with_name(f"{copy.name}.object")
         os.link(copy, new)
-        new.replace(home)  # in place of a damaged one, too
-        new.unlink(missing_ok=True)  # where both are one file, replace does nothing
+        new.replace(home)
         _sync(home.parent)
         return
     link = copy.with_name(f"{copy.name}.link")
     os.link(home, link)
     link.replace(copy)
-    link.unlink(missing_ok=True)
+    link.unlink(missing_ok=True)  # where both are one file, replace does nothing
 
 
 def _fault(path: Path, one: StoredFile) -> str:
