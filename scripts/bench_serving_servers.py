@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 START_S = 180.0
 END_S = 20.0
-FASTAPI = "fastapi>=0.115"
+FASTAPI = ("fastapi>=0.115", "uvicorn[standard]>=0.34")
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
@@ -81,7 +81,7 @@ def fastapi_python(folder: Path) -> str:
         site = next((base / "lib").glob("python3*/site-packages"))
         own = next((place / "lib").glob("python3*/site-packages"))
         (own / "serving.pth").write_text(f"{site}\n")
-        install = [str(python), "-m", "pip", "install", "--quiet", FASTAPI]
+        install = [str(python), "-m", "pip", "install", "--quiet", *FASTAPI]
         run(install, "installing FastAPI")
         (place / "made").touch()
     return str(python)
