@@ -1,0 +1,90 @@
+"""A project: its steps from data to service, and what each run of them did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+FOLDER = "tfdyno-project"
+"""Beside the project's file: its history and the outputs of its steps."""
+OUTPUTS = "outputs"
+"""In that folder: one folder per step and key."""
+DOCUMENT = "document.json"
+"""In an output: what the step's command printed with ``--json``."""
+LOG = "step.log"
+"""In an output: what the step's command told on stderr."""
+Status = Literal["running", "finished", "reused", "failed", "stopped"]
+"""Of a step. ``running`` also where it was killed; ``reused``: nothing it rests on had changed."""
+RunStatus = Literal["running", "finished", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step: a command of tfdyno with its options.
+
+    Options may name what another step made, as ``{train}`` for its output folder or
+    ``{train.model}`` for a path that its document names; such a step comes first.
+    """
+
+    name: str
+    command: str
+    """As on the command line: ``train``, ``bench --serve``."""
+    options: dict[str, object] = field(default_factory=dict)
+    """By the names of the command line without the dashes; a list gives an option many times."""
+    needs: tuple[str, ...] = ()
+    """Steps that come first, in the order of the file, those that options name included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What ``project.toml`` says."""
+
+    name: str
+    file: Path
+    steps: tuple[Step, ...]
+    """In the order in which they run."""
+
+    @property
+    def folder(self) -> Path:
+        """Where history and outputs are."""
+        return self.file.parent / FOLDER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRun:
+    """What one step did in one run of its project."""
+
+    step: str
+    command: str
+    status: Status = "running"
+    key: str = ""
+    """Hexadecimal digest of ``rests_on``; empty where the step was not reached."""
+    rests_on: dict[str, str] = field(default_factory=dict)
+    """All that the output depends on, by name: ``option epochs`` → ``5``, ``file train.py`` → its
+    sha256, ``step data`` → that step's key, ``tfdyno`` → the version."""
+    words: tuple[str, ...] = ()
+    """The command, as it could be typed."""
+    output: str = ""
+    """Folder of the output, relative to the project's folder."""
+    headline: str = ""
+    """The answer in one line."""
+    error: str = ""
+    started_at: str = ""
+    """UTC, ISO 8601."""
+    duration_s: float = 0.0
+    """Of this run; of a step that was reused, the moment it took to see that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRun:
+    """One run of a project, whole or not."""
+
+    id: str
+    project: str
+    status: RunStatus = "running"
+    started_at: str = ""
+    ended_at: str = ""
+    tfdyno: str = ""
+    steps: tuple[StepRun, ...] = ()
+    """In the order in which they ran."""
