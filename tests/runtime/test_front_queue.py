@@ -127,6 +127,29 @@ def test_one_slow_call_does_not_refuse_for_ever() -> None:
     assert queue.refusal(1, 0.0, 0.1) is None
 
 
+def test_one_hiccup_among_quick_calls_refuses_nobody_and_a_slower_model_is_believed() -> None:
+    queue = filled()
+    for call_s in (0.01,) * 20 + (0.5,):
+        queue.started()
+        queue.finished(call_s)
+    queue.started()
+    assert queue.refusal(1, 0.0, 0.05) is None
+    for _ in range(12):
+        queue.finished(0.5)
+        queue.started()
+    refusal = queue.refusal(1, 0.0, 0.05)
+    assert refusal is not None
+    assert refusal.code == 503
+
+
+def test_what_a_call_took_before_is_known_from_the_start() -> None:
+    queue = JobQueue(Limits(rows=4, delay_s=0.0, waiting_rows=8), call_s=0.01)
+    assert queue.answer_s(1) == pytest.approx(0.01)
+    queue.started()
+    queue.finished(0.5)  # as in a process that is still waking up
+    assert queue.answer_s(1) < 0.025
+
+
 def test_the_time_of_a_call_is_a_running_mean_and_failed_calls_say_nothing() -> None:
     queue = filled()
     for call_s in (0.1, 0.2, None):

@@ -153,6 +153,8 @@ def test_what_is_known_of_a_model_lets_triton_start_while_it_is_loaded(
     again = Served(models / "second", other_folder(scratch, "2"), known=known)
     try:
         assert again.event["event"] == "ready", again.event
+        for facts in (first.event, again.event):  # it was called before anyone could ask
+            assert 0.0 < facts["signatures"]["serving_default"].pop("call_s") < DELAY_S
         assert {key: again.event[key] for key in known} == known
         assert again.infer([[1, 2, 3]]) == [104.0, 107.0]
     finally:

@@ -30,7 +30,7 @@ class Batcher:
     """Joins the requests for one signature and splits the answers."""
 
     def __init__(self, client: Model, signature: Signature, limits: Limits, watch: Watch) -> None:
-        self.queue = JobQueue(limits)
+        self.queue = JobQueue(limits, call_s=signature.call_s)
         self._client, self._signature, self._watch = client, signature, watch
         self._timer: asyncio.TimerHandle | None = None
         self._calls: set[asyncio.Task[None]] = set()

@@ -16,6 +16,11 @@ SPREADS = 2
 """A promise is made for a call that takes this many mean deviations longer than the mean."""
 
 
+SLOWEST_RATIO = 2.0
+"""A call counts as this many times the running mean at most: one hiccup of the machine says little
+of the next call, and a model that has become slower says so with every call."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How requests are joined.
@@ -91,11 +96,12 @@ class Job:
 class JobQueue:
     """The waiting jobs of one model and what is known of the speed of its calls."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, call_s: float = 0.0) -> None:
+        """Nothing waits yet; ``call_s`` is what a call took before, 0.0 where nobody knows."""
         self.limits = limits
         self.waiting_rows = 0
         self.in_flight = 0
-        self.call_s = 0.0
+        self.call_s = call_s
         self.spread_s = 0.0
         self._lines: dict[Hashable, deque[Job]] = {}
 
@@ -193,6 +199,7 @@ class JobQueue:
         self.in_flight -= 1
         if call_s is not None:
             known = self.call_s or call_s
+            call_s = min(call_s, SLOWEST_RATIO * known)
             self.call_s = known + NEWEST_CALL_RATIO * (call_s - known)
             self.spread_s += NEWEST_CALL_RATIO * (abs(call_s - known) - self.spread_s)
 

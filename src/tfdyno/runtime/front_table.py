@@ -64,12 +64,14 @@ class Signature:
     Attributes:
         model: The name under which the model process serves it.
         rows: Whether the first dimension of all tensors is the batch, so that requests can join.
+        call_s: What a call for one sample took before any client asked; 0.0: not known.
     """
 
     model: str
     inputs: tuple[Face, ...]
     outputs: tuple[Face, ...]
     rows: bool
+    call_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +151,7 @@ def _served(name: str, facts: Mapping[str, Any]) -> Served:
             number=str(number),
             port=entry["http_port"],
             metrics_port=entry.get("metrics_port") or 0,
-            signatures={key: _signature(facts) for key, facts in entry["signatures"].items()},
+            signatures={key: read_signature(facts) for key, facts in entry["signatures"].items()},
         )
         for number, entry in facts.get("versions", {}).items()
     }
@@ -157,11 +159,18 @@ def _served(name: str, facts: Mapping[str, Any]) -> Served:
     return Served(default=str(facts.get("default", "")), versions=versions, labels=labels)
 
 
-def _signature(facts: Mapping[str, Any]) -> Signature:
+def read_signature(facts: Mapping[str, Any]) -> Signature:
+    """Read one signature of such a table."""
     inputs = tuple(map(_face, facts["inputs"]))
     outputs = tuple(map(_face, facts["outputs"]))
     rows = all(face.shape and face.shape[0] is None for face in inputs + outputs)
-    return Signature(model=facts["triton_model"], inputs=inputs, outputs=outputs, rows=rows)
+    return Signature(
+        model=facts["triton_model"],
+        inputs=inputs,
+        outputs=outputs,
+        rows=rows,
+        call_s=facts.get("call_s", 0.0),
+    )
 
 
 def _face(facts: Mapping[str, Any]) -> Face:

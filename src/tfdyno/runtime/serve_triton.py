@@ -121,6 +121,7 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
     with serve_binding.triton(request, Path(request["scratch"])) as server:
         described = serve_binding.bind(server, signatures, loaded, request["name"], batching)
         serve_binding.start(server, request["http_port"], over)
+        described = _called(request["http_port"], signatures, described, over)
         yield _Serving(triton=server, described=described, batching=batching)
 
 
@@ -142,6 +143,7 @@ def _known(
         serve_binding.bind_known(server, described, batching, loading.call)
         serve_binding.start(server, request["http_port"], over)
         loading.wait(over)
+        described = _called(request["http_port"], loading.signatures, described, over)
         yield _Serving(
             triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
         )
@@ -155,7 +157,7 @@ class Loading:
     ) -> None:
         """Nothing is begun yet."""
         self._request, self._described, self._batching = request, described, batching
-        self._signatures: dict[str, Signature] = {}
+        self.signatures: dict[str, Signature] = {}
         self._error: Exception | None = None
         self._done = threading.Event()
 
@@ -174,7 +176,7 @@ class Loading:
     def call(self, name: str, arrays: Arrays) -> Arrays:
         """What Triton calls for a signature."""
         self._done.wait()
-        return self._signatures[name].call(arrays)
+        return self.signatures[name].call(arrays)
 
     def warm_up_rest(self) -> None:
         """Try the batch sizes that were not tried yet."""
@@ -184,7 +186,7 @@ class Loading:
 
     def _run(self) -> None:
         try:
-            self._signatures = _loaded(self._request)
+            self.signatures = _loaded(self._request)
             self._check()
             for one in self._distinct():
                 sizes = _sizes(one, self._batching)
@@ -197,9 +199,9 @@ class Loading:
         """One signature per model of Triton, without batches where it was found to take none."""
         names = {facts["triton_model"]: name for name, facts in reversed(self._described.items())}
         return [
-            self._signatures[name]
+            self.signatures[name]
             if self._described[name]["batched"]
-            else replace(self._signatures[name], unbatched="as before")
+            else replace(self.signatures[name], unbatched="as before")
             for name in names.values()
         ]
 
@@ -207,9 +209,9 @@ class Loading:
         """The files may have been replaced in the same instant."""
         from tfdyno.runtime.serve_binding import describe
 
-        default = next(iter(self._signatures.values()))
+        default = next(iter(self.signatures.values()))
         for name, facts in self._described.items():
-            one = self._signatures.setdefault(name, default)
+            one = self.signatures.setdefault(name, default)
             found = describe(one, facts["triton_model"])
             if any(json.dumps(found[key]) != json.dumps(facts[key]) for key in SIDES):
                 raise ToolError(f"the signature {name} is another than before")
@@ -299,6 +301,26 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "reason": f"{chosen.reason.rstrip('.')}{counted if beside_s else ''}.",
         "holds": chosen.holds,
         "latency_s_by_batch": {str(size): value for size, value in measured.items()},
+    }
+
+
+def _called(
+    port: int,
+    signatures: dict[str, Signature],
+    described: dict[str, Any],
+    over: threading.Event,
+) -> dict[str, Any]:
+    """The description with the time of a call through Triton, whose first calls are slow."""
+    from tfdyno.runtime.serve_first_calls import first_call_s
+
+    found: dict[str, float] = {}
+    for name, facts in described.items():
+        model = facts["triton_model"]
+        if name in signatures and model not in found and not over.is_set():
+            found[model] = first_call_s(port, signatures[name], facts)
+    return {
+        name: {**facts, "call_s": found.get(facts["triton_model"], 0.0)}
+        for name, facts in described.items()
     }
 
 
