@@ -1,7 +1,7 @@
 """Which of the long tests one run takes: a sample that another commit draws anew.
 
-``tests/long.csv`` has the tests that take longest. A run takes all others, of each file one of the
-long ones at least, and more of them by lot until their seconds are spent. ``--all`` takes all.
+``tests/long.csv`` has the tests that take longest. A run takes all others, and of these by lot
+until their seconds are spent. ``--all`` takes all.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("long.csv")
-BUDGET_S = 600.0
+BUDGET_S = 700.0
 """Of the long tests together, on one core."""
 
 
@@ -44,17 +44,16 @@ def drawn(names: Sequence[str], long: Mapping[str, float], seed: str, budget_s: 
         names: Of all tests, ``file::function[parameters]``.
         long: Seconds by ``file::function``.
         seed: Another one is another sample.
-        budget_s: That may be taken, beside one test of each file.
+        budget_s: That may be taken.
     """
     lots = [name for name in names if _function(name) in long]
     counts = Counter(map(_function, lots))
     taken: set[str] = set()
     spent_s = 0.0
     order = sorted(lots, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
-    for name in _first_of_each_file(order):
+    for name in order:
         seconds = long[_function(name)] / counts[_function(name)]
-        is_first = not any(_file(one) == _file(name) for one in taken)
-        if is_first or spent_s + seconds <= budget_s:
+        if spent_s + seconds <= budget_s:
             taken.add(name)
             spent_s += seconds
     return Lot(frozenset(taken), frozenset(lots) - taken)
@@ -68,21 +67,6 @@ def seed_of(root: Path = ROOT) -> str:
     except OSError:
         return "0"
     return done.stdout.strip() or "0"
-
-
-def _first_of_each_file(order: Iterable[str]) -> list[str]:
-    """In the order given, but with the first one of each file before all others."""
-    first: list[str] = []
-    others: list[str] = []
-    files: set[str] = set()
-    for name in order:
-        (others if _file(name) in files else first).append(name)
-        files.add(_file(name))
-    return [*first, *others]
-
-
-def _file(name: str) -> str:
-    return name.partition("::")[0]
 
 
 def _function(name: str) -> str:

@@ -132,7 +132,9 @@ def test_lines_of_python_are_told_with_their_time(found: dict[str, Any]) -> None
 def test_an_eager_loop_has_its_waiting_alone(found: dict[str, Any]) -> None:
     facts = _facts(found, "eager")
     assert facts.execution == "eager"
-    assert facts.waits_s > 0.001
+    # The next batch of 10 ms is made meanwhile: a slow machine's step leaves little of it to wait.
+    own_s = sum(facts.step_s) / len(facts.step_s) - facts.waits_s
+    assert facts.waits_s > min(0.001, (0.010 - own_s) / 2)
     assert facts.held_s == ()
     assert facts.batch_size == 20
 
