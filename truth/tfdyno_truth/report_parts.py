@@ -33,7 +33,7 @@ Transformers in float32 on eager PyTorch, labels of NeuSight (ASPLOS 2025). Its 
 of all its cases, recomputed from its own table of results; ours are of those cases that `truth/`
 has and the command can express, each group counted once. tfdyno saw no kernel timings."""
 OWN = """\
-What `tfdyno bench --recalibrate` on one card is worth for the others: every card of a published
+What `tfdyno compare --recalibrate` on one card is worth for the others: every card of a published
 workload plays the measured one in turn, and its ratio is carried to all other chips by the rule
 of the command. Models are left out, so that the workload is as new as a user's."""
 
