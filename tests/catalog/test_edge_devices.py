@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tfdyno.catalog import gpus
-from tfdyno.catalog.edge_devices import KINDS, all_devices, operations, parse_list
+from tfdyno.catalog.edge_devices import KINDS, all_devices, operations, parse_list, unverified
 from tfdyno.core.errors import UsageError
 
 DEVICES = {device.slug: device for device in all_devices()}
@@ -19,6 +19,26 @@ def test_every_kind_is_there_with_its_sources() -> None:
         assert device.source, device.slug
         assert re.fullmatch(r"2026-\d\d-\d\d", device.seen)
         assert device.memory_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("gpus.csv, same slug; memory that the system keeps: unverified (memory)",
+         "memory that the system keeps"),
+        ("A datasheet (240 MHz; 512 KB); 8 MB flash: B; the rest: unverified (memory)", "the rest"),
+        ("A datasheet (64 MHz; 256 KB RAM); unverified (memory)", "all figures"),
+        ("unverified (memory)", "all figures"),
+        ("A datasheet (64 MHz; 256 KB RAM)", ""),
+    ],
+)  # fmt: skip
+def test_a_source_says_which_figures_are_unverified(source: str, expected: str) -> None:
+    assert unverified(source) == expected
+
+
+def test_no_device_hides_that_a_figure_is_unverified() -> None:
+    for device in DEVICES.values():
+        assert bool(device.unverified) == ("unverified" in device.source), device.slug
 
 
 def test_rates_are_cores_times_clock_times_width() -> None:

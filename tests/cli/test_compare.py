@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.exports import two
 from tests.jobs.test_gap import measured_on_t4
+from tests.loads import result, search, stage, stretch
 
 from tfdyno.cli.main import main
 from tfdyno.core.codec import to_json
 from tfdyno.model.summary import summary
 from tfdyno.view.bench_document import bench_document
+from tfdyno.view.export_document import export_document
+from tfdyno.view.load_document import load_document
+
+if TYPE_CHECKING:
+    from tfdyno.core.load_test import LoadResult
 
 DATA = Path(__file__).parent.parent / "data" / "measurements"
 A, B = str(DATA / "a.json"), str(DATA / "b.json")
@@ -94,3 +101,31 @@ def test_a_recalibration_says_how_far_off_the_estimate_was_and_keeps_it(
     assert first["gap"] is None
     assert second["gap"]["ratio"] == pytest.approx(0.5 / second["gap"]["estimated_s"]["best"])
     assert second["price_performance"][0]["offer"]["gpu_slug"] == "t4"
+
+
+ONLY_BENCH = "; compare takes what tfdyno bench wrote of training steps.\n"
+
+
+@pytest.mark.parametrize("found", [search(), result(stage(stretch([0.1])), faults=("an error",))])
+def test_a_load_test_is_called_one_and_the_command_that_shows_it_is_named(
+    found: LoadResult, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "load.json"
+    path.write_bytes(to_json(load_document(found)))
+    for places in ((A, str(path)), (str(path), A)):
+        assert called(capsys, *places) == (2, "", (
+            f"tfdyno: {path} is a load test of a server: tfdyno bench --serve {found.url} "
+            f"--html PAGE measures one and shows it{ONLY_BENCH}"
+        ))  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [two(), export_document(two())])
+def test_the_record_of_an_export_is_called_one_and_the_command_that_shows_it_is_named(
+    content: object, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "export.json"
+    path.write_bytes(to_json(content))
+    assert called(capsys, A, str(path)) == (2, "", (
+        f"tfdyno: {path} is the record of an export: tfdyno models add exports/onnx keeps the "
+        f"model with it, and tfdyno models show NAME shows it{ONLY_BENCH}"
+    ))  # fmt: skip

@@ -53,6 +53,38 @@ def test_a_wrong_option_is_one_sentence(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "folder"),
+    [
+        ("train.py:build", "train.py:build", "build"),
+        ("train.py:taken", "train.py:taken", "taken-served"),
+        ("train.py", "train.py:FUNCTION", "train"),
+        ("keras:ResNet50", "keras:ResNet50", "ResNet50"),
+        ("nets.small:build", "nets.small:build", "build"),
+    ],
+)
+def test_code_is_refused_with_the_two_commands_to_type(
+    text: str,
+    code: str,
+    folder: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    (tmp_path / "train.py").write_text("def build(): ...\n")
+    (tmp_path / "taken").mkdir()
+    assert called(capsys, text) == (2, "", (
+        f"tfdyno: {text} is code, and a server runs what was exported; type tfdyno export {code} "
+        f"--to savedmodel --output {folder}, then tfdyno serve {folder}.\n"
+    ))  # fmt: skip
+
+
+def test_a_script_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(capsys, "no.py:build") == (2, "", "tfdyno: there is no file no.py.\n")
+
+
 def test_without_an_environment_nothing_is_downloaded(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
-from tfdyno.jobs._export_place import check_place, digest, put, size_of, stage
+from tfdyno.jobs._export_place import check_place, digest, put, record_of, size_of, stage
+from tfdyno.jobs.models import AddQuestion, add
+from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tfdyno.jobs._export_place import digest, put_with_record, stage
+path, text, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+renamed, real = 0, Path.replace
+def replace(self, target):
+    global renamed
+    found = real(self, target)
+    renamed += Path(target) == path or Path(target).name == path.name + ".export.json"
+    if last and renamed == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+Path.replace = replace
+with stage(path) as folder:
+    made = folder / "made"
+    made.write_text(text)
+    one = {"path": str(path), "sha256": digest(made),
+           "verification": {"accuracy": {"after_ratio": float(text)}}}
+    put_with_record(made, path, {"artefacts": [one]}, folder=folder)
+"""
+"""Exports a file that holds its accuracy, and is killed after so many renames."""
+
+
+def export_killed(path: Path, text: str, after: int) -> int:
+    words = [sys.executable, "-c", KILLED, str(path), text, str(after)]
+    return subprocess.run(words, check=False).returncode
 
 
 def test_what_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
@@ -110,3 +144,38 @@ def test_the_digest_of_a_folder_is_of_names_and_contents_without_the_record(tmp_
     (tmp_path / "b").rename(tmp_path / "c")
     assert digest(tmp_path) != first
     assert size_of(tmp_path) == 4
+
+
+@pytest.mark.parametrize("first", [1, 2, 3])
+@pytest.mark.parametrize("second", [1, 2, 3])
+def test_a_kill_between_a_file_and_its_record_leaves_either_with_what_is_true_of_it(
+    first: int, second: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "net.onnx"
+    assert export_killed(path, "0.25", 0) == 0
+    for text, after in (("0.5", first), ("0.75", second)):
+        assert export_killed(path, text, after) == -signal.SIGKILL
+        kept, _ = add(ModelStore(tmp_path / text), AddQuestion(path=path))
+        assert kept.lineage.metrics == {"accuracy": float(path.read_text())}
+    assert export_killed(path, "1.0", 0) == 0
+    record = json.loads((tmp_path / "net.onnx.export.json").read_text())
+    assert list(record) == ["artefacts"]
+    assert [one.name for one in tmp_path.glob(".*")] == []
+
+
+def test_a_kill_before_the_file_is_there_leaves_no_file_that_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.with_name("net.onnx.export.json").write_text('{"artefacts": [{"sha256": "0"}]}')
+    for after in (1, 2):
+        assert export_killed(path, "0.5", after) == -signal.SIGKILL
+        assert path.exists() == (after == 2)
+    assert add(ModelStore(tmp_path / "store"), AddQuestion(path=path))[1]
+
+
+def test_a_file_that_had_no_record_has_none_while_it_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_text("0.25")
+    assert export_killed(path, "0.5", 1) == -signal.SIGKILL
+    record = json.loads(path.with_name("net.onnx.export.json").read_text())
+    assert record_of(record, path) == {}
+    assert add(ModelStore(tmp_path / "store"), AddQuestion(path=path))[0].lineage.metrics == {}

@@ -6,7 +6,7 @@ import pytest
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
-from tfdyno.jobs.model_reference import check_stored, fingerprint, is_servable, resolve
+from tfdyno.jobs.model_reference import check_stored, fingerprint, is_code, is_servable, resolve
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -45,6 +45,19 @@ def test_numbered_folders_are_versions_in_the_order_of_their_numbers(tmp_path: P
 def test_a_function_in_a_script_has_no_version_yet() -> None:
     found = resolve("train.py:build_model")
     assert (found.name, found.versions, found.kind) == ("train", (), "function")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("keras:ResNet50", "ResNet50"), ("nets.small:build", "build")]
+)
+def test_a_model_by_the_name_of_its_code_has_no_version_yet(text: str, name: str) -> None:
+    assert is_code(text)
+    assert (resolve(text).name, resolve(text).versions) == (name, ())
+
+
+@pytest.mark.parametrize("text", ["net", "net:3", "a/net.keras", "a/net"])
+def test_what_was_saved_is_no_code(text: str) -> None:
+    assert not is_code(text)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ from tests.serving import Server, running, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
-from tfdyno.jobs._serve_supervisor import MOST_FAILURES, Failures, Supervisor
+from tfdyno.jobs._serve_failures import MOST_FAILURES, Failures
+from tfdyno.jobs._serve_front import deadline_ms
 from tfdyno.jobs._serve_versions import Policy, Watch, named_versions
-from tfdyno.jobs.serve import ServeQuestion, Told, check
+from tfdyno.jobs.serve import ServeQuestion, check
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -356,7 +357,11 @@ def test_a_version_that_was_named_or_promoted_is_never_exchanged_for_another(
         Policy(reference="net" if is_promoted else "net:2").now()
 
 
-def test_a_script_is_told_to_be_exported_first() -> None:
+def test_a_script_is_told_to_be_exported_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("def build(): ...\n")
     with pytest.raises(UsageError, match=r"tfdyno export train\.py:build"):
         Policy(reference="train.py:build").now()
 
@@ -398,10 +403,7 @@ def test_ctrl_c_ends_it_as_sigterm_does(models: Path, temporary: Path) -> None:
     ],
 )
 def test_a_promise_is_the_deadline_unless_another_is_given(
-    asked: dict[str, float], holds: bool, expected: float, numbered: Path
+    asked: dict[str, float], holds: bool, expected: float
 ) -> None:
-    policy = Policy(reference=str(numbered))
-    question = ServeQuestion(reference=str(numbered), **asked)  # type: ignore[arg-type]
-    supervisor = Supervisor(question, Told(), "python", "m", Watch(policy, policy.now()))
-    supervisor.batching = {"holds": holds}
-    assert supervisor._deadline_ms() == expected
+    question = ServeQuestion(reference="m", **asked)  # type: ignore[arg-type]
+    assert deadline_ms(question, {"holds": holds}) == expected

@@ -109,7 +109,9 @@ def test_a_model_that_the_server_does_not_take_is_refused_with_what_to_do(
         ("a.keras", "triton"): r"tfdyno export .*a\.keras --to onnx",
         ("a.onnx", "tfserving"): "does not take a model of the kind onnx",
         ("none.onnx", "triton"): "does not exist",
-        ("train.py:make", "triton"): "is code, which no server elsewhere runs",
+        ("keras:ResNet50", "triton"): r"is code, .*tfdyno export keras:ResNet50 --to savedmodel "
+        r"--output ResNet50, then tfdyno serve --render triton --output \S+ ResNet50\.$",
+        ("none.py:make", "triton"): r"there is no file none\.py",
         ("cnn", "tfservin"): r"did you mean tfserving\?",
     }
     for (name, engine), words in cases.items():

@@ -62,6 +62,16 @@ def test_too_much_memory_names_the_operator_at_the_peak() -> None:
     assert "CONV_2D of a alone takes 120 KiB" in found.obstacles[0]
 
 
+def test_the_file_takes_memory_too_but_on_a_microcontroller_which_reads_it_in_flash() -> None:
+    larger = replace(NEED, file_bytes=NEED.file_bytes + 100 * KIB)
+    there = replace(CHIP, runtime=replace(CHIP.runtime, slug="litert"))
+    grown = [
+        judged(larger, one).memory_needed_bytes - judged(NEED, one).memory_needed_bytes
+        for one in (CHIP, there)
+    ]
+    assert grown == [0, 100 * KIB]
+
+
 def test_flash_holds_model_and_program() -> None:
     found = judged(replace(NEED, file_bytes=1000 * KIB))
     assert found.obstacles == ("It needs 1.04 MiB of flash; there is 1 MiB.",)

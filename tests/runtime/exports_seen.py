@@ -123,6 +123,11 @@ one_hot = export_data.Data(inputs=data.inputs, classes={"": np.eye(10)[[3] * 64]
                            calibration={}, calibration_words="")
 output, truth = verify_export.judged(small, one_hot)
 result["judged"] = [output, sorted(set(truth.tolist()))]
+amounts = export_data.Data(inputs=data.inputs, classes={"": np.full((64, 10), 2.5)}, words="",
+                           calibration={}, calibration_words="")
+output, _ = verify_export.judged(small, amounts)
+result["amounts"] = [output, verify_export.amounts(small, amounts, output),
+                     verify_export.amounts(small, one_hot, next(iter(small.outputs)))]
 
 # model
 request = ask("own_layer", formats=[{"format": "keras", "target": str(folder / "again.keras")}],

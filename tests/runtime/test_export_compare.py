@@ -83,6 +83,33 @@ def test_classes_as_whole_numbers_are_judged_as_they_are() -> None:
     assert judge.accuracy() is not None
 
 
+@pytest.mark.parametrize(
+    ("row", "known", "expected"),
+    [
+        ([0.2, 0.8], False, 1.0),
+        ([3.7], False, None),  # a price, or one of two classes: nothing says which
+        ([0.7], True, 1.0),
+        (3.7, False, None),
+        (3, False, None),  # a count
+        (3, True, 1.0),
+    ],
+)
+def test_the_same_class_is_stated_only_of_an_output_that_names_classes(
+    row: object, known: bool, expected: float | None
+) -> None:
+    batch = {"a": np.array([row])}
+    judge = Judge(("a",), "a" if known else "", [0] if known else None)
+    judge.add(0, batch, batch)
+    assert judge.differences()[0].top1_ratio == expected
+
+
+def test_an_output_with_targets_that_are_amounts_names_no_class() -> None:
+    judge = Judge(("a", "b"), amounts=("a",))
+    batch = {"a": np.ones((1, 3)), "b": np.ones((1, 3))}
+    judge.add(0, batch, batch)
+    assert [one.top1_ratio for one in judge.differences()] == [None, 1.0]
+
+
 def test_texts_are_equal_or_not() -> None:
     side = Comparing("a")
     side.add(np.array([b"yes", b"no"], object), np.array(["yes", "not"], object))

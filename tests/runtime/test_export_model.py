@@ -17,4 +17,5 @@ def test_an_obstacle_is_the_whole_answer() -> None:
 
 
 def test_what_pytorch_is_compared_with_is_kept_as_files() -> None:
-    assert facts()["for_torch"] == ["output_0", ["inputs.npz", "outputs.npz", "truth.npz"]]
+    found = {"judged": "output_0", "amounts": []}
+    assert facts()["for_torch"] == [found, ["inputs.npz", "outputs.npz", "truth.npz"]]

@@ -14,7 +14,7 @@ from tfdyno.runtime.front_backends import Backends
 from tfdyno.runtime.front_messages import HttpRequest
 from tfdyno.runtime.front_metrics import FrontMetrics
 from tfdyno.runtime.front_queue import Limits
-from tfdyno.runtime.front_table import read_table
+from tfdyno.runtime.front_table import read_table, signature_of
 
 
 class Asked:
@@ -176,6 +176,23 @@ def test_the_sooner_of_the_two_deadlines_counts() -> None:
         for odd in ("x", "-1", "0", "1.5", ""):
             told = {"x_request_timeout_ms": odd}
             assert (await patient.ask("POST", "/v1/models/m:predict", ROWS, **told))[0] == 400
+
+    asyncio.run(work())
+
+
+def test_under_overload_a_malformed_body_is_refused_unread_and_else_it_is_400() -> None:
+    async def work() -> None:
+        asked = Asked(deadline_s=1.0)
+        assert (await asked.ask("POST", "/v1/models/m:predict", b"{no"))[0] == 400
+        asked.model.gate.clear()
+        slow = asyncio.create_task(asked.ask("POST", "/v1/models/m:predict", ROWS))
+        while not asked.model.calls:
+            await asyncio.sleep(0.001)
+        version = asked.backends.table.find("m")
+        asked.backends.batcher(version, signature_of(version, "")).queue.call_s = 60.0
+        assert (await asked.ask("POST", "/v1/models/m:predict", b"{no"))[0] == 503
+        asked.model.gate.set()
+        assert (await slow)[0] == 200
 
     asyncio.run(work())
 

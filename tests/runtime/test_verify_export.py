@@ -25,6 +25,10 @@ def test_one_hot_classes_are_understood() -> None:
     assert facts()["judged"] == ["output_0", [3]]
 
 
+def test_targets_that_are_amounts_are_no_classes() -> None:
+    assert facts()["amounts"] == ["", ["output_0"], []]
+
+
 @pytest.mark.parametrize(
     ("values", "scores", "expected"),
     [

@@ -35,6 +35,14 @@ def test_what_bounds_it_and_why_it_does_not_fit_is_told() -> None:
     assert 'id="reasons"' not in page_of(replace(REPORT, verdicts=(FITS,)))
 
 
+def test_what_is_unverified_is_counted_marked_and_named() -> None:
+    assert "unverified (*)" not in page_of()
+    page = page_of(replace(REPORT, verdicts=(replace(FITS, unverified="its clock"), LACKS)))
+    assert "Figures of 1 device are unverified (*)" in page
+    assert '<th scope="row">pi *</th>' in page
+    assert "<td>its clock</td>" in page
+
+
 def test_measured_times_are_drawn_and_their_absence_is_told() -> None:
     page = page_of()
     assert "Bars of the time of a call on this CPU by threads. 1 thread: 4.2 ms" in page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.view.edge_reports import FITS, REPORT
+from tests.view.edge_reports import FITS, LACKS, REPORT
 
 from tfdyno.view.edge_text import edge_text
 
@@ -29,6 +29,17 @@ def test_every_part_is_told() -> None:
 def test_a_single_device_is_told_all() -> None:
     found = edge_text(replace(REPORT, verdicts=(FITS,)), width=80, colour=False)
     assert "pi: Nothing to do. Bound by starting operators; runs by LiteRT." in found
+
+
+def test_what_is_unverified_is_counted_and_marked() -> None:
+    assert "unverified" not in text()
+    doubted = replace(FITS, unverified="clock of the memory")
+    found = edge_text(replace(REPORT, verdicts=(doubted, LACKS)), width=120, colour=False)
+    assert "Figures of 1 device are unverified (*)" in found
+    assert "\npi *    yes " in found
+    assert "\nchip    no " in found
+    alone = edge_text(replace(REPORT, verdicts=(doubted,)), width=120, colour=False)
+    assert "Unverified: clock of the memory." in alone
 
 
 def test_nothing_measured_is_said() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.view.edge_reports import FITS, IMAGE, LACKS, SCORES
 
-from tfdyno.view.edge_words import class_words, seconds, shape_words
+from tfdyno.view.edge_words import class_words, seconds, shape_words, unverified_words
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,13 @@ def test_times_have_two_digits(value_s: float, told: str) -> None:
 def test_a_range_over_classes_names_both_ends() -> None:
     assert class_words(FITS) == "real time"
     assert class_words(LACKS) == "real time to slow"
+
+
+def test_devices_with_unverified_figures_are_counted() -> None:
+    doubted = replace(FITS, unverified="its clock")
+    assert unverified_words((FITS, LACKS)) == ""
+    assert unverified_words((doubted, LACKS)).startswith("Figures of 1 device are unverified")
+    assert unverified_words((doubted, doubted)).startswith("Figures of 2 devices are unverified")
 
 
 def test_shapes_say_what_is_open_and_how_integers_are_read() -> None:

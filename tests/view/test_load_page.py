@@ -30,6 +30,14 @@ def test_the_page_has_every_section_and_a_document_without_every_latency() -> No
     assert "latency_s" not in document["stages"][0]["run"]
 
 
+def test_of_every_stretch_but_its_name_all_stands_right() -> None:
+    page = load_page(search())
+    head = page.split("<thead>")[1].split("</thead>")[0]
+    numbers = re.findall(r'<th scope="col" class="n">([^<]+)', head)
+    assert numbers[-2:] == ["Refused", "Errors"]
+    assert re.findall(r'<th scope="col">([^<]+)', head) == ["Load"]
+
+
 def test_what_the_server_says_cannot_break_the_page() -> None:
     run = stretch([0.01] * 10, codes=(500,) * 10, examples={500: "</script><script>x"})
     assert "<script>x" not in load_page(result(stage(run), faults=("<b>bad</b>",)))

@@ -29,6 +29,7 @@ _RUNTIME_COLUMNS = (
     "fastest_percent", "slowest_percent", "dispatch_us", "slow_dispatch_us", "source",
 )  # fmt: skip
 _ALSO = {"mcu": "microcontroller", "mcus": "microcontroller", "coral": "accelerator"}
+_UNVERIFIED = re.compile(r"(^|; )((?P<what>[^;]+): )?unverified \(memory\)")
 _LISTED = "'tfdyno edge --list' names all"
 
 
@@ -142,7 +143,14 @@ def _device(row: Row) -> EdgeDevice:
         rule=row.text("rule"),
         seen=row.text("seen"),
         source=row.text("source"),
+        unverified=unverified(row.text("source")),
     )
+
+
+def unverified(source: str) -> str:
+    """Which figures a source calls unverified: ``memory that the system keeps``; empty: none."""
+    found = _UNVERIFIED.search(source)
+    return found["what"] or "all figures" if found else ""
 
 
 def _rates(row: Row) -> tuple[float, float, float, float]:

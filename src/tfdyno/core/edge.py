@@ -61,6 +61,8 @@ class EdgeDevice:
     seen: str
     """Date of the source."""
     source: str
+    unverified: str = ""
+    """Which of its figures were never held against a source; empty: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,8 @@ class EdgeVerdict:
     """Why it does not fit, in sentences; empty: it fits."""
     advice: tuple[str, ...]
     source: str
+    unverified: str = ""
+    """Which of the device's figures were never held against a source; empty: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

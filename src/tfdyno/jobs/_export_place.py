@@ -5,23 +5,27 @@ from __future__ import annotations
 import contextlib
 import glob
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.codec import to_json, write_atomic
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.export import RECORD
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.store.cache import sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _OURS = (RECORD, "saved_model.pb")
 """A folder with one of these is an export, which ``--force`` may replace."""
 _MARK, _OLD = ".export-", "old"
+_REPLACES = "replaces"
+"""In a record while its file goes into place: digest and record of the file that it replaces."""
 
 
 def check_place(
@@ -113,6 +117,54 @@ def put(made: Path, path: Path) -> None:
                 raise
     finally:
         shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def put_with_record(made: Path, path: Path, record: Mapping[str, Any], *, folder: Path) -> None:
+    """Move a file into place, and its record beside it.
+
+    Two renames are not one: the record goes first, and until the file is there it holds that of
+    the file before as well, so that a kill in between leaves either file with what is true of it.
+
+    Args:
+        made: The file.
+        path: Where it goes.
+        record: What is known of it.
+        folder: The stage, where the record is written.
+    """
+
+    def write(told: Mapping[str, Any]) -> None:
+        write_atomic(folder / RECORD, to_json(told, indent=2) + b"\n")
+        put(folder / RECORD, record_beside(path))
+
+    if not path.exists():
+        write(record)
+        put(made, path)
+        return
+    before = {"sha256": digest(path), "record": _own_record(path)}
+    write({**record, _REPLACES: before})
+    put(made, path)
+    write(record)
+
+
+def record_beside(path: Path) -> Path:
+    """Where the record of a file lies."""
+    return path.with_name(f"{path.name}.{RECORD}")
+
+
+def record_of(record: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What a record says of the file that is there: see ``put_with_record``; empty: nothing."""
+    before = record.get(_REPLACES)
+    if isinstance(before, dict) and before.get("sha256") == digest(path):
+        record = before.get("record") or {}
+    return {key: value for key, value in record.items() if key != _REPLACES}
+
+
+def _own_record(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(record_beside(path).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return record_of(found, path) if isinstance(found, dict) else {}
 
 
 def size_of(path: Path) -> int:

@@ -15,7 +15,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.model_version import Lineage
 from tfdyno.core.recipe import flat
 from tfdyno.core.recipe_file import FILE_NAME
-from tfdyno.jobs._export_place import digest
+from tfdyno.jobs._export_place import digest, record_beside, record_of
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.dataset_folder import DatasetFolder
 from tfdyno.store.run_folder import HISTORY_FILE, RUN_FILE, RunFolder
@@ -117,11 +117,11 @@ def _code_digest(record: RunRecord, data: str) -> str:
 
 def _verification(source: Path) -> dict[str, object]:
     """What the record of an export says of this very file; empty where it says nothing."""
-    own = [source / RECORD, source.with_name(f"{source.name}.{RECORD}")]
+    own = [source / RECORD, record_beside(source)]
     for path in (*own, source.parent / RECORD):
         if not path.is_file():
             continue
-        record = _object(path, "tfdyno export")
+        record = record_of(_object(path, "tfdyno export"), source)
         artefacts: Any = record.get("artefacts") or []
         for one in artefacts:
             is_named = Path(str(one.get("path", ""))).name == source.name

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import queue
-import shutil
 import signal
-import tempfile
 import threading
 import time
-from collections import deque
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.catalog.serving_overhead import serving_overhead
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.engines.serving_process import Event, ServingProcess, start
-from tfdyno.jobs._serve_backend import Backend, error_of, serving_variables, start_backend
-from tfdyno.jobs._serve_question import LONGEST_WAIT_MS, Ready
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.jobs._serve_backend import Backend, error_of, start_backend
+from tfdyno.jobs._serve_failures import Failures
+from tfdyno.jobs._serve_front import Front
+from tfdyno.jobs._serve_question import Ready
 from tfdyno.jobs._serve_versions import Wanted
 
 if TYPE_CHECKING:
+    from tfdyno.engines.serving_process import Event
     from tfdyno.jobs._serve_question import ServeQuestion, Told
     from tfdyno.jobs._serve_versions import Watch
 
-FRONT = "tfdyno.runtime.front"
 SLICE_S = 0.2
 LOOK_S = 1.0
 """How often it is looked whether there is another version."""
@@ -34,39 +31,6 @@ GONE_S = 2.5
 """How long a process may take to end that nobody uses any more."""
 IDLE_S = 60.0
 """How long a version that was replaced may work on what it has."""
-MOST_FAILURES = 5
-WITHIN_S = 60.0
-"""So many failures in such a time, and it is given up."""
-MOST_AT_START = 3
-"""So many before it has ever answered."""
-LONGEST_PAUSE_S = 4.0
-
-
-@dataclass(slots=True)
-class Failures:
-    """Counts what went wrong of late, and says how long to wait before the next try."""
-
-    times_s: deque[float] = field(default_factory=deque)
-    try_at_s: float = 0.0
-    in_all: int = 0
-
-    def add(self, error: TfdynoError, *, at_start: bool) -> None:
-        """Count one more; raises ``ToolError`` when there are too many."""
-        now_s = time.monotonic()
-        self.times_s.append(now_s)
-        while self.times_s and self.times_s[0] < now_s - WITHIN_S:
-            self.times_s.popleft()
-        self.in_all += 1
-        if len(self.times_s) >= MOST_FAILURES or (at_start and self.in_all >= MOST_AT_START):
-            why = f"{self.in_all} failures, at last: {error}"
-            raise ToolError("the server is given up", why=why)
-        pause_s = 0.0 if len(self.times_s) == 1 else 2.0 ** (len(self.times_s) - 2)
-        self.try_at_s = now_s + min(pause_s, LONGEST_PAUSE_S)
-
-    @property
-    def is_time(self) -> bool:
-        """Whether the next try may begin."""
-        return time.monotonic() >= self.try_at_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +51,7 @@ class Supervisor:
         self.watch = watch
         self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.backends: list[Backend] = []
-        self.front: ServingProcess | None = None
-        self.front_folder = Path()
-        self.listening: dict[str, Any] = {}
-        self.listening_port = 0
-        """Once it is known: a front that is started again takes the same."""
-        self.table: dict[str, Any] = {}
-        self.table_id = 0
+        self.front = Front(question=question, python=python, hear=self.events.put)
         self.is_ready = False
         self.failures = Failures()
         self.refused: set[str] = set()
@@ -147,9 +105,9 @@ class Supervisor:
                 starts = True
         serving = [one for one in self.backends if one.state == "serving"]
         measured = self.batching or not self.question.p99_ms
-        if self.front is None and self.failures.is_time and (measured or serving):
-            self._start_front()
-        if self.listening:
+        if not self.front.is_started and self.failures.is_time and (measured or serving):
+            self.front.start(self.batching)
+        if self.front.listening:
             self._tell_front(serving)
         for leaver in self.backends:
             if leaver.state == "leaving" and 0 < leaver.leaves_s <= time.monotonic():
@@ -167,11 +125,8 @@ class Supervisor:
         order = [str(one.version) for one in self.wanted if str(one.version) in versions]
         default = order[0] if order else next(iter(versions), "")
         models = {self.name: {"default": default, "versions": versions}} if versions else {}
-        if models == self.table and self.table_id:
+        if not self.front.tell(models):
             return
-        self.table, self.table_id = models, self.table_id + 1
-        assert self.front
-        self.front.send({"command": "serve", "id": self.table_id, "models": models})
         ports = {row["http_port"] for row in versions.values()}
         for one in serving:
             if one.ready["http_port"] not in ports:
@@ -179,7 +134,7 @@ class Supervisor:
 
     def _hear(self, event: Event) -> None:
         """Take what a process said, or its end."""
-        if event.process is self.front:
+        if event.process is self.front.process:
             self._hear_front(event)
             return
         backend = next((one for one in self.backends if one.process is event.process), None)
@@ -255,7 +210,7 @@ class Supervisor:
     def _hear_front(self, event: Event) -> None:
         kind = event.content.get("event", "")
         if kind == "listening":
-            self.listening = event.content
+            self.front.listening = event.content
         elif kind == "serving":
             self._in_use()
         elif kind == "idle":
@@ -267,7 +222,7 @@ class Supervisor:
 
     def _in_use(self) -> None:
         """The front uses the newest table."""
-        served = ", ".join(next(iter(self.table.values()))["versions"]) if self.table else ""
+        served = ", ".join(self.front.served)
         if self.is_ready:
             words = f"serving version {served}" if served else "no version answers"
             self.told.notice(words)
@@ -277,9 +232,7 @@ class Supervisor:
 
     def _lost_front(self, event: Event) -> None:
         error = error_of(event)
-        assert self.front
-        self.front.end(0.0)
-        self._clear_front()
+        self.front.end()
         if isinstance(error, UsageError) and not self.is_ready:
             raise error
         self.failures.add(error, at_start=not self.is_ready)
@@ -289,10 +242,10 @@ class Supervisor:
     def _ready(self) -> Ready:
         first = next(one for one in self.backends if one.state == "serving")
         return Ready(
-            url=f"{self.listening['url']}/v1/models/{self.name}",
+            url=f"{self.front.listening['url']}/v1/models/{self.name}",
             name=self.name,
-            versions=tuple(int(one) for one in self.table[self.name]["versions"]),
-            grpc_port=self.listening.get("grpc_port"),
+            versions=tuple(int(one) for one in self.front.served),
+            grpc_port=self.front.listening.get("grpc_port"),
             batching=first.ready["batching"],
             signatures=first.ready["signatures"],
             start_s=round(time.monotonic() - self.began_s, 3),
@@ -314,32 +267,6 @@ class Supervisor:
         )  # fmt: skip
         self.backends.append(backend)
 
-    def _start_front(self) -> None:
-        asked = self.question
-        self.front_folder = Path(tempfile.mkdtemp(prefix="tfdyno-front-"))
-        self.front = start(
-            (self.python, "-m", FRONT), name="the front",
-            environment=serving_variables(self.python, self.front_folder),
-            hear=self.events.put, log=asked.log,
-        )  # fmt: skip
-        port = self.listening_port or asked.port
-        self.front.send({
-            "host": asked.host, "port": port, "grpc_port": asked.grpc_port,
-            "max_queue": asked.max_queue, "deadline_ms": self._deadline_ms(),
-            "max_body_bytes": asked.max_body_bytes, "read_timeout_s": asked.read_timeout_s,
-            "token": asked.token or None,
-            "tls_cert": str(asked.tls_cert) if asked.tls_cert else None,
-            "tls_key": str(asked.tls_key) if asked.tls_key else None,
-            "max_batch_size": self.batching.get("max_batch_size", asked.max_batch),
-            "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
-        })  # fmt: skip
-
-    def _deadline_ms(self) -> float:
-        """As asked; else what is promised, where the model can keep that."""
-        asked = self.question
-        promised = asked.p99_ms if self.batching.get("holds") else None
-        return asked.deadline_ms or promised or LONGEST_WAIT_MS
-
     def _dismiss(self, backend: Backend) -> None:
         """End a version that is no longer used; its end is heard."""
         backend.leaves_s = 0.0
@@ -347,10 +274,10 @@ class Supervisor:
 
     def _drain(self) -> None:
         """Take no new requests, answer those in flight, within the time for it."""
-        if self.front is None or not self.listening:
+        if not self.front.listening:
             return
         until_s = time.monotonic() + DRAIN_S
-        self.front.send({"command": "drain"})
+        self.front.drain()
         while self.front.runs and time.monotonic() < until_s:
             try:
                 event = self.events.get(timeout=SLICE_S)
@@ -363,23 +290,10 @@ class Supervisor:
         """End every process; nothing of them is left."""
         for one in self.backends:
             one.process.terminate()
-        if self.front:
-            self.front.end(0.0)
-            self._clear_front()
+        self.front.end()
         until_s = time.monotonic() + GONE_S
         for one in self.backends:
             one.clear(within_s=until_s - time.monotonic())
         self.backends.clear()
         for thread in self.clearing:
             thread.join()
-
-    def _clear_front(self) -> None:
-        shutil.rmtree(self.front_folder, ignore_errors=True)
-        self.listening_port = self.listening_port or _port_of(self.listening.get("url", ""))
-        self.front, self.listening, self.table, self.table_id = None, {}, {}, 0
-
-
-def _port_of(url: str) -> int:
-    from urllib.parse import urlsplit
-
-    return urlsplit(url).port or 0

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.settings import whole
-from tfdyno.jobs.model_reference import check_stored, fingerprint, is_servable, resolve
+from tfdyno.jobs.model_reference import (
+    check_stored,
+    exported_first,
+    fingerprint,
+    is_servable,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from tfdyno.jobs.model_reference import ServedModel
@@ -43,12 +49,7 @@ class Policy:
         """
         model = resolve(self.reference)
         if not model.versions:
-            raise UsageError(
-                f"{self.reference} is not saved yet",
-                why="a server runs what was exported, not a script",
-                remedy=f"tfdyno export {self.reference} --to savedmodel --output FOLDER, then "
-                "tfdyno serve FOLDER",
-            )
+            raise exported_first(self.reference, "tfdyno serve")
         return tuple(
             _wanted(version, _servable(model, version)) for version in self._numbers(model)
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_json
 from tfdyno.core.errors import UsageError
+from tfdyno.core.load_test import LOAD_FORMAT
 
 if TYPE_CHECKING:
     from tfdyno.core.measurement import BenchRun, CardTelemetry, Measurement, Telemetry
@@ -73,8 +75,31 @@ def _written(path: Path) -> tuple[Measurement, ...]:
     except OSError as error:
         raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     raw = from_json(data, object, where=str(path))
+    if isinstance(raw, dict):
+        _check_kind(raw, path)
     sides = [raw, raw["against"]] if isinstance(raw, dict) and "against" in raw else [raw]
     return tuple(measurement_of(side, where=str(path)) for side in sides)
+
+
+def _check_kind(raw: dict[str, Any], path: Path) -> None:
+    """Refuse what another command of tfdyno wrote, by its name. Raises ``UsageError``."""
+    remedy = "compare takes what tfdyno bench wrote of training steps"
+    if str(raw.get("format", "")).startswith(LOAD_FORMAT.rpartition(" ")[0]):
+        url = shlex.quote(str(raw.get("url") or "URL"))
+        raise UsageError(
+            f"{path} is a load test of a server",
+            why=f"tfdyno bench --serve {url} --html PAGE measures one and shows it",
+            remedy=remedy,
+        )
+    made = raw.get("artefacts", raw.get("formats"))
+    if "gates" in raw and isinstance(made, list):
+        file = next((one.get("path") for one in made if isinstance(one, dict)), None) or "MODEL"
+        raise UsageError(
+            f"{path} is the record of an export",
+            why=f"tfdyno models add {shlex.quote(str(file))} keeps the model with it, and "
+            "tfdyno models show NAME shows it",
+            remedy=remedy,
+        )
 
 
 def _check(one: Measurement, place: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 Kind = Literal["keras", "savedmodel", "versions", "function", "store"]
 GRAPH_FILES = ("saved_model.pb", "saved_model.pbtxt")
 SERVED_SUFFIXES = ("", ".keras")
+_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""``keras:ResNet50``, ``package.module:function``."""
 _STORED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(:(?P<version>[0-9]+))?")
 
 
@@ -28,7 +31,7 @@ class ServedModel:
     name: str
     """In addresses, unless another is given."""
     versions: tuple[tuple[int, Path], ...]
-    """Number and file or folder, ascending. Empty only for a function in a script."""
+    """Number and file or folder, ascending. Empty only for code that builds a model."""
     kind: Kind
     promoted: int | None = None
     """The version that the model store says is in use."""
@@ -54,16 +57,19 @@ def resolve(text: str, *, store: Path | None = None) -> ServedModel:
 
     Args:
         text: A ``.keras`` file, a SavedModel's folder, a folder with numbered SavedModels,
-            ``file.py:function``, or ``NAME[:version]`` of the model store.
+            ``NAME[:version]`` of the model store, or code that builds a model:
+            ``file.py:function``, ``module:function``, ``keras:ResNet50``.
         store: Folder of the model store; None: the user's own.
 
     Raises:
         UsageError: It is none of these.
     """
     path = Path(text)
-    script, colon, _function = text.rpartition(":")
-    if colon and script.endswith(".py"):
-        return ServedModel(name=Path(script).stem, versions=(), kind="function")
+    if is_code(text):
+        script, _, function = text.rpartition(":")
+        file = Path(script or function)
+        name = file.stem if file.suffix == ".py" else function
+        return ServedModel(name=name, versions=(), kind="function")
     if path.is_file():
         return _of_file(path)
     if path.is_dir():
@@ -75,6 +81,35 @@ def resolve(text: str, *, store: Path | None = None) -> ServedModel:
         f"there is no model {text}",
         remedy="name a .keras file, a SavedModel folder, a folder with numbered SavedModels, or a "
         "model of the store (tfdyno models)",
+    )
+
+
+def is_code(text: str) -> bool:
+    """Whether a reference names code that builds a model."""
+    script, _, function = text.rpartition(":")
+    is_script = (script or function).endswith(".py")
+    return not Path(text).is_dir() and bool(is_script or _CODE.fullmatch(text))
+
+
+def exported_first(text: str, then: str) -> UsageError:
+    """Why code cannot be served, with the two commands that serve what it builds.
+
+    Args:
+        text: The code, as typed.
+        then: The second command, up to the folder that the first one writes.
+    """
+    script, colon, function = text.rpartition(":")
+    file = Path(script if colon else text)
+    if file.suffix == ".py" and not file.is_file():
+        return UsageError(f"there is no file {file}")
+    code = text if colon else f"{text}:FUNCTION"
+    folder = function if colon else file.stem
+    if Path(folder).exists():
+        folder = f"{folder}-served"
+    return UsageError(
+        f"{text} is code, and a server runs what was exported",
+        remedy=f"type tfdyno export {shlex.quote(code)} --to savedmodel --output {folder}, "
+        f"then {then} {folder}",
     )
 
 

@@ -13,7 +13,7 @@ from tfdyno.jobs._serve_backend import check_port
 from tfdyno.jobs._serve_question import Ready, ServeQuestion, Told
 from tfdyno.jobs._serve_supervisor import Supervisor
 from tfdyno.jobs._serve_versions import Policy, Watch
-from tfdyno.jobs.model_reference import resolve
+from tfdyno.jobs.model_reference import exported_first, is_code, resolve
 from tfdyno.jobs.serve_setup import serving_python
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def serve(question: ServeQuestion, told: Told) -> None:
         UsageError: The model, the address or an option cannot be served.
         ToolError: A process failed again and again.
     """
+    if is_code(question.reference):  # before a serving environment is asked for
+        raise exported_first(question.reference, "tfdyno serve")
     python = serving_python()
     check(question)
     policy = Policy(reference=question.reference, versions=question.versions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tfdyno.core.serving_plan import ENGINES, ServingPlan, replicas
 from tfdyno.core.settings import one_of
 from tfdyno.engines.serving_images import image_of
 from tfdyno.jobs._model_source import model_source
-from tfdyno.jobs.model_reference import resolve
+from tfdyno.jobs.model_reference import exported_first, resolve
 from tfdyno.jobs.models import model_store
 
 if TYPE_CHECKING:
@@ -136,10 +137,9 @@ def _model(asked: RenderQuestion) -> tuple[str, int, Path]:
         return asked.name or found.name, 1, path
     served = resolve(asked.reference, store=asked.store)
     if not served.versions:
-        raise UsageError(
-            f"{asked.reference} is code, which no server elsewhere runs",
-            remedy="export it: tfdyno export MODEL --to savedmodel --output DIR",
-        )
+        output = shlex.quote(str(asked.output))
+        again = f"tfdyno serve --render {asked.engine} --output {output}"
+        raise exported_first(asked.reference, again)
     version, path = served.versions[-1]
     if served.promoted is not None:
         version, path = served.promoted, served.path_of(served.promoted)

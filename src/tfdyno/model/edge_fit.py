@@ -53,6 +53,7 @@ def verdict(
         obstacles=obstacles,
         advice=_advice(need, device, unsupported, memory_bytes, storage_bytes),
         source=device.source,
+        unverified=device.unverified,
     )
 
 

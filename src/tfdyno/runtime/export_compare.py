@@ -10,7 +10,7 @@ from tfdyno.core.errors import ToolError
 from tfdyno.core.export import Accuracy, Difference
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
 _PROBABILITY, _LOGIT = 0.5, 0.0
@@ -36,18 +36,40 @@ def are_logits(scores: np.ndarray) -> bool:
     return bool(scores.min() < 0.0 or scores.max() > 1.0)
 
 
+def names_classes(scores: np.ndarray, *, known: bool) -> bool:
+    """Whether the rows of an output can be compared by the class that each names.
+
+    Args:
+        scores: Rows of the output.
+        known: Whether the data has its classes. Only then a whole number is a class and no
+            amount, and a single score one of two classes.
+    """
+    if known and scores.dtype.kind in "iu":
+        return True
+    return scores.dtype.kind == "f" and scores.ndim >= 2 and (known or scores.shape[-1] >= 2)
+
+
 class Judge:
     """Collects what one batch after another gives on both sides."""
 
-    def __init__(self, outputs: tuple[str, ...], judged: str = "", truth: object = None) -> None:
+    def __init__(
+        self,
+        outputs: tuple[str, ...],
+        judged: str = "",
+        truth: object = None,
+        amounts: Collection[str] = (),
+    ) -> None:
         """Begin with nothing seen.
 
         Args:
             outputs: Names of the model's outputs.
             judged: The one that classes are known for; empty: none.
             truth: The class of every row.
+            amounts: Outputs that the data has other targets for: they name no class.
         """
-        self.sides = {name: Comparing(name) for name in outputs}
+        self.sides = {
+            name: Comparing(name, known=name == judged, amount=name in amounts) for name in outputs
+        }
         self.judged, self.truth = judged, np.asarray(truth) if judged else np.zeros(0)
         self.right: dict[float, list[int]] = {at: [0, 0] for at in (_PROBABILITY, _LOGIT)}
         self.threshold = _PROBABILITY
@@ -85,9 +107,15 @@ class Judge:
 class Comparing:
     """Differences of one output, batch by batch."""
 
-    def __init__(self, name: str) -> None:
-        """Begin with nothing seen."""
-        self.name = name
+    def __init__(self, name: str, *, known: bool = False, amount: bool = False) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            name: Of the output.
+            known: Whether the data has its classes.
+            amount: Whether the data has targets for it that are no classes.
+        """
+        self.name, self.known, self.amount = name, known, amount
         self.first: np.ndarray | None = None
         self.varies = False
         self.max_abs = self.sum_abs = self.largest = 0.0
@@ -120,7 +148,7 @@ class Comparing:
         self.largest = max(self.largest, float(finite.max(initial=0.0)))
         self.count += a.size
         self.finite += finite.size
-        if before.dtype.kind in "iu" or (before.dtype.kind == "f" and a.ndim >= 2):
+        if not self.amount and names_classes(before, known=self.known):
             if are_logits(before):
                 self.threshold = _LOGIT
             for at in self.same:

@@ -86,7 +86,7 @@ def _made(
     before = verify_export.original(source)
     found = None
     if kind == "torch":
-        details["judged"] = _keep_for_torch(source, before, data, Path(request["kept"]))
+        details |= _keep_for_torch(source, before, data, Path(request["kept"]))
     else:
         progress(f"comparing {kind}")
         after = verify_export.exported(kind, target, source)
@@ -152,15 +152,15 @@ def _vocabularies(source: Any) -> dict[str, int]:  # noqa: ANN401
     return {spec.name: least for spec in source.specs if spec.dtype.is_integer}
 
 
-def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> str:  # noqa: ANN401
+def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> dict[str, Any]:  # noqa: ANN401
     """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow.
 
     Returns:
-        The output that classes are known for.
+        ``judged``, the output that classes are known for, and ``amounts``, those that name none.
     """
     import numpy as np
 
-    from tfdyno.runtime.verify_export import chunk, judged
+    from tfdyno.runtime.verify_export import amounts, chunk, judged
 
     output, truth = judged(source, data)
     parts = []
@@ -173,7 +173,7 @@ def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> str:  
     np.savez(folder / "inputs.npz", allow_pickle=False, **rows)
     np.savez(folder / "outputs.npz", allow_pickle=False, **outputs)
     np.savez(folder / "truth.npz", classes=truth[: len(next(iter(rows.values())))])
-    return output
+    return {"judged": output, "amounts": list(amounts(source, data, output))}
 
 
 if __name__ == "__main__":

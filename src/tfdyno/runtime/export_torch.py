@@ -54,7 +54,9 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     given, expected, truth = (
         dict(np.load(kept / f"{name}.npz")) for name in ("inputs", "outputs", "truth")
     )
-    judge = Judge(tuple(request["outputs"]), request["judged"], truth.get("classes"))
+    judge = Judge(
+        tuple(request["outputs"]), request["judged"], truth.get("classes"), request["amounts"]
+    )
     progress("comparing on PyTorch")
     with torch.no_grad():
         try:

@@ -168,7 +168,8 @@ def compare(
     Raises:
         ToolError: The export does not run, or gives other names or shapes.
     """
-    judge = Judge(tuple(source.outputs), *judged(source, data))
+    output, truth = judged(source, data)
+    judge = Judge(tuple(source.outputs), output, truth, amounts(source, data, output))
     for first, inputs in data.batches(chunk(source)):
         judge.add(first, before.run(inputs), _run(after, inputs))
     return judge.differences(), judge.accuracy()
@@ -200,12 +201,32 @@ def judged(source: Source, data: Data) -> tuple[str, np.ndarray]:
             continue
         last = spec.shape[-1]
         if found.ndim == rank and found.shape[-1] == last != 1:
+            if not _are_shares(found):
+                continue
             return name, np.argmax(found, axis=-1)  # one-hot
         if found.ndim == rank and found.shape[-1] == 1:
             found = found[..., 0]
         if found.ndim == rank - 1 and _are_classes(found, last):
             return name, found.astype(int)
     return "", np.zeros(0)
+
+
+def amounts(source: Source, data: Data, output: str) -> tuple[str, ...]:
+    """Outputs that the data has targets for which are no classes: amounts, as of a regression.
+
+    Args:
+        source: The model.
+        data: Its rows.
+        output: The one that classes are known for.
+    """
+    if "" in data.classes:  # one array, for the first output unless it was classes of another
+        return () if output else tuple(source.outputs)[:1]
+    return tuple(name for name in source.outputs if name in data.classes and name != output)
+
+
+def _are_shares(values: np.ndarray) -> bool:
+    """Whether each row is one-hot, or shares of one as soft labels are."""
+    return bool(np.all(values >= 0) and np.allclose(values.sum(axis=-1), 1.0, atol=1e-3))
 
 
 def _are_classes(values: np.ndarray, scores: int | None) -> bool:

@@ -10,7 +10,16 @@ from tfdyno.core.units import format_bytes, format_si
 from tfdyno.view import palette, svg
 from tfdyno.view.amounts import listed
 from tfdyno.view.edge_document import edge_document
-from tfdyno.view.edge_words import BOUND, GUESSED, class_words, seconds, shape_words, threads_words
+from tfdyno.view.edge_words import (
+    BOUND,
+    GUESSED,
+    MARK,
+    class_words,
+    seconds,
+    shape_words,
+    threads_words,
+    unverified_words,
+)
 from tfdyno.view.figure_edge import measured_figure
 from tfdyno.view.sections import Panel, Section
 from tfdyno.view.sentences import Finding
@@ -82,7 +91,7 @@ def _answer(report: EdgeReport) -> str:
 
 def _fit(verdicts: Sequence[EdgeVerdict]) -> Section:
     rows = tuple(
-        (one.device, "yes" if one.fits else "no",
+        (f"{one.device} {MARK}" if one.unverified else one.device, "yes" if one.fits else "no",
          f"{seconds(one.latency_s[0])} to {seconds(one.latency_s[1])}", class_words(one),
          BOUND[one.bound_by], _of(one.memory_needed_bytes, one.memory_bytes))
         for one in verdicts
@@ -93,8 +102,8 @@ def _fit(verdicts: Sequence[EdgeVerdict]) -> Section:
     told = listed([f"{bounds.count(one)} by {one}" for one in dict.fromkeys(bounds)])
     lead = (
         f"Of {len(bounds)} devices, bound: {told}. Real time is below 33 ms, interactive below "
-        "200 ms; two words where the range spans them."
-    )
+        f"200 ms; two words where the range spans them. {unverified_words(verdicts)}"
+    ).rstrip()
     finding = Finding(heading="Where it fits, and what bounds it there", lead=lead)
     return Section(id="fit", short="Devices",
                    panels=(Panel(topic="Devices", finding=finding, table=table),))  # fmt: skip
@@ -103,11 +112,12 @@ def _fit(verdicts: Sequence[EdgeVerdict]) -> Section:
 def _devices(verdicts: Sequence[EdgeVerdict]) -> Section:
     rows = tuple(
         (one.device, one.name, one.runtime,
-         _of(one.storage_needed_bytes, one.storage_bytes) if one.storage_bytes else "–")
+         _of(one.storage_needed_bytes, one.storage_bytes) if one.storage_bytes else "–",
+         one.unverified or "–")
         for one in verdicts
     )  # fmt: skip
-    table = Table(headings=("Device", "Is", "Runs by", "Flash"), rows=rows,
-                  text_columns=frozenset((0, 1, 2)))  # fmt: skip
+    table = Table(headings=("Device", "Is", "Runs by", "Flash", "Unverified"), rows=rows,
+                  text_columns=frozenset((0, 1, 2, 4)))  # fmt: skip
     finding = Finding(heading="What the devices are", lead="Flash is counted where program and "
                       "model share it; elsewhere a file system holds them.")  # fmt: skip
     return Section(id="devices", short="Names",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes, format_si
-from tfdyno.view.edge_words import BOUND, GUESSED, class_words, seconds, shape_words, threads_words
+from tfdyno.view.edge_words import (
+    BOUND,
+    GUESSED,
+    MARK,
+    class_words,
+    seconds,
+    shape_words,
+    threads_words,
+    unverified_words,
+)
 from tfdyno.view.text import paint, wrapped
 
 if TYPE_CHECKING:
@@ -25,8 +34,9 @@ def edge_text(report: EdgeReport, *, width: int, colour: bool) -> str:
         "",
         *_reasons(report.verdicts, width),
         wrapped(GUESSED, width=width),
+        wrapped(unverified_words(report.verdicts), width=width),
     ]
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip("\n")
 
 
 def devices_text(devices: Sequence[EdgeDevice]) -> str:
@@ -77,15 +87,16 @@ def _here(report: EdgeReport, width: int) -> list[str]:
 
 
 def _table(verdicts: Sequence[EdgeVerdict], colour: bool) -> list[str]:
-    slugs = max(len("device"), *(len(one.device) for one in verdicts))
+    names = [f"{one.device} {MARK}" if one.unverified else one.device for one in verdicts]
+    slugs = max(len("device"), *map(len, names))
     rows = [f"{'device':{slugs}}  fits  {'memory':>19}  {'expected':>18}  class"]
-    for one in verdicts:
+    for name, one in zip(names, verdicts, strict=True):
         low, high = one.latency_s
         memory = f"{format_bytes(one.memory_needed_bytes)} of {format_bytes(one.memory_bytes)}"
         word, style = ("yes ", "green") if one.fits else ("no  ", "red")
         fits = paint(word, style, colour=colour)
         rows.append(
-            f"{one.device:{slugs}}  {fits}  {memory:>19}  "
+            f"{name:{slugs}}  {fits}  {memory:>19}  "
             f"{seconds(low) + ' to ' + seconds(high):>18}  {class_words(one)}"
         )
     return rows
@@ -101,6 +112,8 @@ def _reasons(verdicts: Sequence[EdgeVerdict], width: int) -> list[str]:
             said.append(f"Bound by {BOUND[one.bound_by]}; runs by {one.runtime}.")
             if one.unsupported and not one.obstacles:
                 said.append(f"{one.runtime} lacks {', '.join(one.unsupported)}.")
+            if one.unverified:
+                said.append(f"Unverified: {one.unverified}.")
         if said:
             lines += [wrapped(f"{one.device}: {' '.join(said)}", width=width), ""]
     return lines

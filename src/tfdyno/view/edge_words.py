@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import significant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.edge import EdgePort, EdgeTiming, EdgeVerdict, LatencyClass
 
 CLASSES: dict[LatencyClass, str] = {
@@ -25,6 +27,22 @@ GUESSED = (
     "Times on devices are a roofline of their makers' figures at shares that LiteRT reaches; none "
     "was measured there."
 )
+
+
+MARK = "*"
+"""Behind a device of which figures are unverified."""
+
+
+def unverified_words(verdicts: Sequence[EdgeVerdict]) -> str:
+    """How many devices have figures that nobody checked; empty: none."""
+    count = sum(bool(one.unverified) for one in verdicts)
+    if not count:
+        return ""
+    devices = f"{count} device{'s' if count > 1 else ''}"
+    return (
+        f"Figures of {devices} are unverified ({MARK}): some or all of them were written down from "
+        "memory and not held against a source."
+    )
 
 
 def threads_words(timing: EdgeTiming) -> str:

@@ -78,11 +78,13 @@ def _trade_off(found: ExportResult) -> Section:
 
 
 def _outputs(found: ExportResult) -> Section:
+    compared = [(one, each) for one in found.artefacts for each in one.verification.differences]
+    names_classes = any(each.top1_ratio is not None for _, each in compared)
     rows = tuple(
         (one.format, each.output, difference_words(each.max_abs), difference_words(each.mean_abs),
          difference_words(each.max_relative_ratio),
-         "–" if each.top1_ratio is None else percent_words(each.top1_ratio))
-        for one in found.artefacts for each in one.verification.differences
+         *(["–" if each.top1_ratio is None else percent_words(each.top1_ratio)] * names_classes))
+        for one, each in compared
     )  # fmt: skip
     first = found.artefacts[0].verification
     finding = Finding(
@@ -90,7 +92,8 @@ def _outputs(found: ExportResult) -> Section:
         lead="The same inputs went through the model and through what was written. Relative is "
         "the largest difference over the largest value of the model's own output.",
     )
-    headings = ("Format", "Output", "Largest", "Mean", "Relative", "Same top-1")
+    headings = ("Format", "Output", "Largest", "Mean", "Relative",
+                *(["Same top-1"] * names_classes))  # fmt: skip
     table = Table(headings=headings, rows=rows, text_columns=frozenset((0, 1)))
     return Section(id="outputs", short="Outputs",
                    panels=(Panel(topic="Outputs", finding=finding, table=table),))  # fmt: skip

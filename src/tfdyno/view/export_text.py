@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.export_words import ALIGN, HEADINGS, SPARE, about, answer, cells, headline, notes
+from tfdyno.view.export_words import (
+    ALIGN,
+    HEADINGS,
+    SPARE,
+    about,
+    answer,
+    cells,
+    headline,
+    notes,
+    used_columns,
+)
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
 if TYPE_CHECKING:
@@ -22,7 +32,7 @@ def export_text(found: ExportResult, *, width: int = WIDTH, colour: bool = False
     head = wrapped(headline(found) + ".", width=width).split("\n")
     style = "bold" if found.passed else "red"
     rows = [cells(one) for one in found.artefacts]
-    used = [i for i in range(len(HEADINGS)) if i == 0 or any(row[i] != "–" for row in rows)]
+    used = used_columns(rows)
     blocks = [
         "\n".join([*(paint(line, style, colour=colour) for line in head),
                    wrapped(answer(found), width=width)]),

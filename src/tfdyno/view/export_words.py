@@ -95,6 +95,11 @@ def cells(one: Artefact) -> list[str]:
     ]
 
 
+def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Places of the headings that some format has a figure under."""
+    return [i for i in range(len(HEADINGS)) if i == 0 or any(row[i] != NOTHING for row in rows)]
+
+
 def difference_words(value: float) -> str:
     """``0`` where equal to the last bit, else two digits."""
     return "0" if value == 0.0 else f"{value:.1e}"

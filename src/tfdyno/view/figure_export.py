@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.bars import texts
-from tfdyno.view.export_words import HEADINGS, cells, difference_words
+from tfdyno.view.export_words import HEADINGS, cells, difference_words, used_columns
 from tfdyno.view.labels import Anchor
 from tfdyno.view.palette import paint
 from tfdyno.view.plane import Plane, marks, padded, placed_labels, plane, rules, spec
@@ -43,9 +43,12 @@ def trade_off_figure(found: ExportResult) -> Figure | None:
 
 def table_of(found: ExportResult) -> Table:
     """All numbers of all formats."""
-    rows = tuple(tuple(cells(one)) for one in found.artefacts)
-    headings = tuple(word.capitalize() for word in HEADINGS)
-    return Table(headings=headings, rows=rows)
+    rows = [cells(one) for one in found.artefacts]
+    used = used_columns(rows)
+    return Table(
+        headings=tuple(HEADINGS[i].capitalize() for i in used),
+        rows=tuple(tuple(row[i] for i in used) for row in rows),
+    )
 
 
 def _call_ms(one: Artefact) -> tuple[float, float, float]:

@@ -72,7 +72,7 @@ def stages_table(result: LoadResult) -> Table:
     )
     headings = ("Load", "Answers/s", "p50 ms", "p95 ms", "p99 ms", "95 %", "p99.9 ms", "Refused",
                 "Errors")  # fmt: skip
-    return Table(headings=headings, rows=rows, text_columns=frozenset((0, 8)))
+    return Table(headings=headings, rows=rows, text_columns=frozenset((0,)))
 
 
 def spread_figure(stage: LoadStage) -> Figure | None:

@@ -53,6 +53,13 @@ def test_every_class_has_a_cause() -> None:
     assert {one.bottleneck_class for one in all_causes()} == set(get_args(BottleneckClass))
 
 
+def test_a_source_that_is_an_issue_says_of_which_repository() -> None:
+    for file in sorted((FOLDER / "data").iterdir()):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            for before in re.findall(r"(.*?)\bissues? \d", line):
+                assert re.search(r"[\w.-]+/[\w.-]+ $", before), f"{file.name}: {line}"
+
+
 def test_every_limit_has_a_source_and_is_used() -> None:
     rows = read_rows(
         "../bottleneck/data/limits.csv", ("name", "value", "unit", "meaning", "source")
