@@ -9,13 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import pytest
-from tests.test_docs import load
+from tests.test_docs_commands import wrong
 
 from score_doctor import answer
-from tfdyno.cli.bench_serve import bench_serve
-from tfdyno.cli.main import COMMANDS
 from tfdyno.rules.causes import all_causes
 
 ROOT = Path(__file__).parents[1]
@@ -29,11 +26,7 @@ ROW = re.compile(
 )
 ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)#([^)\s]+)\)")
-BLOCK = re.compile(r"```bash\n(.*?)```", re.S)
 FENCE = re.compile(r"^(`{3,}).*?^\1$", re.S | re.M)
-INLINE = re.compile(r"`tfdyno ([^`]+)`")
-HERE_DOCUMENT = re.compile(r"<<'(\w+)'\n.*?\n\1\n", re.S)
-END_OF_COMMAND = {"|", "||", "&&", ";", ">", "2>&1", "<", "#"}
 VERDICTS = {
     "true", "false", "outdated", "partly", "misleading", "heuristic", "unverified", "unsupported",
     "plausible", "weak",
@@ -84,50 +77,6 @@ def slug(heading: str) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", words).strip().lower())
 
 
-def unknown_words(words: list[str]) -> list[str]:
-    """Commands and options of a line that ``tfdyno`` does not have."""
-    name, rest = words[0], words[1:]
-    if name.startswith("-"):
-        return [] if name in {"--help", "--version"} else [name]
-    if name not in COMMANDS:
-        return [name]
-    command = bench_serve if name == "bench" and "--serve" in rest else load(name)
-    while isinstance(command, click.Group):
-        if not rest or rest[0].startswith("-"):
-            break
-        child = command.get_command(click.Context(command), rest[0])
-        if child is None:
-            return [rest[0]]
-        command, rest = child, rest[1:]
-    known = {"--help", "-h", "--serve"}
-    for parameter in command.params:
-        known |= {*parameter.opts, *parameter.secondary_opts}
-    own = rest[: rest.index("--")] if "--" in rest else rest
-    return [word for word in own if word.startswith("-") and word != "-" and word not in known]
-
-
-def typed(page: Path) -> list[list[str]]:
-    """The words of every ``tfdyno`` command in the blocks of a page that are for typing."""
-    found = []
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        script = HERE_DOCUMENT.sub("\n", block).replace("\\\n", " ")
-        for line in script.splitlines():
-            lexer = shlex.shlex(line, posix=True, punctuation_chars="|;<>&")
-            lexer.whitespace_split, lexer.commenters = True, "#"
-            words = list(lexer)
-            for place in (i for i, word in enumerate(words) if word == "tfdyno"):
-                rest = words[place + 1 :]
-                end = next((i for i, word in enumerate(rest) if word in END_OF_COMMAND), None)
-                found.append(rest[:end])
-    return [words for words in found if words]
-
-
-def named(page: Path) -> list[list[str]]:
-    """The words of every ``tfdyno`` command that the text of a page names."""
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    return [shlex.split(words.replace("\n", " ")) for words in INLINE.findall(text)]
-
-
 def test_every_symptom_has_its_line_and_every_line_its_source() -> None:
     assert [(line.section, line.seen) for line in LINES] == [
         (row["section"], row["symptom"]) for row in SYMPTOMS
@@ -158,34 +107,7 @@ def test_a_line_leads_to_a_place_in_a_page(line: Line) -> None:
 def test_a_line_names_a_command_that_exists(line: Line) -> None:
     program, *words = shlex.split(line.command)
     assert program == "tfdyno"
-    assert unknown_words(words) == []
-
-
-def test_commands_are_found_in_the_blocks_of_a_page(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "```bash\ncat > a.py <<'SCRIPT'\ntfdyno none\nSCRIPT\n"
-        "tfdyno train a.py \\\n    --resume  # x\n"
-        "python a.py 2>&1 | tfdyno doctor --explain - || [ $? -eq 1 ]\n```\n"
-    )
-    assert typed(page) == [["train", "a.py", "--resume"], ["doctor", "--explain", "-"]]
-
-
-def test_an_option_that_does_not_exist_is_seen() -> None:
-    assert unknown_words(["doctor", "--explian", "x"]) == ["--explian"]
-    assert unknown_words(["docter"]) == ["docter"]
-    assert unknown_words(["data", "bensh"]) == ["bensh"]
-    assert unknown_words(["train", "a.py", "--", "--own"]) == []
-
-
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", DOCS / "index.md", *HOW_TO.glob("*.md"), *ARTICLES.parent.glob("*.md")],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
-def test_commands_of_a_page_exist(page: Path) -> None:
-    commands = typed(page) + named(page)
-    assert [(words, bad) for words in commands if (bad := unknown_words(words))] == []
+    assert wrong(words) == []
 
 
 @pytest.mark.parametrize(
