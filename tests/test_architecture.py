@@ -38,6 +38,8 @@ LIGHT_COMMANDS = [
     ["diagnose", "--help"],
     ["data", "convert", "--help"],
     ["models", "--help"],
+    ["report", "--help"],
+    ["runs", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip
@@ -84,6 +86,7 @@ UNIT_FREE_FIELDS = {
     "StageFacts.elements",  # a count per batch
     # In the unit of the model's output.
     "Difference.max_abs", "Difference.mean_abs", "Difference.largest_abs", "Gates.max_difference",
+    "KeyFigure.value", "KeyFigure.low", "KeyFigure.high",  # ``unit`` says it
     "HeldTensor.first_share", "HeldTensor.last_share", "Moment.share", "MemoryMap.peak_share",
     # of the kernels of a step
     "MemoryOutlook.full_in_steps",  # a count with an interval

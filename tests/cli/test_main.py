@@ -65,8 +65,8 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
         (
             ["xyzzy"],
             "no command 'xyzzy'; there are doctor, advise, estimate, memory, train, "
-            "launch, migrate, recipe, bench, compare, diagnose, export, edge, models, serve, gpus, "
-            "offers and data",
+            "launch, migrate, recipe, bench, compare, diagnose, export, edge, models, serve, "
+            "report, runs, gpus, offers and data",
         ),
         (["--jsom"], "no such option"),
         (["boom", "extra"], "(see tfdyno boom --help)"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.folder_lock import FolderLock
+from tfdyno.core.folder_lock import FolderLock, is_held
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +69,14 @@ def test_a_fork_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
 def test_a_folder_that_is_missing_is_no_crash(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"cannot write to .*absent: No such file"):
         FolderLock(tmp_path / "absent")
+
+
+def test_whether_a_folder_is_held_is_told_without_taking_it(tmp_path: Path) -> None:
+    assert not is_held(tmp_path)  # nobody ever locked it
+    assert list(tmp_path.iterdir()) == []
+    lock = FolderLock(tmp_path)
+    assert is_held(tmp_path)
+    lock.close()
+    assert not is_held(tmp_path)
+    FolderLock(tmp_path).close()  # and nothing is left held
+    assert not is_held(tmp_path / "none")

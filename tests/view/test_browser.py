@@ -11,10 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import past_runs
 from tests.view import answers
 
+from tfdyno.jobs.report import benches, report
 from tfdyno.view.html import render_report
 from tfdyno.view.palette import BY_NAME
+from tfdyno.view.project_page import project_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -258,3 +261,22 @@ def test_keyboard_focus_is_visible_on_everything_that_takes_it(page: str, tmp_pa
     }
     return bare.slice(0, 5);"""
     assert probe(page, tmp_path, code=code)["found"] == []
+
+
+@pytest.mark.parametrize("name", ["whole", "failed"])
+@pytest.mark.parametrize("width_px", [360, 1000])
+def test_a_project_of_any_names_does_not_scroll_sideways(
+    tmp_path: Path, name: str, width_px: int
+) -> None:
+    history = past_runs.two_runs(tmp_path)
+    long = "a-step-with-a-name-that-does-not-end-" * 3
+    steps = (past_runs.step_run(long, rests_on={f"option {long}": long * 2}),)
+    if name == "failed":
+        past_runs.failed_run(history)
+        history.write(past_runs.project_run("20261124-090000-" + "f" * 60, *steps, status="failed"))
+    found = report(history)
+    seen = probe(
+        project_page(found, benches(found.told)), tmp_path, code=WIDER, width_px=width_px
+    )  # fmt: skip
+    assert seen["found"] == []
+    assert seen["scroll"] <= width_px

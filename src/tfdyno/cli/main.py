@@ -107,6 +107,16 @@ COMMANDS = {
         summary="Serve a model over HTTP with dynamic batching, by NVIDIA Triton.",
         section="Deploy",
     ),
+    "report": Entry(
+        module="tfdyno.cli.report",
+        summary="Join a project's results into one page, with its history.",
+        section="Look back",
+    ),
+    "runs": Entry(
+        module="tfdyno.cli.runs",
+        summary="List, show, compare and remove the runs of a project.",
+        section="Look back",
+    ),
     "node": Entry(
         module="tfdyno.cli.node",
         summary="Take part in a training as one process of several.",

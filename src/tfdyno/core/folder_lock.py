@@ -75,3 +75,20 @@ class FolderLock:
             with contextlib.suppress(OSError):
                 os.close(self._file)
         self._file = -1
+
+
+def is_held(folder: Path, name: str = ".lock") -> bool:
+    """Whether a process holds the folder, without taking it; False where that cannot be told."""
+    if fcntl is None:
+        return False
+    try:
+        file = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(file)
+    return False

@@ -34,6 +34,12 @@ class Step:
     """By the names of the command line without the dashes; a list gives an option many times."""
     needs: tuple[str, ...] = ()
     """Steps that come first, in the order of the file, those that options name included."""
+    inputs: tuple[str, ...] = ()
+    """Files and folders that the command reads and no option names."""
+    load: dict[str, object] = field(default_factory=dict)
+    """Of ``serve``: options of the load test that the server then gets."""
+    allow_findings: bool = False
+    """Whether exit code 1, a finding of severity error, ends the step well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,8 @@ class Project:
     file: Path
     steps: tuple[Step, ...]
     """In the order in which they run."""
+    store: str = ""
+    """Folder of the model store for all steps, from the project's file; empty: the user's own."""
 
     @property
     def folder(self) -> Path:
@@ -69,7 +77,11 @@ class StepRun:
     """Folder of the output, relative to the project's folder."""
     headline: str = ""
     """The answer in one line."""
+    why: str = ""
+    """Why it ran, in words; empty where it did not."""
     error: str = ""
+    exit_code: int = 0
+    """Of the command; 1 in a step that finished with findings."""
     started_at: str = ""
     """UTC, ISO 8601."""
     duration_s: float = 0.0

@@ -1,0 +1,61 @@
+"""``tfdyno report``: a project's results as sentences, as one page, and beside its other runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tfdyno.cli.options import HTML, JSON, Filled, check_writable
+
+if TYPE_CHECKING:
+    from tfdyno.core.project_report import ProjectReport
+
+
+@click.command()
+@click.argument("project", required=False, type=click.Path(path_type=Path), metavar="[PROJECT]")
+@click.option("--run", "run", type=Filled(), metavar="ID", help="Of this run.  [default: newest]")
+@click.option("--against", type=Filled(), metavar="ID", help="Compare with this run alone.")
+@HTML
+@JSON
+def report(
+    project: Path | None, run: str | None, against: str | None, html: Path | None, as_json: bool
+) -> None:
+    """Join a project's results into one page, with its history.
+
+    PROJECT is its file or folder; without it, project.toml here. An ID may be cut to its beginning;
+    tfdyno runs list has them.
+
+    The answer comes first: what each step found. Then what changed from run to run, and what it
+    gained: as a ratio with its interval, or why that cannot be told.
+    """
+    from tfdyno.jobs.report import benches
+    from tfdyno.jobs.report import report as join
+    from tfdyno.jobs.runs import history_at
+
+    if html:
+        check_writable(html)
+    found = join(history_at(project), run=run or "", against=against or "")
+    if html:
+        from tfdyno.core.codec import write_atomic
+        from tfdyno.view.project_page import project_page
+
+        write_atomic(html, project_page(found, benches(found.told)).encode())
+    _print(found, html, as_json=as_json)
+
+
+def _print(found: ProjectReport, html: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        from tfdyno.core.codec import to_json
+        from tfdyno.view.project_document import report_document
+
+        click.echo(to_json(report_document(found), indent=2).decode())
+        return
+    from tfdyno.view.project_text import report_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    colour = colour_wanted()
+    click.echo(report_text(found, width=terminal_width(), colour=colour), color=colour)
+    if html:
+        click.echo(f"\nWrote {html}.")

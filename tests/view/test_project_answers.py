@@ -1,0 +1,137 @@
+"""view.project_answers: what each step found, in a sentence or two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import past_runs
+from tests.past_runs import FIRST, STEPS, project_run, step_run
+from tests.view.test_key_figures import JSON
+
+from tfdyno.core.project_report import RunTold, StepTold
+from tfdyno.view.key_figures import key_figures, kind_of
+from tfdyno.view.project_answers import answer, settings_words
+from tfdyno.view.project_headings import heading, headline
+
+
+def step(name: str, document: dict[str, Any], command: str = "") -> StepTold:
+    run = step_run(name)
+    kind = kind_of(command or run.command, document)
+    return StepTold(run=run, kind=kind, state="whole", document=document,
+                    figures=key_figures(kind, document))  # fmt: skip
+
+
+def recorded(name: str) -> StepTold:
+    return step(name, past_runs.document(STEPS[name][1]))
+
+
+def told(*steps: StepTold) -> RunTold:
+    return RunTold(run=project_run(FIRST, *(one.run for one in steps)), steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("choose", "Advised: Tesla T4 (aws g4dn.xlarge us-east-2, spot) for $0.0098"),
+        ("estimate", "On l4 a step takes 2.10 ms"),
+        ("train", "Trained for 6 epochs: accuracy 100 % and loss 0.285 at the end."),
+        ("speed", "samples/s ("),
+        ("look", "works on one element at a time"),
+        ("export", "onnx and litert-int8 passed their gates. Accuracy: onnx 100 % of 256 rows"),
+        ("keep", "Kept as shapes:1."),
+        ("phones", "It fits on 7 of 7 devices. A call takes"),
+        ("size", "1 machine with l4 for 1,000,000 requests a day"),
+        ("load", "It answers up to 925 requests/s with p99 within 50 ms."),
+    ],
+)
+def test_a_recorded_step_says_what_it_found(name: str, words: str) -> None:
+    assert words in answer(recorded(name))
+
+
+def test_what_was_estimated_says_so_and_what_was_measured_says_where() -> None:
+    for name in ("choose", "estimate", "size"):
+        assert answer(recorded(name)).rstrip(".").endswith("estimated")
+    assert "measured on desk" in answer(recorded("speed"))
+
+
+def test_a_proven_fix_is_told_with_its_interval_and_another_with_its_reason() -> None:
+    raw = past_runs.document("diagnose")
+    assert "The fix was measured and is not kept: it is not faster" in answer(step("look", raw))
+    kept = raw["proofs"][0] | {"kept": True, "ratio": 1.8, "interval": [1.7, 1.9]}
+    assert "The fix is proven: 1.80x (1.70–1.90, 99 %) as fast." in answer(
+        step("look", raw | {"proofs": [kept]})
+    )
+    assert "No fix was tried." in answer(step("look", raw | {"proofs": []}))
+
+
+def test_an_export_that_failed_its_gate_says_which_and_why() -> None:
+    raw = past_runs.document("export")
+    raw["formats"][1] |= {"failures": ["accuracy falls by 2.00 points"], "accuracy_after": 0.98}
+    said = answer(step("export", raw))
+    assert said.startswith("onnx passed its gates. Accuracy: onnx 100 %")
+    assert said.endswith("litert-int8 did not pass its gates: accuracy falls by 2.00 points.")
+    raw["formats"][0] |= {"accuracy_before": 0.91, "accuracy_after": 0.905}
+    assert "onnx 90.5 % of 256 rows (−0.50 points)" in answer(step("export", raw))
+    for one in raw["formats"]:
+        one |= {"accuracy_before": None, "accuracy_after": None}
+    assert "Accuracy was not looked at." in answer(step("export", raw))
+
+
+def test_a_failed_load_test_gives_no_figure() -> None:
+    raw = past_runs.document("load") | {"verdict": "failed", "faults": ["3 answers were wrong"]}
+    assert answer(step("load", raw)) == "The load test failed: 3 answers were wrong."
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            {"trials": [{}, {}], "best": {"changes": {"batch_size": 64}},
+             "proof": {"ratio": 1.3, "low": 1.2, "high": 1.4}},
+            "Tuning gained 1.30x (1.20–1.40) with batch_size=64 out of 2 trials.",
+        ),
+        (
+            {"trials": [{}], "proof": {"ratio": 1.02, "interval": [0.97, 1.08]}, "best": {}},
+            "Tuning gained 1.020x (0.970–1.080) out of 1 trial, which may be chance.",
+        ),
+        (
+            {"trials": [{}], "best": {},
+             "proof": {"ratio": 1.02, "interval": [0.97, 1.08], "kept": False,
+                       "reason": "It is not surely faster."}},
+            "Tuning gained nothing that is proven out of 1 trial: it is not surely faster.",
+        ),
+        (
+            {"trials": [{}, {}], "best": {"changes": {"batch_size": "64"}},
+             "proof": {"ratio": 2.6, "interval": [1.5, 4.5], "confidence_ratio": 0.99,
+                       "kept": True, "reason": "It is faster. What is learned was not compared."}},
+            "Tuning gained 2.60x (1.50–4.50, 99 %) with batch_size=64 out of 2 trials. "
+            "What is learned was not compared.",
+        ),
+        ({"trials": [{}], "best": {"changes": {}}, "proof": None},
+         "Tuning made 1 trial; none was faster than the start."),
+        ({"trials": [{}, {}]}, "Tuning made 2 trials; no gain was proven."),
+        ({"trials": [{}], "proof": {"ratio": 1.5}}, "Tuning made 1 trial; no gain was proven."),
+    ],
+)  # fmt: skip
+def test_a_tuning_without_an_interval_gained_nothing(document: dict[str, Any], words: str) -> None:
+    assert answer(step("faster", document, "tune")) == words
+
+
+def test_settings_are_told_however_they_are_written() -> None:
+    assert settings_words({"a": 1, "b": "x"}) == "a=1, b=x"
+    assert settings_words(["a=1", "b=x"]) == "a=1, b=x"
+    assert settings_words(None) == ""
+
+
+@given(st.sampled_from(list(STEPS)), st.data())
+def test_a_document_with_anything_in_it_is_never_a_defect(name: str, data: st.DataObject) -> None:
+    raw = past_runs.document(STEPS[name][1])
+    for key in data.draw(st.sets(st.sampled_from(list(raw)), max_size=4)):
+        raw[key] = data.draw(JSON)
+    one = step(name, raw)
+    assert isinstance(answer(one), str)
+    assert isinstance(heading(one), str)
+    headline(told(one))

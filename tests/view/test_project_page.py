@@ -1,0 +1,140 @@
+"""view.project_page: one file, everything in it, and each kind of step optional."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from tests import past_runs
+from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, put, step_run, two_runs
+
+from tfdyno.core.project import DOCUMENT, FOLDER
+from tfdyno.jobs.report import benches, report
+from tfdyno.store.project_history import ProjectHistory
+from tfdyno.view.project_page import project_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def page(history: ProjectHistory, run: str = "") -> str:
+    found = report(history, run=run)
+    return project_page(found, benches(found.told))
+
+
+def words(html: str) -> str:
+    """What a reader sees, in one line."""
+    body = re.sub(r"(?s)<(script|style|svg).*?</\1>", "", html)
+    return " ".join(re.sub(r"<[^>]+>", " ", body).replace("\u00a0", " ").split())
+
+
+def test_the_page_loads_nothing_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    html = page(two_runs(tmp_path))
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', html)
+    targets = set(re.findall(r'href="#([^"]+)"', html))
+    assert targets <= set(re.findall(r' id="([^"]+)"', html))
+    assert {f"step-{name}" for name in past_runs.STEPS} <= targets
+
+
+def test_the_answer_of_every_step_stands_in_the_head(tmp_path: Path) -> None:
+    found = words(page(two_runs(tmp_path)))
+    head, _, rest = found.partition("Numbers behind this figure")
+    for text in ("Tesla T4 for under $0.01", "9 of them reused", "It trains", "is not kept",
+                 "passed their gates", "Kept as shapes:1", "fits on 7 of 7",
+                 "925 requests/s"):  # fmt: skip
+        assert text in head
+    assert "What changed speed : option arguments is new (--fast)" in rest
+    assert "What it gained speed : Throughput:" in rest
+
+
+def test_the_figures_of_the_steps_own_pages_are_there(tmp_path: Path) -> None:
+    html = page(two_runs(tmp_path))
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", html)
+    for part in ("Cost of the whole training on", "Cost of a month on", "Time of a step",
+                 "One step, by what",
+                 "Time of a batch by stage", "largest difference of an output", "LiteRT on",
+                 "Latency of accepted requests", "How long requests took",
+                 "Throughput, each time"):  # fmt: skip
+        assert any(part in one for one in captions), part
+    assert "left out:" not in words(html)
+
+
+def test_the_joined_document_is_in_the_page(tmp_path: Path) -> None:
+    html = page(two_runs(tmp_path))
+    raw = re.search(r'(?s)<script type="application/json" id="result">(.*?)</script>', html)
+    assert raw is not None
+    assert json.loads(raw[1])["id"] == SECOND
+
+
+def test_a_failed_run_shows_what_failed_and_what_was_not_reached(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    failed_run(history)
+    found = words(page(history))
+    assert "shapes: train failed" in found
+    assert "train failed Exit code 3: out of memory." in found
+    assert "Not reached The run ended before these steps speed, export History" in found
+
+
+@pytest.mark.parametrize("name", [*past_runs.STEPS, "doctor"])
+def test_a_project_may_have_one_step_alone_of_any_command(tmp_path: Path, name: str) -> None:
+    history = ProjectHistory(folder=tmp_path / FOLDER)
+    document = past_runs.document(past_runs.STEPS[name][1]) if name in past_runs.STEPS else {"a": 1}
+    put(history, step_run(name), document)
+    history.write(project_run(FIRST, step_run(name)))
+    found = words(page(history))
+    assert "The one step is done." in found
+    assert "The first run There is nothing to compare with yet." in found
+    assert "left out:" not in found
+
+
+def test_a_tuning_is_shown_by_its_trials(tmp_path: Path) -> None:
+    history = ProjectHistory(folder=tmp_path / FOLDER)
+    trials = [{"changes": {"batch_size": size}, "status": "measured", "samples_per_s": size * 3.0,
+               "reason": ""} for size in (32, 64)] + [
+        {"changes": {"batch_size": 4096}, "status": "failed", "reason": "out of memory"}
+    ]  # fmt: skip
+    document = {"trials": trials, "best": {"changes": {"batch_size": 64}, "samples_per_s": 192.0},
+                "proof": {"ratio": 1.9, "low": 1.7, "high": 2.1}}  # fmt: skip
+    step = step_run("tune")
+    put(history, step, document)
+    history.write(project_run(FIRST, step))
+    found = words(page(history))
+    assert "Tuning gained 1.90x (1.70–2.10) with batch_size=64 out of 3 trials" in found
+    assert "batch_size=4096 failed – out of memory" in found
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    past_runs.remove(history, "phones")
+    (history.output(step_run("train")) / DOCUMENT).write_text("{")
+    raw = past_runs.document("diagnose")
+    put(history, step_run("look"), {k: v for k, v in raw.items() if k != "facts"})
+    put(history, step_run("load"), past_runs.document("load") | {"stages": [1]})
+    found = words(page(history))
+    assert "phones has no result to show Its output was deleted." in found
+    assert "train has no result to show Document.json is not valid JSON" in found
+    assert found.count("Its figures are left out:") == 2
+    assert "passed their gates" in found
+
+
+def test_text_of_a_document_cannot_become_markup(tmp_path: Path) -> None:
+    history = ProjectHistory(folder=tmp_path / FOLDER)
+    evil = "<script>alert(1)</script>"
+    raw = past_runs.document("diagnose")
+    raw["primary"]["summary"] = evil
+    put(history, step_run("look"), raw)
+    history.write(project_run(FIRST, step_run("look")))
+    assert evil not in page(history)
+
+
+def test_more_runs_than_columns_are_counted(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    for number in range(9):
+        name = f"20261124-07000{number}-eeee"
+        history.write(project_run(name, step_run("speed", status="reused")))
+    failed_run(history)
+    found = words(page(history))
+    assert "6 of 12 runs side by side" in found
+    assert THIRD in found
