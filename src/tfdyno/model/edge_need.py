@@ -109,7 +109,7 @@ def _runs(
 
 
 def is_integer(operator: LitertOperator, subgraph: LitertSubgraph) -> bool:
-    """Whether it computes in 8 or 16 bits: what it makes has that type."""
+    """Whether it computes in whole numbers of 4, 8 or 16 bits: what it makes has that type."""
     return any(subgraph.tensors[i].dtype in _INTEGERS for i in operator.outputs)
 
 
