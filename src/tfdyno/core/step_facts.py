@@ -22,7 +22,7 @@ class StageFacts:
     place: str = ""
     """``train.py:41`` of the call that made it; empty: not known."""
     own_s: float = 0.0
-    """CPU seconds per batch in this stage alone, without its inputs."""
+    """Seconds per batch of its own threads, waiting included, without its inputs."""
     parallel_calls: int = 1
     """Elements it works on at once; -1: TensorFlow chooses."""
     runs_python: bool = False

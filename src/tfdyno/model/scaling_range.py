@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace
 
 EVEN_LOSS = 0.03
-"""Scatter where nothing is lost, for a width of 1: with the width in use on one node, some 1.3, about the
-3.6 % that nine of ten published runs lie around the mean of their repeats, at efficiencies above 0.9."""
+"""Scatter where nothing is lost, for a width of 1: with the width in use on one node, some 1.3,
+about the 3.6 % that nine of ten published runs lie around the mean of their repeats, at
+efficiencies above 0.9."""
 _SIXTEEN_BITS = ("mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
 
 
