@@ -98,6 +98,17 @@ def test_a_check_starts_on_this_machine(
     assert "--check does not go with --on ray" in capsys.readouterr().err
 
 
+@pytest.mark.tf
+def test_the_failure_of_a_script_on_one_node_is_said_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "train.py").write_text("import keras\nraise ValueError('no such thing')\n")
+    assert main(["launch", "train.py", "--nodes", "1", "--output", "run"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("line 2: ValueError: no such thing.") == 1
+    assert "No checkpoint was written; the logs are in run." in err
+
+
 def test_write_keeps_the_file_and_starts_nothing(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:

@@ -52,3 +52,17 @@ def test_a_program_that_watches_gets_the_failure_as_an_event(
     event = json.loads(first.removeprefix("progress: "))
     assert event["event"] == "failed"
     assert event["error"]["kind"] == "usage"
+
+
+def test_alone_its_failure_is_an_event_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads the event prints it: two lines would say the same."""
+    monkeypatch.delenv("TFDYNO_DEBUG", raising=False)
+    words = ["node", "train.py", "--nodes", "1", "--events"]
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "name it with --output" in json.loads(line.removeprefix("progress: "))["error"]["remedy"]
+    monkeypatch.setenv("TFDYNO_DEBUG", "1")
+    assert main(words) == 2
+    assert "Traceback" in capsys.readouterr().err

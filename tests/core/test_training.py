@@ -68,7 +68,7 @@ def test_what_is_no_frequency_is_refused(asked: object, message: str) -> None:
 @given(
     steps=some.integers(0, 10**9),
     losses=some.lists(some.floats(allow_nan=False, allow_infinity=False), max_size=5),
-    stopped=some.sampled_from(["", "SIGTERM", "NaN loss"]),
+    stopped=some.sampled_from(["", "SIGTERM", "NaN loss", "NaN weights"]),
 )
 def test_an_outcome_survives_json(steps: int, losses: list[float], stopped: str) -> None:
     outcome = TrainOutcome(

@@ -209,7 +209,7 @@ def test_a_stop_before_there_are_steady_steps_says_how_far_it_came() -> None:
 
 def test_a_child_that_is_killed_is_a_failure_of_the_tool() -> None:
     seen(facts=to_builtins(FACTS), signal=signal.SIGKILL)
-    with pytest.raises(ToolError, match=r"diagnosing train\.py failed: it was killed, most likely"):
+    with pytest.raises(ToolError, match=r"diagnosing train\.py failed: it was killed by SIGKILL"):
         examined(question())
 
 

@@ -209,7 +209,8 @@ def test_a_node_needs_the_folder_of_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stopped", "unfinished"), [("", False), ("NaN loss", False), ("SIGTERM", True)]
+    ("stopped", "unfinished"),
+    [("", False), ("NaN loss", False), ("NaN weights", False), ("SIGTERM", True)],
 )
 def test_what_was_ended_from_outside_goes_on(stopped: str, unfinished: bool) -> None:
     outcome = TrainOutcome(history={}, epochs=0, steps=0, updates=0, stopped=stopped)

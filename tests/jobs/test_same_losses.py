@@ -118,6 +118,12 @@ def test_a_loss_that_is_no_number_never_agrees(trainings: Trainings) -> None:
     assert not losses().of(BASE, PREFETCH, quiet).agrees
 
 
+def test_a_loss_of_weights_that_are_no_numbers_never_agrees(trainings: Trainings) -> None:
+    trainings.losses = [[0.6931, 0.6931]]
+    trainings.stopped = "NaN weights"
+    assert not losses().of(BASE, PREFETCH, quiet).agrees
+
+
 def test_an_end_from_outside_is_passed_on(trainings: Trainings) -> None:
     trainings.stopped = "SIGTERM"
     with pytest.raises(KeyboardInterrupt):

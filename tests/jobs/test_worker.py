@@ -113,17 +113,32 @@ def test_the_gpu_is_hidden_and_the_user_cannot_be_asked(modules: Path) -> None:
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
             ToolError,
-            "tracing train.py failed: it was killed, most likely because this machine ran out of "
-            "memory; close other programs or use a larger machine.",
+            "tracing train.py failed: it was killed by SIGKILL; the kernel counted no kill for "
+            "lack of memory meanwhile; look for who ended it: a scheduler, a limit, or a person.",
         ),
     ],
 )
 def test_every_end_of_a_child_is_one_sentence(
-    modules: Path, body: str, kind: type[Exception], sentence: str
+    modules: Path,
+    body: str,
+    kind: type[Exception],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for place in ("engines.process", "jobs._worker"):  # another may run out of memory meanwhile
+        monkeypatch.setattr(f"tfdyno.{place}.oom_kills", lambda: 0)
     with pytest.raises(kind) as caught:
         ask(modules, body)
     assert str(caught.value) == sentence
+
+
+def test_a_kill_that_the_kernel_counted_is_one_for_lack_of_memory(
+    modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.engines.process.oom_kills", lambda: 3)
+    monkeypatch.setattr("tfdyno.jobs._worker.oom_kills", lambda: 4)
+    with pytest.raises(ToolError, match="meanwhile the kernel killed a process of this machine"):
+        ask(modules, "os.kill(os.getpid(), signal.SIGKILL)")
 
 
 def test_an_unexpected_exception_shows_its_last_line(modules: Path) -> None:

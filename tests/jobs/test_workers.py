@@ -186,7 +186,7 @@ def test_a_killed_worker_is_named_though_its_peer_fails_at_the_same_time(folder:
         "    time.sleep(0.001)\n"
         "sys.stderr.write('UNAVAILABLE: Socket closed\\n'); os._exit(1)"
     )
-    with pytest.raises(ChildCrash, match="failed in worker 1: it was killed, most likely"):
+    with pytest.raises(ChildCrash, match="failed in worker 1: it was killed by SIGKILL"):
         run(folder, multiworker(2), watch, kill)
 
 

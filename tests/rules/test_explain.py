@@ -25,6 +25,26 @@ if TYPE_CHECKING:
 RULES = all_causes()
 
 
+RETRACED = (
+    "WARNING:tensorflow:{n} out of the last {n} calls to <function {name} at 0x7f842c4eb2e0> "
+    "triggered tf.function retracing. Tracing is expensive and the excessive number of tracings "
+    "could be due to (1) creating @tf.function repeatedly in a loop, (2) passing tensors with "
+    "different shapes, (3) passing Python objects instead of tensors.\n"
+)
+RAN_OUT = (
+    "tensorflow:Your input ran out of data; interrupting training. Make sure that your dataset or "
+    "generator can generate at least `steps_per_epoch * epochs` batches (in this case, 2000 "
+    "batches). You may need to use the repeat() function when building your dataset.\n"
+)
+CRASHED = """\
+Fatal Python error: Segmentation fault
+
+Current thread 0x00007f847ebf5b80 (most recent call first):
+  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "train.py", line 13 in <module>
+"""
+
+
 def answer(text: str, *causes: Cause, **rest: Any) -> Diagnosis:
     return diagnose(log=scan([text], causes), causes=causes, **rest)
 
@@ -118,3 +138,52 @@ def test_no_mutation_of_a_real_log_makes_it_fail(logs: list[str], data: st.DataO
         assert one.evidence
         assert one.fix
         assert one.summary
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (RETRACED.format(n=5, name="f"), "rt.retracing"),
+        ("WARNING:" + RAN_OUT, "rt.data_ran_out"),
+        (CRASHED, "rt.segfault"),
+        ("bash: line 55: 31424 Segmentation fault      python train.py", "rt.segfault"),
+        # tensorflow#40186, tensorflow#41802
+        ('[1]    25266 segmentation fault (core dumped)  python -c "import tensorflow"',
+         "rt.segfault"),
+        ("Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)", "rt.segfault"),
+        ("    State:          Terminated\n      Reason:       Error\n      Exit Code:    139\n",
+         "rt.segfault"),
+        ("Fatal Python error: Bus error", "rt.bus_error"),
+        ("2026-11-24 04:56:18 train.sh: line 3: 811 Bus error               (core dumped) python x",
+         "rt.bus_error"),
+    ],
+)  # fmt: skip
+def test_a_message_of_a_run_has_its_cause(log: str, cause: str) -> None:
+    (found,) = answer(log, *RULES).findings
+    assert found.cause == cause
+
+
+def test_the_function_that_is_traced_again_is_named() -> None:
+    name = "Model.make_predict_function.<locals>.predict_function"
+    (found,) = answer(RETRACED.format(n=6, name=name), *RULES).findings
+    assert found.summary == f"{name} is traced again in most of its calls."
+
+
+@pytest.mark.parametrize("line", ["Segmentation fault (core dumped)", "Bus error (core dumped)"])
+def test_the_line_of_a_crash_proves_nothing_and_gives_way_to_what_does(line: str) -> None:
+    (alone,) = answer(line, *RULES).findings
+    assert alone.verdict == "likely"
+    assert alone.summary.endswith("this line alone does not prove which.")
+    above = "E cuda_driver.cc:1011] could not synchronize: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal\n"
+    assert answer(above + line, *RULES).findings[0].cause == "rt.gpu_crash"
+
+
+def test_a_bus_error_beside_nccl_is_its_shared_memory() -> None:
+    log = "NCCL INFO Channel 00 : 0[1a000] -> 1[1b000] via SHM/direct\nBus error (core dumped)\n"
+    (found,) = answer(log, *RULES).findings
+    assert found.cause == "nccl.shm"
+
+
+def test_a_corrected_fault_of_the_pci_bus_is_no_bus_error() -> None:
+    line = "pcieport 0000:00:1c.5: PCIe Bus Error: severity=Corrected, type=Physical Layer"
+    assert "rt.bus_error" not in {one.cause for one in answer(line, *RULES).findings}

@@ -205,7 +205,16 @@ in_epoch = fit("late", RunSettings(output="late", resume=True), epochs=2)
 at_end = ended(3)
 on = fit("b", RunSettings(output="b", resume=True), epochs=3)
 lost = fit("c", RunSettings(output="c"), epochs=2, y=y * np.nan)
+class Poison(keras.callbacks.Callback):
+    # XLA's relu keeps NaN, so that only a callback or the last steps can do it here
+    def on_epoch_end(self, epoch, logs=None):
+        kernel = self.model.get_layer("up").kernel
+        kernel.assign(kernel * np.nan)
+hidden = fit("hidden", RunSettings(output="hidden"), epochs=3, callbacks=[Poison()])
 found["loop"] = {
+    "hidden": [hidden.stopped, hidden.epochs, hidden.history["loss"], hidden.model_path,
+               [f.summary for f in hidden.findings],
+               sorted(p.name for p in Path("hidden/checkpoints").glob("*.json"))],
     "late": [late.history, in_epoch.history, in_epoch.resumed_from],
     "ended": [at_end.history, at_end.steps],
     "whole": whole.history, "on": on.history, "steps": [whole.steps, on.steps, on.updates],

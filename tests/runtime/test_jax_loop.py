@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tests.runtime.jaxes import looked
 
 
@@ -21,6 +23,17 @@ def test_the_layout_is_told_first_and_kept_where_it_is_asked_for() -> None:
 
 def test_a_loss_that_is_no_number_ends_it_with_a_finding() -> None:
     assert looked("loop")["lost"] == ["NaN loss", 1]
+
+
+def test_weights_that_are_lost_behind_a_finite_loss_end_it_too() -> None:
+    stopped, epochs, losses, model, summaries, kept = looked("loop")["hidden"]
+    assert (stopped, epochs, model, len(losses)) == ("NaN weights", 1, "", 1)
+    assert math.isfinite(losses[0])
+    assert summaries[0] == (
+        "hidden/up/kernel is not finite at step 3 of epoch 1, though the loss is a number, "
+        "and the steps cannot be repeated to show where it began."
+    )
+    assert kept == ["step-000000000.json"]
 
 
 def test_in_the_middle_of_an_epoch_it_goes_on_with_the_next_batch() -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -17,6 +17,9 @@ from tests.runtime import training_models as t
 from tfdyno.core.recipe import Recipe
 from tfdyno.runtime.array_order import order_for, repeats
 from tfdyno.runtime.train_engine import Engine
+
+if TYPE_CHECKING:
+    from tfdyno.core.training import TrainOutcome
 
 x, y = t.x, t.y
 
@@ -119,6 +122,36 @@ def lost() -> dict[str, Any]:
     return {**found, "without_folder": [made.stopped, made.findings[0].severity]}
 
 
+def hidden() -> dict[str, Any]:
+    """A relu makes 0 of NaN on a processor: the loss stays a number, the weights do not."""
+    data = x.copy()
+    data[50, 2] = np.nan
+
+    def run(**settings: Any) -> TrainOutcome:
+        t.begin()
+        layers = [keras.layers.Dense(5, "relu"), keras.layers.Dense(1, "sigmoid")]
+        model = keras.Sequential([keras.Input((6,)), *layers])
+        model.compile("adam", "binary_crossentropy", jit_compile=False)
+        arguments = {"x": data, "y": y, "batch_size": 8, "epochs": 2, "shuffle": False}
+        return t.trained(model, arguments, **settings)
+
+    def told(made: TrainOutcome, folder: str) -> dict[str, Any]:
+        paths = Path(folder, "checkpoints").glob("*.json")
+        return {
+            "stopped": made.stopped, "model": made.model_path, "epochs": made.epochs,
+            "losses": made.history["loss"] if made.history else [],
+            "kept": sorted(one.name for one in paths),
+            "summary": made.findings[0].summary,
+            "evidence": [one.text for one in made.findings[0].evidence],
+        }  # fmt: skip
+
+    with tempfile.TemporaryDirectory() as folder:
+        epoch = told(run(output=folder), folder)
+    with tempfile.TemporaryDirectory() as folder:
+        saving = told(run(output=folder, checkpoint_steps=2), folder)
+    return {"epoch": epoch, "saving": saving, "without_folder": told(run(), "/nowhere")}
+
+
 def board() -> dict[str, Any]:
     t.begin()
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +173,8 @@ def board() -> dict[str, Any]:
 
 
 CASES = {
-    "order": order, "drawn_seed": drawn_seed, "engine": engine, "lost": lost, "board": board,
+    "order": order, "drawn_seed": drawn_seed, "engine": engine, "lost": lost, "hidden": hidden,
+    "board": board,
 }  # fmt: skip
 
 if __name__ == "__main__":

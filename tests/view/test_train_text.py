@@ -56,6 +56,8 @@ def test_what_the_numbers_rest_on_is_named() -> None:
 def test_a_finding_has_its_evidence_and_its_fix() -> None:
     text = train_text(told(findings=(NAN,), history={"loss": [math.nan]}, stopped="NaN loss"))
     assert text.startswith("train.py stopped at a NaN loss: loss NaN after 2 epochs")
+    weights = train_text(told(findings=(NAN,), stopped="NaN weights"))
+    assert weights.startswith("train.py stopped at weights that are NaN: loss ")
     assert "✗ The loss is not a number.\n  because  step 41: dense_1 has inf\n" in text
     assert "  fix      Lower the learning rate.\n           tfdyno train x" in text
     assert "\x1b[31m✗" in train_text(told(findings=(NAN,)), colour=True)

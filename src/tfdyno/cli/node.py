@@ -58,7 +58,10 @@ def node(**given: Any) -> int:
         if given["events"]:
             kind = "usage" if isinstance(error, UsageError) else "tool"
             words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-            _say(json.dumps({"event": "failed", "error": {"kind": kind, **words}}))
+            notes = getattr(error, "__notes__", [])
+            _say(json.dumps({"event": "failed", "error": {"kind": kind, **words, "notes": notes}}))
+            if given["nodes"] == 1 and os.environ.get("TFDYNO_DEBUG") != "1":
+                return error.exit_code  # who reads the event says it; of several each says its own
         raise
     if given["events"]:
         _say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))

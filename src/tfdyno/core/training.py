@@ -15,6 +15,8 @@ History = dict[str, list[float]]
 """As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
 CHECKPOINTS, MODEL = "checkpoints", "model.keras"
 """In the folder of a run."""
+NAN_LOSS, NAN_WEIGHTS = "NaN loss", "NaN weights"
+"""Why a training ended early that has nothing to go on with but an earlier checkpoint."""
 MARKERS = "step-*.json"
 """In ``CHECKPOINTS``: what makes a checkpoint count."""
 _TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
@@ -134,7 +136,8 @@ class TrainOutcome:
     memory_kind: str = "process"
     """``allocator`` of the GPU, or the memory of the ``process``."""
     stopped: str = ""
-    """Why it ended early: ``SIGTERM``, ``Ctrl-C``, ``spot notice``, ``NaN loss``; else empty."""
+    """Why it ended early: ``SIGTERM``, ``Ctrl-C``, ``spot notice``, ``NaN loss``, ``NaN weights``;
+    else empty."""
     resumed_from: str = ""
     """Checkpoint that this sitting began with."""
     checkpoints: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.engines.oom_kills import NOT_COUNTED, oom_kills
 
 Hear = Callable[[str], object]
 Ends = Callable[["Process"], object]
@@ -74,6 +75,8 @@ class Process:
     trouble: Exception | None = None
     """What the listener to its lines raised."""
     threads: list[threading.Thread] = field(default_factory=list)
+    oom_kills: int = NOT_COUNTED
+    """Of the machine, when it was started."""
 
     @property
     def runs(self) -> bool:
@@ -129,7 +132,7 @@ def start(command: Command, *, mark: str, progress: Hear, output: Hear, ended: E
         UsageError: There is no such program, or it may not be run.
         ToolError: The log cannot be written.
     """
-    log = _opened(command)
+    log, kills = _opened(command), oom_kills()
     try:
         popen = subprocess.Popen(
             command.words,
@@ -149,7 +152,7 @@ def start(command: Command, *, mark: str, progress: Hear, output: Hear, ended: E
             raise UsageError(what, why="there is no such folder", remedy="check it") from None
         what = f"cannot run {command.words[0]} for {command.purpose}"
         raise UsageError(what, why=str(error), remedy="check --python") from None
-    process = Process(command=command, popen=popen)
+    process = Process(command=command, popen=popen, oom_kills=kills)
 
     def hear(line: str) -> None:
         if mark and line.startswith(mark):

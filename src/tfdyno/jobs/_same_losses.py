@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe import diff
-from tfdyno.core.training import RunSettings
+from tfdyno.core.training import NAN_LOSS, NAN_WEIGHTS, RunSettings
 from tfdyno.jobs._recipe_env import recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs.trace import interpreter
@@ -125,9 +125,11 @@ class SameLosses:
             )  # fmt: skip
             question = Question(workload=self._workload, recipe=seeded, settings=settings)
             outcome = train(question, progress=told).outcome
-        if outcome.stopped and outcome.stopped != "NaN loss":
+        if outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS):
             raise KeyboardInterrupt
-        return [math.nan if one is None else one for one in outcome.history.get(LOSS, ())]
+        losses = [math.nan if one is None else one for one in outcome.history.get(LOSS, ())]
+        # A loss of weights that are NaN says nothing of what was learned.
+        return [*losses[:-1], math.nan] if outcome.stopped == NAN_WEIGHTS else losses
 
     def _of_loop(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
         """The mean loss of as many steps as an epoch has, for each of the epochs."""

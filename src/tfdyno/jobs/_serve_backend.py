@@ -147,6 +147,6 @@ def error_of(event: Event) -> UsageError | ToolError:
     process = event.process
     code = process.popen.returncode
     if code == -signal.SIGKILL:
-        why = "most likely because this machine ran out of memory"
-        return ToolError(f"{process.name} was killed", why=why)
+        why = "by SIGKILL (often: out of memory; the kernel's log says)"
+        return ToolError(f"{process.name} was killed {why}")
     return ToolError(f"{process.name} ended with exit code {code}", why=process.last_words())

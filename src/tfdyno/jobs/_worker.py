@@ -14,6 +14,7 @@ from typing import Any
 import tfdyno
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.engines.local import END_S, LAST_LINES, Limits, attend, together
+from tfdyno.engines.oom_kills import SIGKILLED, oom_kills, why_killed
 from tfdyno.engines.process import ChildCrash as ChildCrash
 from tfdyno.engines.process import Command, Process
 
@@ -148,9 +149,8 @@ def crash_of(process: Process) -> ChildCrash:
     assert code is not None
     words = process.last_words(LAST_LINES if command.name else 1)
     remedy = ""
-    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
-        why = "it was killed, most likely because this machine ran out of memory"
-        remedy = "close other programs or use a larger machine"
+    if code in SIGKILLED:
+        why, remedy = why_killed(process.oom_kills, oom_kills())
     elif code < 0:
         why = _joined(f"the process crashed ({_signal_name(-code)})", words)
     else:

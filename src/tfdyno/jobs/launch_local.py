@@ -153,12 +153,16 @@ def judged(process: Process) -> Exception | None:
         return None
     if said.get("event") != "failed":
         return crash_of(process)
-    error: dict[str, str] = said["error"]
+    error: dict[str, Any] = said["error"]
     kind = UsageError if error["kind"] == "usage" else ToolError
     name = process.command.name
     what = error["what"]
     what = f"{name}: {what}" if name and not what.startswith(name) else what
-    return kind(what, why=error["why"], remedy=error["remedy"])
+    failure = kind(what, why=error["why"], remedy=error["remedy"])
+    if kind is UsageError:  # else ``note`` says what is kept
+        for one in error.get("notes", ()):
+            failure.add_note(one)
+    return failure
 
 
 def _check_peers(crew: Crew) -> None:

@@ -19,7 +19,7 @@ from tfdyno.core.jax_plan import JaxPlan, check_recipe
 from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.recipe import Recipe, recipe_of
 from tfdyno.core.settings import positive
-from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, TrainOutcome
 from tfdyno.engines import faults, rendezvous
 from tfdyno.jobs._jax_script import check_script
 from tfdyno.jobs._train_resume import digest_of
@@ -72,7 +72,7 @@ class NodeEnd:
         Only worker 0 says so: engines end the others with the first that does, and it may still be
         writing the last checkpoint when they have done their part.
         """
-        return self.rank == 0 and self.outcome.stopped not in ("", "NaN loss")
+        return self.rank == 0 and self.outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS)
 
 
 def node(

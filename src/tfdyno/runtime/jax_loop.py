@@ -23,6 +23,7 @@ from tfdyno.runtime.checkpoint_files import Position
 from tfdyno.runtime.checkpoint_random import random_state, restore_random_state
 from tfdyno.runtime.checkpoint_state import state_of
 from tfdyno.runtime.checkpoints import Checkpoints
+from tfdyno.runtime.finite_weights import FiniteWeights
 from tfdyno.runtime.jax_callbacks import First, Last
 from tfdyno.runtime.jax_data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.jax_layout import SplitWeights, layout_of, rules_in
@@ -109,9 +110,10 @@ class _Sitting:
             rank=self.world.rank,
             count=self.world.process_count,
         )
+        self.weights = FiniteWeights(model, self.meeting)
 
     def run(self) -> TrainOutcome:
-        """Train until the end, a stop or a loss that is not a number."""
+        """Train until the end, a stop, or a loss or a weight that is not a number."""
         findings: tuple[Finding, ...] = ()
         with contextlib.ExitStack() as stack:
             if self.settings.output:
@@ -174,7 +176,7 @@ class _Sitting:
             return self.sitting.stop
         except NanLoss as error:
             self.sitting.nan = error
-            return "NaN loss"
+            return error.reason
         finally:
             self.watch.end()
         return ""
@@ -283,13 +285,13 @@ class _Sitting:
         if "nan" in agreed:
             epoch, done = self.place
             raise sitting.nan or NanLoss("loss", math.nan, epoch=epoch + 1, step=done)
-        if "stop" in agreed:
+        stops = "stop" in agreed
+        if checkpoints and (stops or "save" in agreed or checkpoints.due_by_steps(step)):
+            self.weights.check(*self.place, self.before)
+            self._save(wait=stops)
+        if stops:
             sitting.stop = sitting.stop or "SIGTERM"
-            if checkpoints:
-                self._save(wait=True)
             raise _Stopped
-        if checkpoints and ("save" in agreed or checkpoints.due_by_steps(step)):
-            self._save()
 
     def _numbers_of_all(self, own: list[float]) -> Any:  # noqa: ANN401
         jax.block_until_ready(self.before)  # no exchange of a step is under way
@@ -310,6 +312,7 @@ class _Sitting:
                 self.sitting.history.setdefault(name, []).append(float(value))
         self.sitting.epochs = epoch + 1
         self.watch.epoch_end(epoch, logs)
+        self.weights.check(epoch, self.place[1], logs)
         if not self.is_checked:
             self.is_checked = True
             check_same_weights(self.model.trainable_variables)

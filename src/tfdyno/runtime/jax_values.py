@@ -62,6 +62,12 @@ def put(variable: Any, value: Array) -> None:  # noqa: ANN401
         variable._value = spread(host, sharding)
 
 
+@jax.jit
+def sums_of(values: list[Any]) -> Any:  # noqa: ANN401
+    """The sum of each array, as one array of float32 that every process has."""
+    return jax.numpy.stack([jax.numpy.sum(value).astype("float32") for value in values])
+
+
 def spread(value: Array, sharding: Any) -> Any:  # noqa: ANN401
     """An array over all devices, of which each process gives the parts of its own."""
     return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])

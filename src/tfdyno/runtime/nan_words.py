@@ -20,6 +20,10 @@ DIVERGED = FixStep(
     text="Lower the learning rate, or limit the gradients with --set clip_norm=1.0; then resume "
     "from the last good checkpoint with --resume."
 )
+ALONE = FixStep(
+    text="Train it with tfdyno train on TensorFlow, as one process: it repeats the steps and names "
+    "the batch and the first layer, or the value in the data."
+)
 EPSILON = FixStep(
     text="Where it takes a logarithm or a root, or divides, keep the argument away from 0 with an "
     "epsilon (1e-7 in float32, 1e-4 in float16)."

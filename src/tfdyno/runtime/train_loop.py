@@ -14,12 +14,9 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import CHECKPOINTS, RunSettings, TrainOutcome
 from tfdyno.runtime.checkpoint_callbacks import callback_state, restore_callbacks
 from tfdyno.runtime.checkpoint_files import Position
-from tfdyno.runtime.checkpoint_random import (
-    drawn_since,
-    random_state,
-    restore_random_state,
-)
+from tfdyno.runtime.checkpoint_random import drawn_since, random_state, restore_random_state
 from tfdyno.runtime.checkpoints import Checkpoints
+from tfdyno.runtime.finite_weights import FiniteWeights
 from tfdyno.runtime.first_weights import begin_with
 from tfdyno.runtime.recipe_apply import replicas, verify
 from tfdyno.runtime.stop_asked import asked_to_stop
@@ -98,19 +95,19 @@ class _Training:
         self.checkpoints: Checkpoints | None = None
         self.found: Checkpoint | None = None
         self.extra: dict[str, Any] = {}
+        self.logs: dict[str, Any] = {}
         self.company: Company | None = None
         given = arguments.get("callbacks") or []
         self.own = list(given) if isinstance(given, list | tuple) else [given]
         folder = Path(self.settings.output) if self.settings.output else None
         self.meeting = Meeting(
-            folder / MEETING if folder else None,
-            rank=worker_rank(),
-            count=worker_count(),
+            folder / MEETING if folder else None, rank=worker_rank(), count=worker_count()
         )
+        self.weights = FiniteWeights(model, self.meeting)
         self._asks_each_step = self.meeting.is_joint or self.settings.checkpoint_steps > 0
 
     def run(self) -> TrainOutcome:
-        """Train until the end, a stop or a loss that is not a number."""
+        """Train until the end, a stop, or a loss or a weight that is not a number."""
         with contextlib.ExitStack() as stack:
             if self.settings.output:
                 self._open(stack, Path(self.settings.output) / CHECKPOINTS)
@@ -182,7 +179,7 @@ class _Training:
             return self.sitting.stop
         except NanLoss as error:
             self.counts.nan = error
-            return "NaN loss"
+            return error.reason
         finally:
             self.plan.watch.end()
         return ""
@@ -225,7 +222,7 @@ class _Training:
         if self.company:
             self.company.steps(done - place.step)
         self.counts.step += done - place.step
-        place.step = done
+        place.step, self.logs = done, logs
         if not sitting.is_verified:
             sitting.is_verified = True
             verify(self.plan.recipe)
@@ -250,13 +247,13 @@ class _Training:
             place = self.hooks.place
             other = NanLoss("loss", math.nan, epoch=place.epoch + 1, step=place.step)
             raise self.counts.nan or other
-        if "stop" in agreed:
+        stops = "stop" in agreed
+        if checkpoints and (stops or "save" in agreed or checkpoints.due_by_steps(step)):
+            self.weights.check(self.hooks.place.epoch, self.hooks.place.step, self.logs)
+            self.save(wait=stops)
+        if stops:
             sitting.stop = sitting.stop or "SIGTERM"
-            if checkpoints:
-                self.save(wait=True)
             raise _Stopped
-        if checkpoints and ("save" in agreed or checkpoints.due_by_steps(step)):
-            self.save()
 
     def _tests(self) -> None:
         """The test function is to be called: a stop keeps the state from before validation."""
@@ -265,6 +262,7 @@ class _Training:
             for variable, value in sitting.before_validation:
                 variable.assign(value)
             if self.checkpoints:
+                self.weights.check(self.hooks.place.epoch, self.hooks.place.step, self.logs)
                 self.save(wait=True)
             raise _Stopped
 
@@ -350,6 +348,7 @@ class _Training:
                 self.sitting.history.setdefault(name, []).append(float(value))
         self.counts.epochs = epoch + 1
         self.plan.watch.epoch_end(epoch, logs)
+        self.weights.check(epoch, self.hooks.place.step, logs)
         if self.company:
             self.company.epoch_end(epoch + 1)
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)

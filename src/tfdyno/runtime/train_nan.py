@@ -1,4 +1,4 @@
-"""After a loss that is not a number: the last good checkpoint, and where the number was lost."""
+"""After a loss or weight that is no number: the last good checkpoint, and where it was lost."""
 
 from __future__ import annotations
 
@@ -70,16 +70,24 @@ def repeated(
         return locate(model, next(iter(dataset)), seen=seen)
     done = good.position.step_in_epoch
     batches = _in_time(itertools.islice(iter(dataset), done, None))
-    return hunt(model, batches, step, seen=seen, first=done + 1) or unlocated(error)
+    return hunt(model, batches, step, seen=seen, first=done + 1) or unlocated(error, repeated=True)
 
 
-def unlocated(error: NanLoss) -> Finding:
-    """What can be said where the steps cannot be repeated, or end well the second time."""
+def unlocated(error: NanLoss, *, repeated: bool = False) -> Finding:
+    """What can be said where the steps cannot be repeated, or end well the second time.
+
+    Args:
+        error: What was seen.
+        repeated: Whether they were.
+    """
+    tried = "repeating the steps did not" if repeated else "the steps cannot be repeated to"
     return words.finding(
-        f"{error}, and repeating the steps did not show where it began.",
-        "The weights or the activations grew beyond what the precision can hold.",
-        [(str(error), "the logs of the training")],
-        [words.DIVERGED],
+        f"{error}, and {tried} show where it began.",
+        "The weights or the activations grew beyond what the precision can hold, or a value in the "
+        "data is not finite.",
+        [(str(error), error.seen_in)],
+        [words.DIVERGED] if repeated else [words.ALONE, words.DIVERGED],
+        verdict="likely",
     )
 
 

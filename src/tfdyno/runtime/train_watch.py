@@ -14,6 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.training import NAN_LOSS
 from tfdyno.runtime.train_pace import PaceRecord
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ class NanLoss(Exception):  # noqa: N818  (what happened, not a fault of the tool
         value: ``nan``, ``inf`` or ``-inf``.
         epoch: Counted from 1.
         step: Steps of that epoch that were done when the logs were kept.
+        reason: Why the training ended, in the word of ``TrainOutcome.stopped``.
+        seen_in: What showed it.
     """
+
+    reason = NAN_LOSS
+    seen_in = "the logs of the training"
 
     def __init__(self, name: str, value: float, *, epoch: int, step: int) -> None:
         self.name, self.value = name, value
@@ -175,7 +181,7 @@ class Watch:
         if self._base >= 0:
             self._base, self._base_s = 0, now
             self._marks.append((now, 0))
-        _check(metrics, epoch + 1, step)
+        check_losses(metrics, epoch + 1, step)
 
     def saved(self, seconds_s: float) -> None:
         """The training waited so long for a checkpoint."""
@@ -238,7 +244,7 @@ class Watch:
         }
         self._tell(event)
         if step:
-            _check(self._read, self._epoch + 1, step)
+            check_losses(self._read, self._epoch + 1, step)
 
     def _count(self) -> tuple[int, float]:
         """Add what was trained in this epoch, and return it: steps and seconds."""
@@ -286,8 +292,15 @@ def is_loss(name: str) -> bool:
     return (name == "loss" or name.endswith("_loss")) and not name.startswith("val_")
 
 
-def _check(metrics: Mapping[str, float], epoch: int, step: int) -> None:
-    for name, value in metrics.items():
+def check_losses(logs: Mapping[str, Any], epoch: int, step: int) -> None:
+    """Raise ``NanLoss`` where a loss of training in Keras' logs is not finite.
+
+    Args:
+        logs: Tensors are waited for.
+        epoch: Counted from 1.
+        step: Steps of that epoch that are done.
+    """
+    for name, value in _numbers(logs).items():
         if is_loss(name) and not math.isfinite(value):
             raise NanLoss(name, value, epoch=epoch, step=step)
 

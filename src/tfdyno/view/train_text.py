@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from tfdyno.core.training import NAN_LOSS, NAN_WEIGHTS
 from tfdyno.core.units import significant
 from tfdyno.view.amounts import plural
 from tfdyno.view.bench_words import (
@@ -94,7 +95,11 @@ def facts(told: TrainTold) -> list[tuple[str, str]]:
 def _stopped(outcome: TrainOutcome) -> str:
     if not outcome.stopped:
         return ""
-    by = {"SIGTERM": "when asked to (SIGTERM or Ctrl-C)", "NaN loss": "at a NaN loss"}
+    by = {
+        "SIGTERM": "when asked to (SIGTERM or Ctrl-C)",
+        NAN_LOSS: "at a NaN loss",
+        NAN_WEIGHTS: "at weights that are NaN",
+    }
     return f" stopped {by.get(outcome.stopped, f'by {outcome.stopped}')}"
 
 

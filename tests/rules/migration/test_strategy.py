@@ -34,6 +34,29 @@ def test_a_scope_of_a_strategy_that_is_only_an_argument_counts() -> None:
     assert "model_outside_scope" not in found(source)
 
 
+def test_fit_alone_inside_the_scope_is_a_model_outside_of_it() -> None:
+    source = TF + (
+        "strategy = tf.distribute.MirroredStrategy()\n"
+        "model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])\n"
+        "model.compile('adam', 'mse')\n"
+        "with strategy.scope():\n    model.fit(data)\n"
+    )
+    hit = found(source)["model_outside_scope"]
+    assert hit.evidence[0].source == "train.py:7"
+    assert (hit.values["name"], hit.values["inside"]) == ("MirroredStrategy", "fit")
+    both = source.replace("model = keras", "with strategy.scope():\n    model = keras")
+    assert "model_outside_scope" not in found(both)
+
+
+def test_a_function_that_makes_and_trains_inside_the_scope_is_in_it() -> None:
+    source = TF + (
+        "def train():\n    model = keras.Sequential([])\n    model.fit(data)\n"
+        "strategy = tf.distribute.MirroredStrategy()\n"
+        "with strategy.scope():\n    train()\n"
+    )
+    assert "model_outside_scope" not in found(source)
+
+
 def test_a_strategy_that_is_made_only_sometimes_accuses_nobody() -> None:
     source = TF + (
         "if many:\n    strategy = tf.distribute.MirroredStrategy()\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ _OPTIMIZER = {
     "gradient_accumulation_steps": "strategy_accumulation",
     "ema_overwrite_frequency": "strategy_ema_overwrite",
 }
+_OUTSIDE = "model_outside_scope"
 _MODELS = ("Model()", "Sequential()", "load_model()", "clone_model()", "model_from_json()")
 
 
@@ -128,17 +130,22 @@ def _fits(module: Module, scopes: _Scopes) -> Iterator[Hit]:
 
 
 def _models_outside(module: Module, scopes: _Scopes) -> Iterator[Hit]:
-    """Models that ``fit`` trains although neither they nor it know of the strategy."""
+    """Models that ``fit`` trains and that do not know of the strategy, whether it does or not."""
     for order in runs(module):
         made = next((site for site in order if _makes(site)), None)
         if made is None or _may_be_skipped(made, module):
             continue
         for site in order[order.index(made) :]:
             model = receiver(site)
-            outer = (*site.withs, *model.withs, *scopes.around.get(site.function, ()))
-            if _is_method(site, "fit") and is_model(model.path) and not _is_in_scope(outer):
-                name = made.path.rpartition(".")[2]
-                yield _hit("model_outside_scope", site, module, name, measured=False)
+            around_both = (*model.withs, *scopes.around.get(site.function, ()))
+            if not (_is_method(site, "fit") and is_model(model.path)) or _is_in_scope(around_both):
+                continue
+            name = made.path.rpartition(".")[2]
+            if _is_in_scope(site.withs):
+                hit = _hit(_OUTSIDE, site, module, name)
+                yield dataclasses.replace(hit, values={"inside": "fit"})
+            else:
+                yield _hit(_OUTSIDE, site, module, name, measured=False)
 
 
 def _makes(site: Site) -> bool:
