@@ -23,8 +23,8 @@ from tfdyno.core.interval import Interval, Scaled
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
-    "altair", "jax", "jaxlib", "keras", "numpy", "pandas", "psutil", "pynvml", "ray", "rich",
-    "scipy", "tensorflow", "vl_convert",
+    "altair", "jax", "jaxlib", "keras", "numpy", "optuna", "pandas", "psutil", "pynvml", "ray",
+    "rich", "scipy", "sqlalchemy", "tensorflow", "vl_convert",
 }  # fmt: skip
 LIGHT_COMMANDS = [
     ["--help"], ["--version"], ["gpus"], ["gpus", "a100-sxm4-80gb"], ["offers"],
@@ -36,6 +36,7 @@ LIGHT_COMMANDS = [
     ["launch", "tests/data/scripts/compiled.py", "--on", "slurm", "--backend", "jax",
      "--mesh", "model=1", "--dry-run"],
     ["diagnose", "--help"],
+    ["tune", "--help"],
     ["data", "convert", "--help"],
     ["models", "--help"],
     ["report", "--help"],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace, Workload
     from tfdyno.diagnosed import DiagnoseResult, diagnose
     from tfdyno.jobs.trace import Traced
+    from tfdyno.tuned import TuneResult, tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Trace",
     "Traced",
     "TrainResult",
+    "TuneResult",
     "UsageError",
     "Workload",
     "advise",
@@ -50,6 +52,7 @@ __all__ = [
     "estimate",
     "fit",
     "trace",
+    "tune",
 ]
 _HOMES = {
     "Advice": "core.advice",
@@ -68,6 +71,7 @@ _HOMES = {
     "Trace": "core.workload",
     "Traced": "jobs.trace",
     "TrainResult": "api",
+    "TuneResult": "tuned",
     "UsageError": "core.errors",
     "Workload": "core.workload",
     "advise": "api",
@@ -75,6 +79,7 @@ _HOMES = {
     "estimate": "api",
     "fit": "api",
     "trace": "api",
+    "tune": "tuned",
 }
 """Module of each public name: nothing is imported before it is used."""
 

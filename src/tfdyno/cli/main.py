@@ -87,6 +87,11 @@ COMMANDS = {
         summary="Say what holds a training back, and prove the fix.",
         section="Measure",
     ),
+    "tune": Entry(
+        module="tfdyno.cli.tune",
+        summary="Find the fastest recipe by measured trials, and prove it.",
+        section="Measure",
+    ),
     "export": Entry(
         module="tfdyno.cli.export",
         summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",

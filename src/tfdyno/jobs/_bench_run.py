@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from typing import Protocol as Shape
 
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
+from tfdyno.jobs._memory_watch import MemoryWatch
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs.trace import interpreter
@@ -36,6 +38,23 @@ class Measured:
     environment: Environment
 
 
+class Measuring(Shape):
+    """Makes one run, as ``measured`` does."""
+
+    def __call__(
+        self,
+        workload: Workload,
+        recipe: Recipe,
+        protocol: Protocol,
+        /,
+        *,
+        order: int,
+        doing: str,
+        progress: Callable[[str], None],
+    ) -> Measured:
+        """Run the workload once in a fresh process."""
+
+
 def measured(
     workload: Workload,
     recipe: Recipe,
@@ -44,6 +63,7 @@ def measured(
     order: int,
     doing: str,
     progress: Callable[[str], None],
+    memory_limit_bytes: int = 0,
 ) -> Measured:
     """Run the workload once in a fresh process.
 
@@ -54,13 +74,20 @@ def measured(
         order: Position among the runs of the session.
         doing: ``run 2 of train.py``, for messages.
         progress: Called with a line at every stage of the child.
+        memory_limit_bytes: Of resident memory, where more ends the run; 0: none.
 
     Raises:
         UsageError: The workload failed, or cannot take a setting.
         ToolError: The child crashed, hung or ran out of memory.
     """
     variables = recipe_environment(recipe)
-    with Sampler(visible=variables.get("CUDA_VISIBLE_DEVICES")) as sampler:
+    memory = MemoryWatch(memory_limit_bytes)
+
+    def watch(pid: int) -> None:
+        sampler.watch(pid)
+        memory.watch(pid)
+
+    with memory.told(doing), Sampler(visible=variables.get("CUDA_VISIBLE_DEVICES")) as sampler:
         outcome = run_child(
             CHILD,
             request_of(workload, recipe=recipe, protocol=protocol),
@@ -70,7 +97,7 @@ def measured(
             env=variables,
             doing=doing,
             hide_gpu=False,
-            started=sampler.watch,
+            started=watch,
         )
     run = _run(outcome, protocol, doing)
     return Measured(

@@ -15,7 +15,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import DataMode, Measurement, Protocol
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
-from tfdyno.jobs._bench_run import Measured, measured
+from tfdyno.jobs._bench_run import Measured, Measuring, measured
 from tfdyno.jobs._bench_sides import Side, check_same, new_sides, next_turn
 from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import recipe_environment
@@ -68,6 +68,7 @@ def bench(
     *,
     progress: Callable[[str], None] = silent,
     enough: Callable[[Sequence[Measurement]], bool] = _never,
+    run: Measuring = measured,
 ) -> tuple[Measurement, ...]:
     """Run until the protocol is met; one measurement, or two where ``against`` is asked for.
 
@@ -79,6 +80,7 @@ def bench(
         progress: Called with a line at every stage.
         enough: Whether what is measured suffices before the protocol is met; asked when all
             sides have the least runs, and as many.
+        run: Makes one run in a fresh process, here or on another machine.
 
     Raises:
         UsageError: A setting is not possible, the workload fails, there is nothing to resume, or
@@ -101,7 +103,7 @@ def bench(
             is_even = min(counts) == max(counts) >= question.protocol.least_runs
             if is_even and enough([side.measurement() for side in sides]):
                 break
-            found = _one(question, sides, turn, progress)
+            found = _one(question, sides, turn, progress, run)
             sides[turn] = _kept(results, sides[turn], found, question)
     except BaseException as error:
         _note(error, sides, question, results)
@@ -159,7 +161,11 @@ def _resumed(question: Question, results: Results) -> list[Side]:
 
 
 def _one(
-    question: Question, sides: Sequence[Side], turn: int, progress: Callable[[str], None]
+    question: Question,
+    sides: Sequence[Side],
+    turn: int,
+    progress: Callable[[str], None],
+    run: Measuring,
 ) -> Measured:
     side, protocol = sides[turn], question.protocol
     number = side.count + 1
@@ -169,7 +175,7 @@ def _one(
     if side.so_far:
         title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
-    return measured(
+    return run(
         question.workload,
         side.recipe,
         protocol,

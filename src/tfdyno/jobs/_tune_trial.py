@@ -1,0 +1,93 @@
+"""A trial and what was measured of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.model.steady_part import beside_s, run_medians_s
+from tfdyno.model.trial_law import middle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tfdyno.core.measurement import Measurement
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.search_space import SearchSpace, Value
+    from tfdyno.core.tuning import TrialEstimate
+from tfdyno.core.composition import check_composition
+from tfdyno.core.errors import UsageError
+from tfdyno.core.search_space import changes_of, recipe_at
+from tfdyno.core.tuning import Trial
+from tfdyno.jobs._tune_space import keeps_batch
+
+
+def drafted(
+    number: int,
+    values: Mapping[str, Value],
+    space: SearchSpace,
+    start: Recipe,
+    *,
+    own_batch_size: int,
+    replicas: int,
+    update_samples: int,
+    expected: Callable[[Recipe, int], TrialEstimate | None],
+) -> Trial:
+    """A trial before it is judged; ``failed`` where its settings do not go together.
+
+    Args:
+        number: Of the trial.
+        values: Its place in the space.
+        space: Whose first values are those of the start.
+        start: The starting recipe.
+        own_batch_size: Per replica, under the start; 0: not known.
+        replicas: Of the start.
+        update_samples: Of the start, over all replicas; 0: not known.
+        expected: What is expected of a recipe at a batch.
+    """
+    ordered = {name: values[name] for name in space.choices}
+    draft = Trial(number=number, recipe=start, values=ordered)
+    try:
+        recipe = recipe_at(values, space, start, update_samples=update_samples // replicas)
+        check_composition(recipe)
+    except UsageError as error:
+        return replace(draft, status="failed", reason=str(error))
+    batch_size = recipe.batch_size or own_batch_size
+    return replace(
+        draft,
+        recipe=recipe,
+        changes=changes_of(recipe, start),
+        batch_size=batch_size,
+        changes_batch=not keeps_batch(recipe, batch_size * replicas, update_samples),
+        estimate=expected(recipe, batch_size),
+    )
+
+
+def with_measured(trial: Trial, found: Measurement) -> Trial:
+    """The trial with what was measured of it."""
+    rates = rates_of(found)
+    besides = tuple(filter(None, map(beside_s, found.runs)))
+    return replace(
+        trial,
+        status="measured",
+        ran=True,
+        rates_per_s=rates,
+        beside_s=besides if len(besides) == len(rates) else (),
+        samples_per_s=middle(rates),
+        batch_size=found.task.batch_size or trial.batch_size,
+        peak_memory_bytes=max(run.peak_memory_bytes for run in found.runs),
+        measurement=found.id,
+    )
+
+
+def rates_of(found: Measurement) -> tuple[float, ...]:
+    """Samples per second of each run, by its median step."""
+    return tuple(found.task.samples_per_step / step_s for step_s in run_medians_s(found.runs))
+
+
+def moved_ratio(one: Sequence[float], other: Sequence[float]) -> float:
+    """Log of how much slower the machine itself was; 0 where nothing tells."""
+    if not one or not other or min(*one, *other) <= 0:
+        return 0.0
+    return math.log(middle(one) / middle(other))

@@ -1,0 +1,171 @@
+"""The nodes of a Ray cluster as places that measure trials, or this machine with a Ray of its own.
+
+Ray runs plain tasks; the study stays here, with the sampler: each node gets the next trial when
+it is free, and its runs come back one by one, so that a hopeless trial ends as early as it does on
+one machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.engines.local import together
+from tfdyno.engines.process import Command
+from tfdyno.jobs._bench_run import Measured
+from tfdyno.jobs._tune_question import Node, NodeLost, Question
+from tfdyno.jobs._worker import PROGRESS, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.core.measurement import Protocol
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
+    from tfdyno.engines.process import Process
+
+DRIVER = "tfdyno.jobs._tune_ray_driver"
+START_S = 300.0
+"""For Ray to be there, or to say why not."""
+END_S = 15.0
+"""For the driver, and the Ray that it has started, to end."""
+LOOK_S = 0.5
+
+
+@contextlib.contextmanager
+def ray_nodes(
+    question: Question, *, address: str = "", progress: Callable[[str], None] = silent
+) -> Iterator[tuple[Node, ...]]:
+    """Nodes that measure, alike in CPUs and cards; gone with all they run when the block ends.
+
+    Args:
+        question: What is tuned; its files are at the same paths on all nodes.
+        address: Of a running cluster; empty: that of ``RAY_ADDRESS``, else a Ray of its own here.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: Ray is not installed.
+        ToolError: The cluster cannot be reached.
+    """
+    progress("starting Ray")
+    talk = _Talk(question)
+    command = Command(
+        words=(sys.executable, "-m", DRIVER),
+        environment={**os.environ, "PYTHONUNBUFFERED": "1"},
+        purpose="giving trials to Ray",
+    )
+    with (
+        together([command], chief=0, mark=PROGRESS, progress=talk.heard, output=silent) as crew,
+        contextlib.ExitStack() as stack,
+    ):
+        stack.callback(_leave, crew.chief)
+        crew.chief.send(json.dumps({"address": address}))
+        found = talk.nodes(crew.chief)
+        first = found[0]
+        alike = [
+            one for one in found
+            if (one["cpus"], one["gpus"], one["kinds"])
+            == (first["cpus"], first["gpus"], first["kinds"])
+        ]  # fmt: skip
+        if len(alike) < len(found):
+            names = ", ".join(one["name"] for one in found if one not in alike)
+            progress(f"left out, since they are other machines: {names}")
+        yield tuple(talk.node(crew.chief, one) for one in alike)
+
+
+def _leave(driver: Process) -> None:
+    """Let the driver end Ray, and wait so long for it; what is left is killed by the caller."""
+    with contextlib.suppress(OSError):
+        if driver.popen.stdin:
+            driver.popen.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        driver.popen.wait(END_S)
+
+
+class _Talk:
+    """What is asked of the driver, and which answer belongs to what."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._numbers = itertools.count()
+        self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._stopped = threading.Event()
+
+    def heard(self, line: str) -> None:
+        """A line of the driver."""
+        event = json.loads(line)
+        if "run" in event:
+            self._answers[event["run"]].put(event)
+        else:
+            self._first.put(event)
+
+    def nodes(self, driver: Process) -> list[dict[str, Any]]:
+        """What Ray has; raises ``UsageError``, ``ToolError``."""
+        event = self._answer(self._first, driver, START_S)
+        if said := event.get("failed"):
+            kind = UsageError if said["kind"] == "usage" else ToolError
+            raise kind(said["what"], why=said["why"], remedy=said["remedy"])
+        found = [one for one in event["nodes"] if one["cpus"]]
+        if not found:
+            raise ToolError("the Ray cluster has no node with a CPU")
+        return found
+
+    def node(self, driver: Process, told: dict[str, Any]) -> Node:
+        """A node that measures."""
+
+        def run(
+            workload: Workload,
+            recipe: Recipe,
+            protocol: Protocol,
+            /,
+            *,
+            order: int,
+            doing: str,
+            progress: Callable[[str], None],
+        ) -> Measured:
+            progress(f"on node {told['name']}")
+            number = next(self._numbers)
+            answers = self._answers[number] = queue.SimpleQueue()
+            request = {
+                "workload": to_builtins(workload), "recipe": to_builtins(recipe),
+                "protocol": to_builtins(protocol), "order": order, "doing": doing,
+                "folder": str(Path.cwd()), "on_cpu": not told["gpus"],
+                "limit_bytes": self._question.memory_limit_bytes,
+            }  # fmt: skip
+            driver.send(json.dumps({"run": number, "node": told["id"], "request": request}))
+            answer = self._answer(answers, driver)
+            del self._answers[number]
+            if said := answer.get("error"):
+                kinds = {"usage": UsageError, "tool": ToolError, "lost": NodeLost}
+                raise kinds[said["kind"]](said["what"], why=said["why"], remedy=said["remedy"])
+            return from_builtins(answer["measured"], Measured, where="the result of a run")
+
+        return Node(run=run, name=told["name"], stop=self._stopped.set)
+
+    def _answer(
+        self,
+        answers: queue.SimpleQueue[dict[str, Any]],
+        driver: Process,
+        patience_s: float = float("inf"),
+    ) -> dict[str, Any]:
+        waited_s = 0.0
+        while not self._stopped.is_set():
+            with contextlib.suppress(queue.Empty):
+                return answers.get(timeout=LOOK_S)
+            waited_s += LOOK_S
+            if not driver.runs and answers.empty():
+                raise NodeLost("Ray has ended", why=driver.last_words())
+            if waited_s > patience_s:
+                raise NodeLost("Ray does not answer", why=driver.last_words())
+        raise NodeLost("the run was ended")

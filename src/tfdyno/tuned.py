@@ -1,0 +1,137 @@
+"""``tfdyno.tune``: the command of that name for Python and notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core import settings
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe_file import Given, given_recipe
+from tfdyno.core.search_space import read_space, typed_value
+from tfdyno.core.tuning import Tuning
+from tfdyno.core.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tfdyno.jobs._tune_question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneResult(Tuning):
+    """What came out of a study; ``recipe`` is the answer, a notebook shows text."""
+
+    folder: str
+
+    def text(self, width: int = 80) -> str:
+        """What the command prints."""
+        from tfdyno.view.tune_text import tune_text
+
+        return tune_text(self, folder=self.folder, width=width)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.text())}</pre>"
+
+
+def tune(
+    subject: Any,  # noqa: ANN401
+    *,
+    recipe: Given = None,
+    space: Mapping[str, Sequence[object]] | None = None,
+    trials: int | None = None,
+    runs: int | None = None,
+    seconds: float | None = None,
+    keep_batch: bool = False,
+    output: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> TuneResult:
+    """Find the fastest recipe by measured trials on this machine, and prove it.
+
+    Every run is a fresh process; this one, and its GPU, are left alone. The folder gets what the
+    command writes.
+
+    Args:
+        subject: A script, ``file.py:function``, ``model.keras`` or task as on the command line, or
+            a ``Workload``.
+        recipe: To start from: a ``Recipe``, its settings by name, or the path of a TOML file.
+        space: Values of settings by name, as ``{"batch_size": [32, 64]}``; others have usual ones.
+        trials: That are run, at most; None: 20.
+        runs: Fresh processes of a trial; None: 3.
+        seconds: Of steps in a run, at most; None: 20.
+        keep_batch: Leave the samples of an update as they are.
+        output: Folder of the study; None: ``tfdyno-tuning``.
+        resume: Go on with the study in it.
+        progress: Tell every stage on stderr.
+        options: Fields of ``Workload``: ``script_arguments``, ``fit_number``, ``python``, …
+
+    Raises:
+        UsageError: Optuna is not installed, what is asked has no answer, or the user's code fails.
+        ToolError: The start's child process failed.
+        KeyboardInterrupt: It was stopped; the trials are kept for ``resume``.
+    """
+    from tfdyno.cli.progress import progress_line
+    from tfdyno.jobs.tune import tune as trials_of
+    from tfdyno.jobs.tune_write import written
+
+    start = given_recipe(recipe) or Recipe()
+    given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output}
+    question = _question(
+        _workload(subject, options), start, space or {},
+        {**given, "keep_batch": keep_batch, "resume": resume},
+    )  # fmt: skip
+    with progress_line(quiet=not progress, verbose=False) as shown:
+        *_, last = trials_of(question, progress=shown)
+    written(question.folder, last)
+    found = {one.name: getattr(last, one.name) for one in fields(Tuning)}
+    return TuneResult(**found, folder=str(question.folder))
+
+
+def _workload(subject: Any, options: Mapping[str, Any]) -> Workload:  # noqa: ANN401
+    from dataclasses import replace
+
+    from tfdyno.jobs.reference import parse_reference
+
+    if isinstance(subject, Workload):
+        return replace(subject, **options)
+    if isinstance(subject, str | Path):
+        return parse_reference(str(subject), **options)
+    raise UsageError(f"{type(subject).__name__} cannot be tuned",
+                     why="its trials run in fresh processes, with their data",
+                     remedy="give a script or 'file.py:function'")  # fmt: skip
+
+
+def _question(
+    workload: Workload,
+    start: Recipe,
+    space: Mapping[str, Sequence[object]],
+    given: Mapping[str, Any],
+) -> Question:
+    from tfdyno.jobs._tune_question import Question
+    from tfdyno.jobs.bench import default_data
+
+    read: dict[str, Callable[[Any], object]] = {
+        "trials": lambda value: settings.whole(value, "trials"),
+        "runs": lambda value: settings.whole(value, "runs", least=2),
+        "seconds_s": lambda value: settings.positive(value, "seconds"),
+        "folder": Path,
+    }
+    typed = [f"{name}={','.join(map(typed_value, values))}" for name, values in space.items()]
+    asked: dict[str, Any] = {
+        name: one(given[name]) for name, one in read.items() if given[name] is not None
+    }
+    return Question(
+        workload=workload,
+        recipe=start,
+        named=read_space(typed, start),
+        data=default_data(workload),
+        keep_batch=given["keep_batch"],
+        resume=given["resume"],
+        **asked,
+    )

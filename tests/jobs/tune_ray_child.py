@@ -1,0 +1,58 @@
+"""A stand-in for the driver of Ray: two equal nodes and another one, all of them this machine.
+
+The runs are real children (``tune_child``), each node's one after the other. ``law.json`` says at
+which run it dies (``lost_at``), or loses the node (``node_lost_at``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.jobs import tune_child
+
+import tfdyno.jobs._bench_run as bench_run
+from tfdyno.jobs._tune_ray_worker import measure_here
+from tfdyno.jobs._worker import PROGRESS
+
+LOCK = threading.Lock()
+NODES = [
+    {"id": "a", "name": "first", "cpus": 2, "gpus": 0, "kinds": []},
+    {"id": "b", "name": "second", "cpus": 2, "gpus": 0, "kinds": []},
+    {"id": "c", "name": "larger", "cpus": 8, "gpus": 1, "kinds": ["accelerator_type:L4"]},
+]
+
+
+def say(event: dict[str, Any]) -> None:
+    with LOCK:
+        print(f"{PROGRESS}{json.dumps(event)}", file=sys.stderr, flush=True)
+
+
+def answer(wanted: dict[str, Any]) -> None:
+    law = json.loads(Path("law.json").read_text())
+    if wanted["run"] == law.get("lost_at"):
+        os._exit(1)
+    if wanted["run"] == law.get("node_lost_at"):
+        said = {
+            "kind": "lost",
+            "what": "Ray has lost the run",
+            "why": "the node died",
+            "remedy": "",
+        }
+        say({"run": wanted["run"], "error": said})
+        return
+    with Path("nodes.jsonl").open("a") as file:
+        file.write(json.dumps(wanted["node"]) + "\n")
+    say({"run": wanted["run"], **measure_here({**wanted["request"], "unset": []})})
+
+
+if __name__ == "__main__":
+    bench_run.CHILD = tune_child.__name__
+    json.loads(sys.stdin.readline())
+    say({"nodes": NODES})
+    for line in sys.stdin:
+        threading.Thread(target=answer, args=(json.loads(line),), daemon=True).start()

@@ -1,0 +1,114 @@
+"""store/tuning_study: what was told is there again, and what a kill left is asked again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.search_space import SearchSpace
+from tfdyno.core.tuning import Trial
+from tfdyno.store.tuning_study import FILE, INSTALL, TuningStudy, check_optuna
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPACE = SearchSpace(
+    choices={
+        "batch_size": (32, 64, 128),
+        "input.cache": (False, True),
+        "input.deterministic": (None, False),
+        "precision": ("", "mixed_bfloat16"),
+    }
+)
+
+
+def study(folder: Path, seed: int = 0) -> TuningStudy:
+    return TuningStudy(folder, seed=seed)
+
+
+def told(one: TuningStudy, status: str, rate: float = 0.0) -> Trial:
+    number, values = one.ask(SPACE)
+    trial = Trial(number=number, recipe=Recipe(), values=values, status=status,  # type: ignore[arg-type]
+                  samples_per_s=rate)  # fmt: skip
+    one.tell(trial)
+    return trial
+
+
+def test_what_was_told_is_there_again(tmp_path: Path) -> None:
+    first = study(tmp_path)
+    first.begin("a question", SPACE)
+    kept = [told(first, "measured", 10.0), told(first, "pruned", 5.0), told(first, "failed"),
+            told(first, "not_fit"), told(first, "hopeless"), told(first, "same", 10.0)]  # fmt: skip
+    again = study(tmp_path)
+    assert list(again.trials()) == kept
+    assert again.question == "a question"
+    assert again.space == SPACE
+    assert again.left_running() == ()
+
+
+def test_values_are_of_the_space_and_keep_their_types(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    for _ in range(12):
+        assert SPACE.holds(told(one, "measured", 1.0).values)
+
+
+def test_what_a_kill_left_running_is_given_back_once(tmp_path: Path) -> None:
+    first = study(tmp_path)
+    told(first, "measured", 10.0)
+    _, values = first.ask(SPACE)
+    again = study(tmp_path)
+    assert again.left_running() == (values,)
+    assert again.left_running() == ()
+    again.enqueue(values)
+    assert again.ask(SPACE)[1] == values
+
+
+def test_an_answer_that_was_stored_before_a_kill_is_not_lost(tmp_path: Path) -> None:
+    first = study(tmp_path)
+    number, values = first.ask(SPACE)
+    first.report(number, 1, 9.0)
+    trial = Trial(number=number, recipe=Recipe(), values=values, status="measured",
+                  samples_per_s=9.0)  # fmt: skip
+    first.note(trial)  # and killed before it was told
+    again = study(tmp_path)
+    assert again.left_running() == ()
+    assert again.trials() == (trial,)
+
+
+def test_a_run_that_is_reported_twice_is_no_trouble(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    number, _ = one.ask(SPACE)
+    one.report(number, 1, 9.0)
+    one.report(number, 1, 9.5)
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("not a database, but long enough to be looked at " * 50)
+    with pytest.raises(UsageError, match="cannot be used as a study"):
+        study(tmp_path)
+
+
+def test_a_database_that_fails_midway_is_one_sentence(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    told(one, "measured", 1.0)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("DROP TABLE trial_user_attributes")
+        database.commit()
+    with pytest.raises(ToolError, match="the study cannot be written: no such table"):
+        told(one, "measured", 1.0)
+
+
+def test_without_optuna_the_command_that_installs_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(UsageError) as caught:
+        check_optuna()
+    assert INSTALL in str(caught.value)
+    assert caught.value.exit_code == 2

@@ -1,0 +1,51 @@
+"""``tfdyno.tune``: the command for Python, with nouns as results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.jobs import tune_child
+from tests.jobs.test_tune import same_losses
+
+import tfdyno
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
+    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs._same_losses.train", same_losses)
+    (tmp_path / "train.py").write_text("model.fit(x)\n")
+    (tmp_path / "law.json").write_text("{}")
+    return tmp_path
+
+
+def test_a_study_gives_the_recipe_its_proof_and_files() -> None:
+    found = tfdyno.tune(
+        "train.py", space={"batch_size": [64, 128], "input.cache": [False]}, trials=2, runs=2,
+        seconds=1, output="out", progress=False,
+    )  # fmt: skip
+    assert found.proof
+    assert found.recipe in (found.start, found.trial(found.best or 0).recipe)
+    assert Path("out/recipe.toml").exists()
+    assert found.text().splitlines()[0] in found._repr_html_().replace("&quot;", '"')
+    more = tfdyno.tune(
+        "train.py", space={"batch_size": [64, 128], "input.cache": [False]}, trials=3, runs=2,
+        seconds=1, output="out", resume=True, progress=False,
+    )  # fmt: skip
+    assert len(more.trials) >= len(found.trials)
+
+
+def test_what_cannot_be_tuned_is_said() -> None:
+    with pytest.raises(tfdyno.UsageError, match="object cannot be tuned"):
+        tfdyno.tune(object(), progress=False)
+    with pytest.raises(tfdyno.UsageError, match="did you mean batch_size"):
+        tfdyno.tune("train.py", space={"batchsize": [1]}, progress=False)
+    with pytest.raises(tfdyno.UsageError, match="trials 0"):
+        tfdyno.tune("train.py", trials=0, progress=False)
