@@ -41,6 +41,7 @@ LIGHT_COMMANDS = [
     ["models", "--help"],
     ["report", "--help"],
     ["runs", "--help"],
+    ["run", "--help"],
     ["recipe", "show", "--full"],
     ["compare", "tests/data/measurements/a.json", "tests/data/measurements/b.json"],
 ]  # fmt: skip

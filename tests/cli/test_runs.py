@@ -10,7 +10,7 @@ from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_
 
 from tfdyno.cli.main import main
 from tfdyno.core.folder_lock import FolderLock
-from tfdyno.jobs.runs import LOCK
+from tfdyno.core.project import LOCK
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, put, 
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
-from tfdyno.core.project import DOCUMENT, FOLDER, OUTPUTS, ProjectRun
-from tfdyno.jobs.runs import LOCK, TRASH, chosen, history_at, remove, run_named, runs_of
+from tfdyno.core.project import DOCUMENT, FOLDER, LOCK, OUTPUTS, ProjectRun
+from tfdyno.jobs.runs import TRASH, chosen, history_at, remove, run_named, runs_of
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:

@@ -32,6 +32,11 @@ PIPE_CLOSED = 141
 UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 """What a reader gone, a full disk or a lost terminal say, where no file is named."""
 COMMANDS = {
+    "run": Entry(
+        module="tfdyno.cli.run",
+        summary="Run a project's steps, from data to service; only what changed.",
+        section="Whole loop",
+    ),
     "doctor": Entry(
         module="tfdyno.cli.doctor",
         summary="Say why TensorFlow does not use the GPU, or why it failed.",

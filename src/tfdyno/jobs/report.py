@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tfdyno
 from tfdyno.core.codec import from_json, read_toml
 from tfdyno.core.errors import TfdynoError
-from tfdyno.core.project import DOCUMENT, LOG, StepRun
+from tfdyno.core.project import ANSWER, DOCUMENT, LOG, PART, StepRun
 from tfdyno.core.project_report import Gained, ProjectReport, RunsCompared, RunTold, StepTold
 from tfdyno.jobs.runs import PROJECT_FILE, run_named, runs_of
 from tfdyno.model import run_gain
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tfdyno.core.project_report import State
     from tfdyno.store.project_history import ProjectHistory
 
-PART, ANSWER = ".part", "answer.json"
-"""Ending of an output that is not finished, and what its command has printed so far."""
 MOST_LINES, MOST_LOG_BYTES = 12, 4096
 """Of the end of a log."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

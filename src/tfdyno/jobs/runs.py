@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock, is_held
-from tfdyno.core.project import FOLDER, OUTPUTS
+from tfdyno.core.project import FOLDER, LOCK, OUTPUTS
 from tfdyno.core.project_report import Removal
 from tfdyno.store.project_history import ProjectHistory
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tfdyno.core.project import ProjectRun
 
 PROJECT_FILE = "project.toml"
-LOCK = ".run.lock"
-"""In the project's folder: held by the run that goes on."""
 _OUTPUT = re.compile(r"(.*-[0-9a-f]{16})(\.\w+)?")
 """Name of an output, and what one that is not finished has behind it."""
 TRASH = ".trash-"

@@ -1,0 +1,116 @@
+"""``tfdyno run``: a project's steps, only those that something has changed for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfdyno.cli.options import JSON, QUIET, Filled
+from tfdyno.cli.progress import CLEAR, progress_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.project import ProjectRun, StepRun
+
+BROKEN = 3
+
+
+@click.command()
+@click.argument("project", type=click.Path(path_type=Path), default=Path("project.toml"))
+@click.option(
+    "--only", type=Filled(), multiple=True, metavar="STEP",
+    help="This step and what it rests on; many.",
+)  # fmt: skip
+@click.option(
+    "--from", "begin", type=Filled(), metavar="STEP",
+    help="This step and all that rest on it; what they need is taken as it was made last, changed "
+    "or not.",
+)  # fmt: skip
+@click.option(
+    "--force", type=Filled(), multiple=True, metavar="STEP",
+    help="Make this step again, and all that rest on it, though nothing changed; many.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Say what would run, and why; nothing runs.")
+@JSON
+@QUIET
+def run(**given: Any) -> int:
+    """Run a project's steps, from data to service; only what changed.
+
+    PROJECT is a TOML file, project.toml without it. Each table [steps.NAME] is a command of tfdyno
+    with its options, or command = "python FILE.py". {other} in an option is the folder of another
+    step's output, {other.key} a value of what it printed with --json.
+
+    A step whose options, files, steps before it and versions are as they were is not run again.
+    Outputs and history lie in tfdyno-project beside the file. After Ctrl-C, a failure or a kill
+    the same command goes on.
+    """
+    from tfdyno.cli import step_commands
+    from tfdyno.jobs.run import Question, Told, preview
+    from tfdyno.jobs.run import run as run_project
+
+    question = Question(
+        file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
+    )
+    if given["dry_run"]:
+        _print(preview(question, step_commands), given, dry=True)
+        return 0
+    with progress_line(quiet=given["quiet"], verbose=False) as progress:
+        shown = _Shown(progress, quiet=given["quiet"])
+        told = Told(begun=shown.begun, said=shown.said, ended=shown.ended)
+        found = run_project(question, step_commands, told)
+    _print(found, given, dry=False)
+    return _code(found)
+
+
+class _Shown:
+    """What is told on stderr while steps run: a line for each, and what the one at work says."""
+
+    def __init__(self, progress: Callable[[str], None], *, quiet: bool) -> None:
+        self.progress, self.quiet = progress, quiet
+        self.title = ""
+
+    def begun(self, step: StepRun, number: int, count: int) -> None:
+        self.title = f"{step.step} ({number} of {count})"
+        self._line(f"{self.title}: {step.why}")
+        self.progress(self.title)
+
+    def said(self, line: str) -> None:
+        self.progress(f"{self.title}: {line}")
+
+    def ended(self, step: StepRun) -> None:
+        from tfdyno.view.run_text import ended_words
+
+        if step.status != "reused":
+            self.progress("")
+            self._line(ended_words(step))
+
+    def _line(self, text: str) -> None:
+        if not self.quiet:
+            head = CLEAR if sys.stderr.isatty() else ""
+            click.echo(f"{head}{text}", err=True)
+
+
+def _print(found: ProjectRun, given: dict[str, Any], *, dry: bool) -> None:
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+
+        click.echo(to_json(found, indent=2).decode())
+        return
+    from tfdyno.view.run_text import run_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    folder = given["project"].parent
+    text = run_text(found, folder=folder, dry=dry, width=terminal_width(), colour=colour_wanted())
+    click.echo(text)
+
+
+def _code(found: ProjectRun) -> int:
+    """That of the command that failed, where it is one of ours."""
+    if found.status == "finished":
+        return 0
+    code = next((one.exit_code for one in found.steps if one.status == "failed"), BROKEN)
+    return code if 1 <= code <= BROKEN else BROKEN

@@ -1,0 +1,122 @@
+"""``project.toml`` as a project: names, references and order are checked, commands are not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import UsageError
+from tfdyno.core.project import Project, Step
+from tfdyno.core.step_command import nearest
+from tfdyno.core.step_order import ordered
+from tfdyno.core.step_reference import OWN, named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILE = "project.toml"
+_TOP = ("project", "steps")
+_PROJECT = ("name", "store")
+_STEP = ("command", "needs", "inputs", "allow-findings", "load")
+"""Keys of a step that are no options of its command."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_FINDERS = ("diagnose",)
+"""Commands whose findings of severity error are their answer, not a failure of the step."""
+SERVE = "serve"
+
+
+def project_from(raw: Mapping[str, Any], file: Path) -> Project:
+    """Read what a project's file says.
+
+    Args:
+        raw: The file's tables.
+        file: For messages, and as the place that relative paths start from.
+
+    Raises:
+        UsageError: A key is unknown, missing or of a wrong kind, a step is unknown or named
+            twice in different ways, or steps need one another in a circle.
+    """
+    for key in raw:
+        if key not in _TOP:
+            raise UsageError(f"{file} has a key {key} that tfdyno does not know",
+                             remedy=nearest(key, _TOP))  # fmt: skip
+    head = _table(raw.get("project", {}), "[project]", file)
+    for key in head:
+        if key not in _PROJECT:
+            raise UsageError(f"{file}: [project] has a key {key} that tfdyno does not know",
+                             remedy=nearest(key, _PROJECT))  # fmt: skip
+    tables = _table(raw.get("steps", {}), "[steps]", file)
+    if not tables:
+        raise UsageError(f"{file} has no steps", remedy="write a table [steps.NAME] for each")
+    steps = {name: _step(name, _table(one, f"[steps.{name}]", file), file)
+             for name, one in tables.items()}  # fmt: skip
+    for step in steps.values():
+        _check_needs(step, tuple(steps), file)
+    order = ordered({name: step.needs for name, step in steps.items()})
+    return Project(
+        name=_text(head, "name", "[project]", file) or file.resolve().parent.name,
+        file=file,
+        steps=tuple(steps[name] for name in order),
+        store=_text(head, "store", "[project]", file),
+    )
+
+
+def _step(name: str, table: dict[str, Any], file: Path) -> Step:
+    where = f"[steps.{name}]"
+    if not _NAME.fullmatch(name) or name == OWN:
+        why = "it means the step's own folder" if name == OWN else "it names a folder"
+        raise UsageError(f"{file}: a step cannot be called {name!r}", why=why,
+                         remedy="take letters, digits, - and _")  # fmt: skip
+    command = " ".join(_text(table, "command", where, file).split())
+    if not command:
+        raise UsageError(f"{file}: {where} has no command", remedy='write command = "train"')
+    load = _table(table.get("load", {}), f"[steps.{name}.load]", file)
+    if load and command != SERVE:
+        raise UsageError(f"{file}: {where} has a load", why="only a step that serves takes one")
+    keys = {key.replace("_", "-"): key for key in table}
+    finds = table.get(keys.get("allow-findings", ""), command.split()[0] in _FINDERS)
+    if not isinstance(finds, bool):
+        raise UsageError(f"{file}: allow-findings of {where} is neither true nor false")
+    options = {key: value for key, value in table.items() if key.replace("_", "-") not in _STEP}
+    asked = _texts(table, "needs", where, file)
+    return Step(
+        name=name,
+        command=command,
+        options=options,
+        needs=tuple(dict.fromkeys((*asked, *named(options), *named(load)))),
+        inputs=_texts(table, "inputs", where, file),
+        load=load,
+        allow_findings=finds,
+    )
+
+
+def _check_needs(step: Step, names: tuple[str, ...], file: Path) -> None:
+    for one in step.needs:
+        if one not in names:
+            raise UsageError(
+                f"{file}: step {step.name} names a step {one} that is not there",
+                remedy=f"{nearest(one, names)} ({{{{ stands for a brace)",
+            )
+
+
+def _table(value: object, where: str, file: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{file}: {where} is no table", why=f"it is {value!r}",
+                         remedy=f"write {where} on a line of its own")  # fmt: skip
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str, file: Path) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise UsageError(f"{file}: {key} of {where} is no text", why=f"it is {value!r}")
+    return value.strip()
+
+
+def _texts(table: Mapping[str, Any], key: str, where: str, file: Path) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        raise UsageError(f"{file}: {key} of {where} is no list of names",
+                         remedy=f'write {key} = ["name"]')  # fmt: skip
+    return tuple(value)

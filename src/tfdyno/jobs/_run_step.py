@@ -1,0 +1,261 @@
+"""One step of a project: its command is run, its answer kept, its output put in place."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.project import ANSWER, LOG, PART
+from tfdyno.core.project_output import Made
+from tfdyno.core.step_command import option_words, script_words
+from tfdyno.core.step_outputs import GOES_ON, PAGE, place_of, with_outputs
+from tfdyno.core.step_reference import OWN, filled, named
+from tfdyno.jobs._run_check import SERVE
+from tfdyno.jobs._run_child import Place, ended, last_lines, own_words
+from tfdyno.jobs._run_inputs import script_of
+from tfdyno.jobs._run_outputs import Output, read_answer
+from tfdyno.jobs._run_serve import load_tested
+from tfdyno.jobs.serve_setup import serving_python
+from tfdyno.probe.near import no_such
+from tfdyno.view.step_headline import step_headline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from tfdyno.core.project import Project, Step
+    from tfdyno.core.step_command import CommandShape
+    from tfdyno.jobs._run_look import Look
+
+GOOD, FINDINGS, REFUSED = 0, 1, 2
+TOLD_LINES = 5
+STORE = "TFDYNO_STORE"
+SENTENCE = "tfdyno: "
+"""What a command of ours begins the sentence with that says why it failed."""
+TOKEN = "--token"
+TOLD = ("--json", "--verbose")
+"""Ours, not what the user asked."""
+
+
+class Failed(TfdynoError):  # noqa: N818  (it is what happened)
+    """The command of a step did not end well.
+
+    Attributes:
+        child_code: Its exit code; negative for a signal.
+        words: The command, as it could be typed.
+    """
+
+    child_code = 0
+    words: tuple[str, ...] = ()
+
+
+def serving_check(step: Step) -> None:
+    """Refuse to serve where there is nothing to serve with; raises ``UsageError``."""
+    if step.command != SERVE:
+        return
+    try:
+        serving_python()
+    except UsageError as error:
+        what = f"step {step.name}: {error.what}"
+        raise UsageError(what, why=error.why, remedy=error.remedy) from None
+
+
+def made_by(
+    step: Step,
+    shape: CommandShape | None,
+    seen: Look,
+    before: Mapping[str, Made],
+    said: Callable[[str], None],
+) -> Made:
+    """Run a step's command and keep what it made.
+
+    Args:
+        step: The step.
+        shape: Of its command; None: a script of the user's.
+        seen: What is known of it.
+        before: What stands of the steps that it needs.
+        said: Called with the last line of its log.
+
+    Raises:
+        Failed: Its command did not end well; what it left is kept for the next run.
+        UsageError: Something that another step made is not there any more.
+        ToolError: The disk is full.
+    """
+    output, began_s = seen.output, time.monotonic()
+    options = _filled(step, step.options, output, before)
+    load = _filled(step, step.load, output, before)
+    goes_on = seen.goes_on and _goes_on(step, shape, options, output)
+    spent_s = _spent_s(output) if goes_on else 0.0
+    note = Made(
+        step=step.name, key=output.key, rests_on=seen.rests_on, stamp=secrets.token_hex(8),
+        before={name: before[name].stamp for name in step.needs}, duration_s=spent_s,
+    )  # fmt: skip
+    output.begin(note, goes_on=goes_on)
+    words = _words(step, shape, options, output)
+    try:
+        code = _ran(step, words, load, output, said, resume=goes_on)
+    finally:
+        note = replace(note, duration_s=spent_s + time.monotonic() - began_s)
+        with contextlib.suppress(TfdynoError):
+            output.note(note)
+    shown = _shown(step, words, output)
+    answer, is_answer = read_answer(output.part, is_script=shape is None)
+    if code not in (GOOD, *([FINDINGS] if step.allow_findings else [])) or not is_answer:
+        raise _failure(step, code, shown, output, step_headline(step.command, answer))
+    document = output.localised(answer)
+    headline = step_headline(step.command, document)
+    made = replace(note, words=shown, headline=headline, exit_code=code)
+    output.finish(made, document)
+    output.drop_parts()
+    return made
+
+
+def _ran(
+    step: Step,
+    words: tuple[str, ...],
+    load: Mapping[str, object],
+    output: Output,
+    said: Callable[[str], None],
+    *,
+    resume: bool,
+) -> int:
+    """The exit code of the step's command, whatever it takes to run it."""
+    project = output.project
+    environment = dict(os.environ)
+    if project.store:
+        environment[STORE] = str((project.file.parent / project.store).resolve())
+    place = Place(
+        cwd=project.file.parent.resolve(), environment=environment,
+        answer=output.part / ANSWER, log=output.part / LOG,
+    )  # fmt: skip
+    if script_of(step):
+        return ended(words, place, said=said)
+    if step.command == SERVE:
+        page = {"html": f"{output.shown}{PART}/{PAGE}"}
+        return load_tested(words, page | dict(load), place, said=said)
+    own = (words[0], "--resume") if resume and step.command not in GOES_ON else (words[0],)
+    code = ended(own_words((*own, *words[1:])), place, said=said)
+    if code == REFUSED and len(own) > 1:
+        # What was left is of no use: a bench that was killed before its first run, for example.
+        note = output.begun()
+        assert note
+        output.begin(note, goes_on=False)
+        code = ended(own_words(words), place, said=said)
+    return code
+
+
+def _words(
+    step: Step, shape: CommandShape | None, options: Mapping[str, object], output: Output
+) -> tuple[str, ...]:
+    """What is run: behind ``tfdyno``, or the script and its words with the interpreter first."""
+    folder = output.shown + PART
+    if shape is None:
+        return (sys.executable, *script_of(step), *script_words(options))
+    words = option_words(with_outputs(options, shape, folder), shape)
+    head = len(shape.words)
+    told = ("--json", *(["--verbose"] if shape.parameter("verbose") else []))
+    return (*words[:head], *told, *words[head:])
+
+
+def _shown(step: Step, words: tuple[str, ...], output: Output) -> tuple[str, ...]:
+    """The command as it could be typed beside the project's file."""
+    plain = tuple(str(output.localised(word)) for word in words)
+    if script_of(step):
+        return ("python", *plain[1:])
+    return ("tfdyno", *_hidden(word for word in plain if word not in TOLD))
+
+
+def _hidden(words: Iterable[str]) -> Iterator[str]:
+    """The words without what is nobody's business."""
+    before = ""
+    for word in words:
+        yield "…" if before == TOKEN else f"{TOKEN}=…" if word.startswith(f"{TOKEN}=") else word
+        before = word
+
+
+def _filled(
+    step: Step, options: Mapping[str, object], output: Output, before: Mapping[str, Made]
+) -> dict[str, object]:
+    """Options with what earlier steps made; raises ``UsageError`` where that is gone."""
+    root = output.project.file.parent
+
+    def find(name: str, keys: tuple[str, ...]) -> str:
+        if name == OWN:
+            return output.shown + PART
+        other = Output(project=output.project, step=name, key=before[name].key)
+        return other.named(keys)
+
+    found: dict[str, object] = {}
+    for name, value in options.items():
+        found[name] = filled(value, find)
+        for text, maker in _paths(value, found[name], output.project, before):
+            if not (root / text).exists():
+                raise _vanished(step, root / text, maker)
+    return found
+
+
+def _paths(
+    raw: object, value: object, project: Project, before: Mapping[str, Made]
+) -> list[tuple[str, str]]:
+    """Paths in the outputs of other steps that a value names whole, and who made each."""
+    texts = value if isinstance(value, list) else [value]
+    found = []
+    for maker in named(raw):
+        folder = Output(project=project, step=maker, key=before[maker].key).shown
+        for text in map(str, texts):
+            path = text.partition(":")[0]
+            if path == folder or path.startswith(f"{folder}/"):
+                found.append((path, maker))
+    return found
+
+
+def _vanished(step: Step, path: Path, maker: str) -> TfdynoError:
+    found = no_such(path, what="file or folder")
+    return UsageError(
+        f"step {step.name}: {found.what}", why=f"step {maker} makes it",
+        remedy=f"make it again with --force {maker}",
+    )  # fmt: skip
+
+
+def _goes_on(
+    step: Step, shape: CommandShape | None, options: Mapping[str, object], output: Output
+) -> bool:
+    """Whether the command goes on with what a stopped run of it left."""
+    if shape is None:
+        return False
+    if step.command in GOES_ON:
+        return True
+    place = place_of(shape, options)
+    folder = output.part / place
+    if step.command == "train":
+        return bool(place) and (folder / "run.json").is_file()
+    return bool(place) and folder.is_dir() and any(folder.iterdir())
+
+
+def _spent_s(output: Output) -> float:
+    begun = output.begun()
+    return begun.duration_s if begun else 0.0
+
+
+def _failure(
+    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str
+) -> Failed:
+    """What went wrong: a command's own sentence, else its answer, else the end of its log."""
+    lines = last_lines(output.part / LOG, TOLD_LINES)
+    own = [line.removeprefix(SENTENCE) for line in lines if line.startswith(SENTENCE)]
+    if code < 0:
+        what = f"was ended by signal {-code}"
+    else:
+        what = f"ended with exit code {code}" if code else "printed no answer"
+    # A command of ours that ends with 1 has an answer; a script may have printed it before it fell.
+    found = headline if code == FINDINGS and not script_of(step) else ""
+    why = (own[-1] if own else found) or " / ".join(lines) or headline
+    failed = Failed(f"step {step.name} {what}", why=why)
+    failed.child_code, failed.words = code, words
+    return failed

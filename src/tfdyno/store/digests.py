@@ -1,0 +1,86 @@
+"""Digests of files that were read before: a large data set is not read again at every run."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfdyno.core.codec import from_json, to_json, write_atomic
+from tfdyno.core.errors import UsageError
+
+FILE = "digests.json"
+LEAST_BYTES = 1 << 20
+"""Smaller files are read sooner than looked up."""
+SETTLED_S = 2.0
+"""A file that changed later than this before it was read may change again within the same tick."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What a file was like when it was read."""
+
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+    """Of its entry, which no program can set back."""
+    inode: int
+    sha256: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Digests:
+    """The digests that one folder remembers."""
+
+    folder: Path
+    _known: dict[str, Known] | None = field(default=None, init=False)
+    _is_new: bool = field(default=False, init=False)
+
+    def of(self, path: Path) -> str:
+        """The sha256 of a file, from memory where nothing tells of a change.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        facts = path.stat()
+        if facts.st_size < LEAST_BYTES:
+            return _read(path)
+        known = self._all()
+        name, now_ns = str(path.resolve()), time.time_ns()
+        found = known.get(name)
+        told = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        if found and told == (
+            found.size_bytes, found.modified_ns, found.changed_ns, found.inode
+        ):  # fmt: skip
+            return found.sha256
+        sha256 = _read(path)
+        if now_ns - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLED_S * 1e9:
+            known[name] = Known(
+                size_bytes=facts.st_size, modified_ns=facts.st_mtime_ns,
+                changed_ns=facts.st_ctime_ns, inode=facts.st_ino, sha256=sha256,
+            )  # fmt: skip
+            self._is_new = True
+        return sha256
+
+    def save(self) -> None:
+        """Remember what was read; a folder that cannot be written is no harm."""
+        if self._is_new and self._known is not None:
+            kept = {name: one for name, one in self._known.items() if Path(name).exists()}
+            with contextlib.suppress(OSError, UsageError):
+                write_atomic(self.folder / FILE, to_json(kept))
+                self._is_new = False
+
+    def _all(self) -> dict[str, Known]:
+        if self._known is None:
+            self._known = {}
+            path = self.folder / FILE
+            with contextlib.suppress(OSError, UsageError):
+                self._known = from_json(path.read_bytes(), dict[str, Known], where=str(path))
+        return self._known
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
