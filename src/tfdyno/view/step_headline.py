@@ -34,7 +34,7 @@ def step_headline(command: str, document: object) -> str:
 
 def _own(document: Mapping[str, Any]) -> str:
     """What a document calls its headline, or summary."""
-    found = (document.get(name) for name in ("headline", "summary", "told"))
+    found = (document.get(name) for name in ("headline", "summary", "reason"))
     return next((one for one in found if isinstance(one, str)), "")
 
 
