@@ -51,6 +51,16 @@ def test_runs_are_listed_and_shown(
     assert answer(capsys, "show", SECOND)["steps"][0]["status"] == "reused"
 
 
+def test_the_newest_run_is_compared_with_the_one_before_it_unless_others_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    named = answer(capsys, "compare", FIRST, SECOND)
+    assert answer(capsys, "compare") == answer(capsys, "compare", FIRST) == named
+    assert main(["runs", "rm", FIRST, "--yes"]) == 0
+    said = refused(capsys, "compare")
+    assert said == f"tfdyno: {SECOND} is the first run of its project; name two runs.\n"
+
+
 def test_two_runs_are_compared_in_either_order(capsys: pytest.CaptureFixture[str]) -> None:
     there = answer(capsys, "compare", FIRST, SECOND)["gained"][0]
     back = answer(capsys, "compare", SECOND, FIRST)["gained"][0]

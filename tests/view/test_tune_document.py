@@ -11,6 +11,7 @@ from tfdyno.core.codec import to_json
 from tfdyno.view.tune_document import tune_document
 
 KEYS = {
+    "headline",
     "version", "workload", "title", "device", "device_name", "planned_for", "start", "recipe",
     "recipe_id", "is_proven", "changes_batch", "best", "proof", "proof_ratio", "proof_interval",
     "trials", "counts", "space", "space_size", "left", "ended", "asked_trials", "runs_per_trial",

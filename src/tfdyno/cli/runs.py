@@ -77,21 +77,26 @@ def show(run: str | None, project: Path | None, as_json: bool) -> None:
 
 
 @runs.command()
-@click.argument("before", type=Filled(), metavar="A")
-@click.argument("after", type=Filled(), metavar="B")
+@click.argument("before", type=Filled(), metavar="[A]", required=False)
+@click.argument("after", type=Filled(), metavar="[B]", required=False)
 @_PROJECT
 @JSON
-def compare(before: str, after: str, project: Path | None, as_json: bool) -> None:
+def compare(before: str | None, after: str | None, project: Path | None, as_json: bool) -> None:
     """Say what changed from run A to run B, and what it gained.
 
+    B is the newest run unless it is named, A the one before it.
     A ratio has its interval; where none is possible it says why.
     """
-    from tfdyno.jobs.report import compared, tell
+    from tfdyno.jobs.report import compared, run_before, tell
     from tfdyno.jobs.runs import run_named, runs_of
 
     history = _history(project)
     every = runs_of(history)
-    found = compared(*(tell(history, run_named(every, one)) for one in (before, after)))
+    newer = run_named(every, after or "")
+    older = run_named(every, before) if before else run_before(every, newer)
+    if older is None:
+        raise UsageError(f"{newer.id} is the first run of its project", remedy="name two runs")
+    found = compared(tell(history, older), tell(history, newer))
     if as_json:
         from tfdyno.view.project_document import compared_document
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.recipe import Recipe, diff
+from tfdyno.view.tune_words import headline
 
 if TYPE_CHECKING:
     from tfdyno.core.tuning import Trial, Tuning
@@ -24,6 +25,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
     best = told.trial(told.best) if told.best is not None else None
     return {
         "version": VERSION,
+        "headline": headline(told),
         "workload": told.reference,
         "title": told.title,
         "device": told.device,
