@@ -113,6 +113,8 @@ def test_a_failed_load_test_gives_no_figure() -> None:
         ({"trials": [{}], "best": {"changes": {}}, "proof": None},
          "Tuning made 1 trial; none was faster than the start."),
         ({"trials": [{}, {}]}, "Tuning made 2 trials; no gain was proven."),
+        ({"trials": [{}, {"status": "failed"}], "best": {"changes": {}}},
+         "Tuning made 2 trials, 1 of which failed; none was faster than the start."),
         ({"trials": [{}], "proof": {"ratio": 1.5}}, "Tuning made 1 trial; no gain was proven."),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ def test_the_headline_has_cost_speed_and_service() -> None:
     run = told(*map(recorded, STEPS))
     said = headline(run).split("; ")
     assert said[0] == "Train on Tesla T4 for under $0.01"
-    assert said[1].endswith("samples/s measured")
+    assert said[1].endswith("samples/s measured on a CPU")
     assert said[2] == "serves 925 requests/s within 50 ms"
     assert [name for name, _ in head(run)] == list(STEPS)
 

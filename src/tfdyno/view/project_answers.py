@@ -141,7 +141,9 @@ def _diagnose(step: StepTold) -> Iterator[str]:
 def _tune(step: StepTold) -> Iterator[str]:
     proof, told = figure_of(step, "proof"), part(step.document, "proof")
     trials = list(each(step.document, "trials"))
-    tried = f" out of {plural(len(trials), 'trial')}" if trials else ""
+    failed = sum(one.get("status") == "failed" for one in trials)
+    count = plural(len(trials), "trial") + (f", {failed} of which failed" if failed else "")
+    tried = f" out of {count}" if trials else ""
     reason, best = str(told.get("reason", "")), part(step.document, "best")
     changes = settings_words(best.get("changes"))
     if told.get("kept") is False:
@@ -152,9 +154,9 @@ def _tune(step: StepTold) -> Iterator[str]:
         yield f"Tuning gained {figure_words(proof)}{settings}{tried}{sure}."
         yield from filter(None, (stopped(reason.partition(". ")[2]),))  # what it does not prove
     elif trials and best and not changes:
-        yield f"Tuning made {plural(len(trials), 'trial')}; none was faster than the start."
+        yield f"Tuning made {count}; none was faster than the start."
     elif trials:
-        yield f"Tuning made {plural(len(trials), 'trial')}; no gain was proven."
+        yield f"Tuning made {count}; no gain was proven."
 
 
 def settings_words(found: object) -> str:

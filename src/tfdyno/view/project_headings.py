@@ -45,8 +45,11 @@ def _brief_advise(step: StepTold) -> str:
 
 
 def _brief_bench(step: StepTold) -> str:
-    rate = figure_of(step, "throughput")
-    return f"{value_words(rate)} measured" if rate else ""
+    rate, environment = figure_of(step, "throughput"), part(step.document, "environment")
+    card = next((str(one.get("name", "")) for one in each(environment, "cards")), "")
+    # What was measured is seldom the card that is advised.
+    device = card if environment.get("device") == "gpu" else "a CPU"
+    return f"{value_words(rate)} measured on {device or 'a GPU'}" if rate else ""
 
 
 def _brief_tune(step: StepTold) -> str:
