@@ -68,6 +68,11 @@ def test_the_files_are_as_expected_and_the_code_compiles() -> None:
     compile(rich()["serve_app.py"], "serve_app.py", "exec")
 
 
+def test_a_place_that_is_no_folder_is_refused() -> None:
+    with pytest.raises(UsageError, match="s3://b/cnn is no folder"):
+        render_rayserve(full("rayserve", kind="savedmodel", storage="s3://b/cnn"))
+
+
 def test_replicas_scale_only_where_they_may() -> None:
     (fixed,) = config(small("rayserve", replicas_min=2, replicas_max=2))["applications"]
     assert fixed["deployments"][0]["num_replicas"] == 2

@@ -47,6 +47,12 @@ def test_spot_machines_are_managed_by_skypilot() -> None:
     assert submit_words(plan("skypilot"))[:2] == ("sky", "launch")
     spot = plan("skypilot", extra=(("spot", "true"),))
     assert submit_words(spot)[:3] == ("sky", "jobs", "launch")
+
+
+def test_only_a_managed_job_of_skypilot_is_begun_again() -> None:
+    again = plan("skypilot", restarts=3, extra=(("bucket", "s3://runs"),))
+    assert submit_words(again)[:3] == ("sky", "jobs", "launch")
+    assert "sky jobs launch THIS" in rendered(again)
     assert submit_words(plan("ray")) == ()
     assert submit_words(plan("ray", extra=(("kuberay", "rayjob"),)))[0] == "kubectl"
 

@@ -56,6 +56,24 @@ def test_the_model_lies_where_the_server_looks_for_it(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["cnn", "out"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "given", "option"),
+    [
+        ("tfserving", {"replicas": "2:8"}, "--replicas"),
+        ("triton", {"storage": "pvc://models"}, "--storage"),
+        ("kubernetes", {"port": 9000}, "--port"),
+        ("rayserve", {"deadline_s": 0.1}, "--deadline-ms"),
+        ("rayserve", {"memory_bytes": 1 << 30}, "--memory"),
+    ],
+)
+def test_what_the_files_of_a_server_have_no_place_for_is_refused(
+    tmp_path: Path, model: Path, engine: str, given: dict[str, Any], option: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{option} is nothing that --render {engine} looks at"):
+        rendered(tmp_path, model, engine, **given)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_size_gives_batches_and_replicas_and_what_is_said_comes_first(
     tmp_path: Path, model: Path
 ) -> None:

@@ -153,7 +153,7 @@ def _check_check(given: dict[str, Any]) -> None:
         raise UsageError("--check does not go with --on ray", remedy=remedy)
     if given["backend"] == "jax":
         what, why = "--check does not go with --backend jax", "it measures TensorFlow's all-reduce"
-        remedy = "leave it out: ports, clocks and folders are checked all the same"
+        remedy = "check without --backend jax: ports, clocks and folders are the same"
         raise UsageError(what, why=why, remedy=remedy)
     if given["nodes"] < 2:
         raise UsageError("--check compares several nodes", remedy="say how many with --nodes")

@@ -29,6 +29,12 @@ def render_rayserve(plan: ServingPlan) -> dict[str, str]:
     if plan.image:
         raise UsageError("--image is nothing that Ray Serve looks at",
                          remedy="the cluster has its own; leave it out")  # fmt: skip
+    if "://" in plan.storage:
+        raise UsageError(
+            f"--storage {plan.storage} is no folder",
+            why="replicas of Ray Serve read the model from one that their nodes see",
+            remedy="name that, or leave it out where they see the new one",
+        )
     head = ("In this folder: serve run config.yaml; on a cluster: serve deploy config.yaml",)
     return {
         f"{MODULE}.py": APPLICATION.read_text(encoding="utf-8"),

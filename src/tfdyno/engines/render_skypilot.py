@@ -48,9 +48,20 @@ def render_skypilot(plan: LaunchPlan) -> str:
             why="checkpoints lie in it, and what they agree upon",
             remedy="name a bucket with --with bucket=s3://NAME",
         )
-    start = "sky jobs launch" if spot else "sky launch"
+    start = " ".join(_start(plan))
     head = (f"{plan.name}: {plan.counted()}; {start} THIS",)
     return yaml_text(task(plan, spot=spot), head=head)
+
+
+def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
+    """What stands in front of the file to start it."""
+    return (*_start(plan), "--yes", "--detach-run")
+
+
+def _start(plan: LaunchPlan) -> tuple[str, ...]:
+    """Only a managed job is begun again: after a failure, or when its machine is taken away."""
+    is_managed = plan.option("spot") == "true" or plan.restarts > 0
+    return ("sky", "jobs", "launch") if is_managed else ("sky", "launch")
 
 
 def task(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
 
 SUBMIT_S = 300.0
-MANAGED = ("vertex", "azureml", "sagemaker")
-"""Training services, whose machines are theirs."""
-OF_THEIR_OWN = ("skypilot", *MANAGED)
-"""Engines whose nodes see the run elsewhere than the plan says."""
+OF_THEIR_OWN = ("skypilot", "vertex", "azureml", "sagemaker")
+"""Engines that say themselves how they are started, and where their nodes see the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,7 @@ _ENGINES = {
     "kuberay": _Engine(suffix=".rayjob.yaml", submit=("kubectl", "apply", "--filename")),
     "slurm": _Engine(suffix=".sbatch", submit=("sbatch", "--parsable")),
     "kubernetes": _Engine(suffix=".yaml", submit=("kubectl", "apply", "--filename")),
-    "skypilot": _Engine(suffix=".sky.yaml", submit=("sky", "launch", "--yes", "--detach-run")),
+    "skypilot": _Engine(suffix=".sky.yaml"),
     "vertex": _Engine(suffix=".vertex.yaml"),
     "azureml": _Engine(suffix=".azureml.yaml"),
     "sagemaker": _Engine(suffix=".sagemaker.yaml", scheme="file://"),
@@ -242,9 +240,7 @@ def submit_command(plan: LaunchPlan, path: Path) -> tuple[str, ...]:
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
     """What stands in front of the file to start it; empty where nothing does."""
-    if plan.engine == "skypilot" and plan.option("spot") == "true":
-        return ("sky", "jobs", "launch", "--yes", "--detach-run")
-    if plan.engine in MANAGED:
+    if plan.engine in OF_THEIR_OWN:
         module = importlib.import_module(f"tfdyno.engines.render_{plan.engine}")
         words: tuple[str, ...] = module.submit_words(plan)
         return words

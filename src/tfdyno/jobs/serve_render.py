@@ -34,6 +34,18 @@ _STARTS = {
     "kubernetes": "kubectl apply --filename kubernetes.yaml",
     "rayserve": "serve run config.yaml",
 }
+_COMPOSE = {"replicas": "--replicas", "storage": "--storage", "namespace": "--namespace"}
+_CLUSTER = {"port": "--port"}
+_IGNORED = {
+    "tfserving": _COMPOSE,
+    "triton": _COMPOSE,
+    "kserve": _CLUSTER,
+    "kubernetes": _CLUSTER,
+    "rayserve": {
+        "deadline_s": "--deadline-ms", "memory_bytes": "--memory", "namespace": "--namespace",
+    },
+}  # fmt: skip
+"""Server and what its files have no place for, with the option that says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +102,7 @@ def render(asked: RenderQuestion, *, heard: Callable[[str], None] = lambda _text
         ToolError: There is no room.
     """
     one_of(asked.engine, ENGINES, "--render")
+    _check_ignored(asked)
     if asked.output.exists():
         raise UsageError(f"{asked.output} is there already", remedy="name a new folder")
     if not asked.output.absolute().parent.is_dir():
@@ -109,6 +122,13 @@ def render(asked: RenderQuestion, *, heard: Callable[[str], None] = lambda _text
         plan=plan,
         notes=_notes(plan),
     )
+
+
+def _check_ignored(asked: RenderQuestion) -> None:
+    for name, option in _IGNORED[asked.engine].items():
+        if getattr(asked, name) not in (None, ""):
+            what = f"{option} is nothing that --render {asked.engine} looks at"
+            raise UsageError(what, remedy="leave it out")
 
 
 def _plan(asked: RenderQuestion) -> tuple[ServingPlan, Path]:
