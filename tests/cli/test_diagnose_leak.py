@@ -19,7 +19,7 @@ from tests.view.diagnoses import FACTS
 
 from tfdyno.cli.main import main
 from tfdyno.core.codec import to_builtins
-from tfdyno.core.step_facts import GrowthFacts, MemoryCourse
+from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "tests/data/bottlenecks"
@@ -70,6 +70,19 @@ def test_growth_is_told_first_and_ends_in_1(capsys: pytest.CaptureFixture[str]) 
     assert "cause     leak.logs   train.py:19" in out
     asked = json.loads(Path("asked.json").read_text())
     assert asked["limits"]["memory_alone"] is True
+
+
+@pytest.mark.usefixtures("made_up")
+def test_graphs_of_new_traces_are_growth_and_end_in_1(capsys: pytest.CaptureFixture[str]) -> None:
+    held = replace(GROWTH, kind="functions", suspects=("90 live tf.functions",))
+    anew = RetraceFacts(
+        function="f", traces=20, calls=40, seconds_s=40.0, differs="argument n: 1 -> 2"
+    )
+    seen(facts=to_builtins(replace(FACTS, memory=(RISING,), growth=(held,), retraces=(anew,))))
+    assert main(["diagnose", "train.py", "--leak", "-q"]) == 1
+    out = capsys.readouterr().out
+    assert "cause     retrace.python_value" in out
+    assert "host      grows by 1 MiB a step" in out
 
 
 @pytest.mark.usefixtures("made_up")

@@ -164,6 +164,10 @@ def test_a_dry_run_chooses_the_recipe_for_the_card_that_it_estimates(folder: Pat
         (("train.py", "--recipe", "none.toml"), "none.toml does not exist"),
         (("trian.py",), "there is no file trian.py; did you mean train.py?"),
         (("model.keras", "x"), "model.keras takes no arguments"),
+        (
+            ("keras:ResNet50", "--dry-run"),
+            "keras:ResNet50 brings no data, and train needs data; name",
+        ),
         (("train.py", "--epochs", "0"), "epochs 0 is not possible"),
         (("train.py", "--checkpoint-every", "often"), "write a number of steps, as 500, or a"),
         (("train.py", "--checkpoint-every", "0"), "--checkpoint-every 0 is not possible"),

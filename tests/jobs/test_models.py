@@ -110,6 +110,7 @@ def test_what_is_given_comes_before_what_the_run_says(store: ModelStore, tmp_pat
     kept, _ = add(store, asked)
     assert (kept.name, kept.label) == ("fashion", "gold")
     assert kept.lineage.metrics == {"loss": 1.0, "accuracy": 0.9}
+    assert kept.lineage.metric_origins == {"loss": "training", "accuracy": "given"}
     assert (kept.lineage.data, kept.lineage.data_sha256) == (str(data), sha256(data))
     assert kept.lineage.estimate == {"estimates": [{"gpu": "l4"}]}
     assert kept.lineage.sources[str(code)] == sha256(code)
@@ -140,6 +141,7 @@ def test_an_export_brings_what_it_was_measured_to_be(store: ModelStore, tmp_path
     kept, _ = add(store, asked)
     assert (first.id, kept.id, kept.lineage.parent) == ("fashion:1", "fashion:2", "fashion:1")
     assert kept.lineage.metrics == {"accuracy": 0.89}
+    assert kept.lineage.metric_origins == {"accuracy": "export"}
     verification: Any = kept.lineage.verification
     assert verification["verification"]["differences"][0]["max_abs"] == 4e-7
     assert verification["gates"] == {"x": 1}

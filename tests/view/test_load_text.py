@@ -26,3 +26,8 @@ def test_lines_fit_the_screen_and_the_histogram_is_drawn() -> None:
     assert "  4  ██" in text
     assert text.endswith("Wrote load.json.")
     assert "$" in text
+
+
+def test_a_long_wait_is_no_power_of_ten() -> None:
+    text = load_text(result(stage(stretch([15.22] * 40))))
+    assert "worst 15,220 ms" in text

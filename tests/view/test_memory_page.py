@@ -20,7 +20,7 @@ def test_the_page_leads_with_the_plan_and_has_its_options_as_a_table() -> None:
     assert "mixed_float16 (chosen)" in page
     assert "1.04× [0.94–1.14]" in page
     assert "What each layer holds at the peak" in page
-    assert "tfdyno train keras:ResNet50 --recipe fit.toml" in page
+    assert "tfdyno train keras:ResNet50 --data FILE.py:FUNCTION --recipe fit.toml" in page
 
 
 def test_without_a_plan_it_leads_with_the_peak_and_offers_one() -> None:

@@ -50,7 +50,7 @@ def test_a_finding_stands_at_the_end_with_its_fix_and_exit_code() -> None:
 
 def test_a_written_recipe_is_followed_by_the_command_that_trains_by_it() -> None:
     text = memory_text(answer(plan()), written="fit.toml")
-    assert "Next: tfdyno train keras:ResNet50 --recipe fit.toml" in text
+    assert "Next: tfdyno train keras:ResNet50 --data FILE.py:FUNCTION --recipe fit.toml" in text
     assert "Next:" not in memory_text(answer(unfit()), written="fit.toml")
 
 

@@ -7,7 +7,15 @@ from tests.advice import estimate
 
 from tfdyno.core.program import Rematerialisation
 from tfdyno.core.workload import Workload
-from tfdyno.view.memory_words import UNVERIFIED, proof, recomputed, slower, standing, typed
+from tfdyno.view.memory_words import (
+    UNVERIFIED,
+    proof,
+    recomputed,
+    slower,
+    standing,
+    train_command,
+    typed,
+)
 
 GIB = 2.0**30
 MET = Rematerialisation(
@@ -60,3 +68,11 @@ def test_a_command_can_be_typed_as_it_stands() -> None:
     )
     model = Workload(reference="model.py:make", kind="function")
     assert typed("advise", model) == "tfdyno advise model.py:make"
+
+
+def test_a_model_alone_is_trained_with_data_of_the_reader() -> None:
+    alone = Workload(reference="model.keras", kind="keras_file")
+    words = "tfdyno train model.keras --data FILE.py:FUNCTION --recipe fit.toml"
+    assert train_command(alone, "fit.toml") == words
+    script = Workload(reference="train.py", kind="script")
+    assert train_command(script, "fit.toml") == "tfdyno train train.py --recipe fit.toml"

@@ -14,7 +14,13 @@ from tfdyno.core.model_version import (
     Promotion,
     StoredFile,
 )
-from tfdyno.view.models_text import collected_text, metrics_words, models_text, version_text
+from tfdyno.view.models_text import (
+    collected_text,
+    metrics_by_data,
+    metrics_words,
+    models_text,
+    version_text,
+)
 
 
 def version(number: int = 1, **more: object) -> ModelVersion:
@@ -87,6 +93,19 @@ def test_one_version_tells_where_it_came_from() -> None:
 def test_few_metrics_are_the_telling_ones() -> None:
     metrics = {"loss": 1.0, "accuracy": 0.5, "val_loss": 2.0, "val_accuracy": 0.25}
     assert metrics_words(metrics, most=2) == "val_accuracy 0.2500, val_loss 2, …"
+
+
+def test_each_metric_says_which_data_it_is_of() -> None:
+    lineage = Lineage(
+        metrics={"loss": 0.25, "accuracy": 0.93, "val_loss": 0.5, "f1": 0.75, "auc": 0.875},
+        metric_origins={
+            "loss": "training", "accuracy": "export", "val_loss": "training", "f1": "given",
+        },
+    )  # fmt: skip
+    assert metrics_by_data(lineage) == (
+        "accuracy 0.9300 (data of the export); val_loss 0.5000 (validation, last epoch); "
+        "loss 0.2500 (training data, last epoch); f1 0.7500 (as given); auc 0.8750"
+    )
 
 
 def test_a_removal_says_which_and_how_many_bytes() -> None:

@@ -240,7 +240,7 @@ def _own_words(given: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _answer(told: DiagnoseTold, given: dict[str, Any]) -> int:
-    """Tell it as it was asked for; 1 where something ends the training."""
+    """Tell it as it was asked for; 1 where something ends the training, as memory that grows."""
     from dataclasses import replace
     from datetime import UTC, datetime
 
@@ -253,7 +253,8 @@ def _answer(told: DiagnoseTold, given: dict[str, Any]) -> int:
         page = growth_page if given["leak"] else diagnose_page
         write_atomic(given["html"], page(told).encode())
     _print(told, given)
-    return int(any(one.severity == "error" for one in told.proven.diagnosis.findings))
+    ends = any(one.severity == "error" for one in told.proven.diagnosis.findings)
+    return int(ends or any(one.grows for one in told.growth))
 
 
 def _print(told: DiagnoseTold, given: dict[str, Any]) -> None:

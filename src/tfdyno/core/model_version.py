@@ -69,6 +69,9 @@ class Lineage:
     data_sha256: str = ""
     """Fingerprint of that data: of the contents where they were read, else of the code."""
     metrics: dict[str, float] = field(default_factory=dict)
+    metric_origins: dict[str, str] = field(default_factory=dict)
+    """Where each metric is from: ``training`` (its last epoch), ``export`` (on the data that it was
+    compared on) or ``given``. Empty in what an earlier tfdyno kept."""
     environment: dict[str, object] = field(default_factory=dict)
     estimate: dict[str, object] = field(default_factory=dict)
     verification: dict[str, object] = field(default_factory=dict)

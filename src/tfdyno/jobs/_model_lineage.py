@@ -60,9 +60,11 @@ def lineage_of(
     if data:
         heard(f"reading {data}")
         found = replace(found, data=str(data), data_sha256=_fingerprint(data))
+    origins = {"training": found.metrics, "export": _accuracy(verification), "given": metrics}
     return replace(
         found,
-        metrics={**found.metrics, **_accuracy(verification), **metrics},
+        metrics={name: value for one in origins.values() for name, value in one.items()},
+        metric_origins={name: origin for origin, one in origins.items() for name in one},
         estimate=_object(estimate, "tfdyno estimate --json") if estimate else {},
         verification=verification,
         sources={**found.sources, **{str(one): _digest(one) for one in code}},

@@ -31,6 +31,7 @@ from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unus
 
 DEFAULT_FOLDER = Path("tfdyno-runs")
 MOST_SEED = 2**31
+_NO_DATA = ("application", "keras_file")
 _PLACE = ("output", "resume")
 """Settings that say where a run goes on, not how."""
 
@@ -174,6 +175,9 @@ def check(question: Question) -> None:
     if question.data and (question.workload.kind == "script" or ":" not in question.data):
         remedy = "write --data file.py:function, for a model that brings no data"
         raise UsageError(f"--data {question.data} is not possible here", remedy=remedy)
+    if question.workload.kind in _NO_DATA and not (question.data or settings.resume):
+        what = f"{question.workload.reference} brings no data, and train needs data"
+        raise UsageError(what, remedy="name some with --data file.py:function")
     if question.spot:
         from tfdyno.probe.spot import SpotWatch
 

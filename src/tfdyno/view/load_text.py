@@ -91,8 +91,8 @@ def facts(result: LoadResult) -> list[tuple[str, str]]:
     figures, run = stage.figures, stage.run
     server = result.server
     return [
-        ("p99", f"{ms_range(figures.p99_s)} ms (95 %), worst {figures.worst_s * 1e3:,.4g} ms"
-         if figures.p99_s else ""),
+        ("p99", f"{ms_range(figures.p99_s)} ms (95 %), worst "
+         f"{significant(figures.worst_s * 1e3, 4)} ms" if figures.p99_s else ""),
         ("requests", _counted(stage)),
         ("batches", f"{rows_words(figures.mean_batch_rows)} on average, in "
          f"{run.batch_count:,} batches" if run.batch_count else "the server does not tell them"),

@@ -11,7 +11,7 @@ from tfdyno.view.amounts import gib, of_gib, percent
 from tfdyno.view.figure_held import held_figure
 from tfdyno.view.memory_document import memory_document
 from tfdyno.view.memory_text import device_words, peak_sentence, pieces_words
-from tfdyno.view.memory_words import typed
+from tfdyno.view.memory_words import train_command, typed
 from tfdyno.view.plan_words import (
     base_sentence,
     batch_words,
@@ -169,5 +169,5 @@ def _commands(answer: MemoryAnswer) -> list[tuple[str, str]]:
     if answer.plans[0].recipe is None:
         return [(typed("advise", workload), "Cards that hold it")]
     plan = typed("memory", workload, *words, "--plan", "--output", "fit.toml")
-    train = typed("train", workload, "--recipe", "fit.toml")
+    train = train_command(workload, "fit.toml")
     return [(plan, "The plan as a recipe"), (train, "Train by it")]

@@ -13,7 +13,7 @@ from tfdyno.view.doctor_text import doctor_text
 from tfdyno.view.estimate_text import FITS
 from tfdyno.view.figure_held import alive_words, held_name, shape_words
 from tfdyno.view.figure_memory import bars_of
-from tfdyno.view.memory_words import proof, standing, typed
+from tfdyno.view.memory_words import proof, standing, train_command
 from tfdyno.view.plan_words import (
     base_sentence,
     batch_words,
@@ -101,7 +101,7 @@ class _Layout:
         trace = self.answer.trace
         if not written or trace is None or not any(one.recipe for one in self.answer.plans):
             return ""
-        command = typed("train", trace.workload, "--recipe", written)
+        command = train_command(trace.workload, written)
         return f"Written: {written}. Next: {command}"
 
     def plan(self, plan: MemoryPlan) -> list[str]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tfdyno.core.program import Rematerialisation
     from tfdyno.core.workload import Workload
 
+_NO_DATA = ("application", "keras_file")
+"""Kinds of workload that are a model alone."""
 UNVERIFIED = "unverified on a device"
 """No figure was compared with the memory that a GPU really held."""
 
@@ -49,6 +51,12 @@ def proof(estimate: Estimate) -> str:
         return ""
     words = recomputed(estimate.rematerialisation)
     return f", compiled at this very batch{': ' if words else ''}{words}"
+
+
+def train_command(workload: Workload, recipe: str) -> str:
+    """What trains by a recipe, with a place for the data where the workload brings none."""
+    data = ("--data", "FILE.py:FUNCTION") if workload.kind in _NO_DATA else ()
+    return typed("train", workload, *data, "--recipe", recipe)
 
 
 def typed(verb: str, workload: Workload, *words: str) -> str:

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _HEADERS = ("version", "", "kind", "size", "metrics", "label", "added")
 _MOST_METRICS = 3
 _DIGITS = 4
+_METRIC_DATA = {
+    "export": "data of the export",
+    "validation": "validation, last epoch",
+    "training": "training data, last epoch",
+    "given": "as given",
+}
+"""By origin: what a metric was counted on."""
 _SHA = 12
 """Characters of a digest that are shown."""
 
@@ -110,6 +117,22 @@ def metrics_words(metrics: Mapping[str, float], *, most: int = 0) -> str:
     return ", ".join(f"{one} {significant(metrics[one], _DIGITS)}" for one in shown) + more
 
 
+def metrics_by_data(lineage: Lineage) -> str:
+    """All metrics, with the data that each is of where that is known."""
+    groups: dict[str, dict[str, float]] = {}
+    for name, value in lineage.metrics.items():
+        groups.setdefault(_metric_data(name, lineage), {})[name] = value
+    order = sorted(groups, key=[*_METRIC_DATA.values(), ""].index)
+    return "; ".join(f"{metrics_words(groups[one])}{one and f' ({one})'}" for one in order)
+
+
+def _metric_data(name: str, lineage: Lineage) -> str:
+    origin = lineage.metric_origins.get(name, "")
+    if origin == "training" and name.startswith("val_"):
+        origin = "validation"
+    return _METRIC_DATA.get(origin, "")
+
+
 def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
     data = f"{lineage.data} ({lineage.data_sha256[:_SHA]})" if lineage.data_sha256 else lineage.data
     return [
@@ -119,7 +142,7 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
         ("recipe", _recipe_words(lineage)),
         ("seed", "" if lineage.seed is None else str(lineage.seed)),
         ("data", data),
-        ("metrics", metrics_words(lineage.metrics)),
+        ("metrics", metrics_by_data(lineage)),
         ("trained on", _environment_words(lineage.environment)),
         ("verified", _verified_words(lineage.verification)),
         ("estimate", "kept (see --json)" if lineage.estimate else ""),
