@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tfdyno.core.fix_proof import Agreement
     from tfdyno.core.measurement import Comparison, Measurement
     from tfdyno.core.tuning import Trial, Tuning
-    from tfdyno.jobs._bench_run import Measuring
-    from tfdyno.jobs._tune_question import Question
+    from tfdyno.jobs._tune_question import Node, Question
 
 CAUSE = "tuning"
 MOST_PROOFS = 3
@@ -38,7 +37,7 @@ def settled(
     question: Question,
     so_far: Tuning,
     start: Trial,
-    run: Measuring,
+    node: Node,
     *,
     batch_size: int,
     samples_per_epoch: int,
@@ -50,7 +49,7 @@ def settled(
         question: With the recipe that it started from.
         so_far: All trials.
         start: As it was measured; one that does not fit leaves nothing to compare with.
-        run: Makes the runs, all on one machine.
+        node: The machine that makes all runs.
         batch_size: Of the start, per replica; 0: not known.
         samples_per_epoch: 0: not known.
         progress: Called with a line at every stage.
@@ -64,7 +63,7 @@ def settled(
     ranked = sorted(faster, key=lambda one: -one.samples_per_s)
     found: list[FixProof] = []
     for one in ranked[:MOST_PROOFS]:
-        proof = proven(question, one, run, batch_size=batch_size,
+        proof = proven(question, one, node, batch_size=batch_size,
                        samples_per_epoch=samples_per_epoch, progress=progress)  # fmt: skip
         if proof.kept:
             notes = (*so_far.notes, *_not_proven(ranked, found))
@@ -82,7 +81,7 @@ def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[st
 def proven(
     question: Question,
     best: Trial,
-    run: Measuring,
+    node: Node,
     *,
     batch_size: int,
     samples_per_epoch: int,
@@ -93,7 +92,7 @@ def proven(
     Args:
         question: With the recipe that it started from.
         best: The fastest trial.
-        run: Makes the runs, all on one machine.
+        node: The machine that makes all runs.
         batch_size: Of the start, per replica; 0: not known.
         samples_per_epoch: 0: not known.
         progress: Called with a line at every stage.
@@ -103,7 +102,7 @@ def proven(
         progress(f"proof: {line}")
 
     try:
-        sides = _measured(question, best, run, say)
+        sides = _measured(question, best, node, say)
     except TfdynoError as error:
         return FixProof(cause=CAUSE, settings=best.changes,
                         reason=f"It could not be measured against the start: {error}")  # fmt: skip
@@ -131,7 +130,7 @@ def proven(
 
 
 def _measured(
-    question: Question, best: Trial, run: Measuring, progress: Callable[[str], None]
+    question: Question, best: Trial, node: Node, progress: Callable[[str], None]
 ) -> tuple[Measurement, ...]:
     asked = bench.Question(
         workload=question.workload,
@@ -151,7 +150,10 @@ def _measured(
     if kept := bench.kept_answer(asked):
         return kept
     asked = replace(asked, resume=bench.can_resume(asked))
-    return bench.bench(asked, progress=progress, enough=is_settled, run=run)
+    try:
+        return bench.bench(asked, progress=progress, enough=is_settled, run=node.run)
+    finally:
+        node.ended()
 
 
 def _proof(

@@ -76,6 +76,8 @@ class Node:
     run: Measuring
     name: str = ""
     """Empty: this machine."""
+    ended: Callable[[], None] = _nothing
+    """Called after the last run of a trial: what is run next is another one."""
     stop: Callable[[], None] = _nothing
     """Ends what it runs, from another thread."""
 

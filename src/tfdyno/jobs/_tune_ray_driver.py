@@ -1,9 +1,9 @@
-"""The process that gives the runs of a tuning to Ray, a child of ``tune``.
+"""The process that gives the trials of a tuning to Ray Tune, a child of ``tune``.
 
-It reads lines of JSON: first the address of the cluster, then one for each run with the node that
-makes it. It answers by ``progress:`` lines: the nodes, then the result of each run. When its
-standard input ends, so does it, and Ray ends what still runs. Each run takes a whole node, so that
-nothing else of Ray is beside it.
+It reads lines of JSON: first the address of the cluster, then one for each run, with the trial
+that it is of and the node, and one for each trial that is over. It answers by ``progress:`` lines:
+the nodes, then the result of each run. When its standard input ends, so does it, and Ray ends what
+still runs. Each trial takes a whole node, so that nothing else of Ray is beside it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.jobs._ray_driver import _connected
-from tfdyno.jobs._ray_worker import OF_RAY
-from tfdyno.jobs._tune_ray_worker import measure_here
+from tfdyno.jobs._tune_ray_desk import Desk
 from tfdyno.jobs._worker import PROGRESS
 
 _LOCK = threading.Lock()
@@ -42,32 +41,13 @@ def main() -> int:
 
 
 def _serve(ray: Any) -> None:  # noqa: ANN401
+    from tfdyno.jobs._tune_ray_trials import run_trials
+
     nodes = {one["NodeID"]: one for one in ray.nodes() if one["Alive"]}
     _say({"nodes": [_told(one) for one in nodes.values()]})
-    unset = [name for name in OF_RAY if name not in os.environ]
-    for line in sys.stdin:
-        wanted = json.loads(line)
-        resources = nodes[wanted["node"]]["Resources"]
-        place = {ray._raylet.RAY_NODE_ID_KEY: wanted["node"]}
-        whole = ray.remote(
-            num_cpus=resources.get("CPU", 0), num_gpus=resources.get("GPU", 0), max_retries=0
-        )
-        task = whole(measure_here).options(label_selector=place)
-        made = task.remote({**wanted["request"], "unset": unset})
-        threading.Thread(target=_wait, args=(ray, made, wanted["run"]), daemon=True).start()
-
-
-def _wait(ray: Any, made: Any, run: int) -> None:  # noqa: ANN401
-    """Tell the answer of a run; that Ray lost it is one too."""
-    try:
-        answer = ray.get(made)
-    except Exception as error:  # of Ray: the node, the worker, or the cluster is gone
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        is_memory = "OutOfMemory" in type(error).__name__
-        why = "the node ran out of memory" if is_memory else first
-        answer = {"error": {"kind": "tool" if is_memory else "lost", "remedy": "",
-                            "what": "Ray has lost the run", "why": why}}  # fmt: skip
-    _say({"run": run, **answer})
+    desk = Desk(_say)
+    threading.Thread(target=desk.listen, args=(sys.stdin,), daemon=True).start()
+    run_trials(desk, nodes)
 
 
 def _told(node: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,11 @@
-"""One run of a trial on a node of Ray: the same fresh child as everywhere, its answer as JSON."""
+"""A trial on a node of Ray: run after run, each the same fresh child as everywhere.
+
+After each run it reports, and Ray Tune ends it there, or lets it go on with the next one.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -12,6 +16,42 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._bench_run import measured
 from tfdyno.jobs._worker import silent
+
+
+class Shelf:
+    """An actor beside the driver: the next request of each trial, put there before it goes on."""
+
+    def __init__(self) -> None:
+        """It is empty."""
+        self._requests: dict[int, str] = {}
+
+    def put(self, trial: int, request: str) -> None:
+        """Keep the next request of a trial."""
+        self._requests[trial] = request
+
+    def take(self, trial: int) -> str:
+        """Give it to the trial."""
+        return self._requests.pop(trial)
+
+
+def trial_of_runs(config: dict[str, Any]) -> None:
+    """Run and report until Ray Tune ends the trial, what it trains.
+
+    Args:
+        config: ``trial``, its number; ``request`` of its first run, as JSON: of a trial that goes
+            on after a kill that is the one after those that are kept; ``shelf``, the name of the
+            actor with the next ones; ``unset``: names of variables that Ray has set, by commas.
+    """
+    import ray
+    from ray import tune
+
+    shelf = ray.get_actor(config["shelf"])
+    unset = [name for name in config["unset"].split(",") if name]
+    request = config["request"]
+    while True:
+        answer = measure_here({**json.loads(request), "unset": unset})
+        tune.report({"answer": json.dumps(answer)})  # comes back when it goes on
+        request = ray.get(shelf.take.remote(config["trial"]))
 
 
 def measure_here(request: dict[str, Any]) -> dict[str, Any]:

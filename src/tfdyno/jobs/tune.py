@@ -179,7 +179,10 @@ class _Tuner:
             return kept
         asked = replace(asked, resume=bench.can_resume(asked))
         say = partial(_say, self._progress, title)
-        return bench.bench(asked, progress=say, enough=enough, run=node.run)
+        try:
+            return bench.bench(asked, progress=say, enough=enough, run=node.run)
+        finally:
+            node.ended()
 
     def _next(self, running: int) -> Trial | None:
         """The next trial that has to be run; what need not be is told on the way."""
@@ -342,7 +345,7 @@ class _Tuner:
         look = self._look
         assert look
         return settled(
-            self._question, self._so_far(), look.start, look.nodes[0].run,
+            self._question, self._so_far(), look.start, look.nodes[0],
             batch_size=look.batch_size, samples_per_epoch=look.samples_per_epoch,
             progress=self._progress,
         )  # fmt: skip

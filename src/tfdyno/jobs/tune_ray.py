@@ -1,8 +1,8 @@
 """The nodes of a Ray cluster as places that measure trials, or this machine with a Ray of its own.
 
-Ray runs plain tasks; the study stays here, with the sampler: each node gets the next trial when
-it is free, and its runs come back one by one, so that a hopeless trial ends as early as it does on
-one machine.
+Ray Tune runs the trials; the study stays here, with the sampler: each node gets the next trial
+when it is free, and after each of its runs it is judged here whether it goes on, so that a hopeless
+trial ends as early as it does on one machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DRIVER = "tfdyno.jobs._tune_ray_driver"
 START_S = 300.0
 """For Ray to be there, or to say why not."""
-END_S = 15.0
+END_S = 30.0
 """For the driver, and the Ray that it has started, to end."""
 LOOK_S = 0.5
 
@@ -70,7 +70,7 @@ def ray_nodes(
     ):
         stack.callback(_leave, crew.chief)
         crew.chief.send(json.dumps({"address": address}))
-        found = talk.nodes(crew.chief)
+        found = talk.nodes(crew.chief, address or os.environ.get("RAY_ADDRESS", ""))
         first = found[0]
         alike = [
             one for one in found
@@ -97,7 +97,7 @@ class _Talk:
 
     def __init__(self, question: Question) -> None:
         self._question = question
-        self._numbers = itertools.count()
+        self._runs, self._trials = itertools.count(), itertools.count()
         self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
         self._stopped = threading.Event()
@@ -110,9 +110,9 @@ class _Talk:
         else:
             self._first.put(event)
 
-    def nodes(self, driver: Process) -> list[dict[str, Any]]:
+    def nodes(self, driver: Process, address: str) -> list[dict[str, Any]]:
         """What Ray has; raises ``UsageError``, ``ToolError``."""
-        event = self._answer(self._first, driver, START_S)
+        event = self._answer(self._first, driver, START_S, address)
         if said := event.get("failed"):
             kind = UsageError if said["kind"] == "usage" else ToolError
             raise kind(said["what"], why=said["why"], remedy=said["remedy"])
@@ -123,6 +123,7 @@ class _Talk:
 
     def node(self, driver: Process, told: dict[str, Any]) -> Node:
         """A node that measures."""
+        trial: list[int] = []
 
         def run(
             workload: Workload,
@@ -135,7 +136,9 @@ class _Talk:
             progress: Callable[[str], None],
         ) -> Measured:
             progress(f"on node {told['name']}")
-            number = next(self._numbers)
+            number = next(self._runs)
+            if not trial:
+                trial.append(next(self._trials))
             answers = self._answers[number] = queue.SimpleQueue()
             request = {
                 "workload": to_builtins(workload), "recipe": to_builtins(recipe),
@@ -143,7 +146,8 @@ class _Talk:
                 "folder": str(Path.cwd()), "on_cpu": not told["gpus"],
                 "limit_bytes": self._question.memory_limit_bytes,
             }  # fmt: skip
-            driver.send(json.dumps({"run": number, "node": told["id"], "request": request}))
+            asked = {"run": number, "trial": trial[0], "node": told["id"], "request": request}
+            driver.send(json.dumps(asked))
             answer = self._answer(answers, driver)
             del self._answers[number]
             if said := answer.get("error"):
@@ -151,13 +155,18 @@ class _Talk:
                 raise kinds[said["kind"]](said["what"], why=said["why"], remedy=said["remedy"])
             return from_builtins(answer["measured"], Measured, where="the result of a run")
 
-        return Node(run=run, name=told["name"], stop=self._stopped.set)
+        def ended() -> None:
+            if trial:
+                driver.send(json.dumps({"ended": trial.pop()}))
+
+        return Node(run=run, name=told["name"], ended=ended, stop=self._stopped.set)
 
     def _answer(
         self,
         answers: queue.SimpleQueue[dict[str, Any]],
         driver: Process,
         patience_s: float = float("inf"),
+        address: str = "",
     ) -> dict[str, Any]:
         waited_s = 0.0
         while not self._stopped.is_set():
@@ -167,5 +176,8 @@ class _Talk:
             if not driver.runs and answers.empty():
                 raise NodeLost("Ray has ended", why=driver.last_words())
             if waited_s > patience_s:
-                raise NodeLost("Ray does not answer", why=driver.last_words())
+                who = f"the Ray cluster at {address}" if address else "Ray"
+                raise NodeLost(f"{who} does not answer",
+                               why=f"it said nothing for {patience_s:.0f} s",
+                               remedy="check that it runs, and the address")  # fmt: skip
         raise NodeLost("the run was ended")
