@@ -120,6 +120,16 @@ def test_a_workload_that_fails_is_run_once_and_leaves_nothing(folder: Path) -> N
     assert kept().measurements() == ()
 
 
+def test_runs_beyond_the_least_are_kept_runs_and_no_share_of_it(folder: Path) -> None:
+    slower = {str(number): {"step_s": 0.1 + 0.05 * number} for number in range(3)}
+    planned(folder, **slower, **{"3": {"fail": "the disk was pulled"}})
+    with pytest.raises(UsageError) as told:
+        bench(question(recipe=Recipe(seed=1)))
+    assert told.value.__notes__ == [
+        "3 runs are kept in results; the same command with --resume goes on."
+    ]
+
+
 def test_what_stops_it_midway_says_what_is_kept_and_resume_goes_on(folder: Path) -> None:
     planned(folder, **{"2": {"fail": "the disk was pulled"}})
     with pytest.raises(UsageError) as told:

@@ -25,6 +25,7 @@ from tfdyno.model.statistics import median
 from tfdyno.model.steady_part import run_medians_s
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import Results
+from tfdyno.view.amounts import plural
 from tfdyno.view.bench_words import seconds_words
 
 if TYPE_CHECKING:
@@ -229,8 +230,9 @@ def _note(
     """Say with the error what is kept, for whoever tells the user."""
     count = sum(side.count for side in sides)
     if count:
-        of = question.protocol.least_runs * len(sides)
+        least = question.protocol.least_runs * len(sides)
+        runs = f"{count} of {least} runs" if count < least else plural(count, "run")
         error.add_note(
-            f"{count} of {of} runs {'is' if count == 1 else 'are'} kept in {results.folder}; "
+            f"{runs} {'is' if count == 1 else 'are'} kept in {results.folder}; "
             "the same command with --resume goes on."
         )
