@@ -136,6 +136,19 @@ def test_only_some_steps_run_with_what_they_rest_on(tmp_path: Path) -> None:
     assert statuses(run_all(file, only=("b",))) == {"a": "finished", "b": "finished"}
 
 
+def test_a_run_tells_which_steps_it_was_to_do_and_which_making_it_took(tmp_path: Path) -> None:
+    file = chain(tmp_path)
+    first = run_all(file)
+    again = run_all(file, force=("a",), only=("b",))
+    assert (first.chosen, again.chosen) == (("a", "b", "c", "other"), ("a", "b"))
+    stamps = {step.step: step.stamp for step in first.steps}
+    assert all(stamps.values())
+    assert {one.step for one in again.steps if one.stamp == stamps[one.step]} == set()
+    assert {one.stamp for one in run_all(file, only=("b",)).steps} == {
+        one.stamp for one in again.steps
+    }
+
+
 def test_force_makes_a_step_again_and_what_rests_on_it(tmp_path: Path) -> None:
     file = chain(tmp_path)
     run_all(file)

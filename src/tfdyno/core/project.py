@@ -83,6 +83,9 @@ class StepRun:
     """The command, as it could be typed."""
     output: str = ""
     """Folder of the output, relative to the project's folder."""
+    stamp: str = ""
+    """Of the making that this run took or made, as in ``Made``; empty where nothing whole came of
+    it. Another run may have put another making into the same folder since."""
     headline: str = ""
     """The answer in one line."""
     why: str = ""
@@ -106,5 +109,7 @@ class ProjectRun:
     started_at: str = ""
     ended_at: str = ""
     tfdyno: str = ""
+    chosen: tuple[str, ...] = ()
+    """Names of the steps that it was to do, in their order."""
     steps: tuple[StepRun, ...] = ()
     """In the order in which they ran."""

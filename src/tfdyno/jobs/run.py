@@ -78,7 +78,8 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
         project=project, question=question, shapes=shapes, earlier=(), so_far=begun,
         digests=Digests(folder=project.folder),
     )  # fmt: skip
-    state.chosen()
+    names = tuple(step.name for step in state.chosen())
+    state.so_far = replace(state.so_far, chosen=names)
     with _held(project):
         state.earlier = settled(state.history)
         _check_ahead(state)
@@ -156,7 +157,7 @@ def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> St
             told.begun(now, *place)
             made = made_by(step, state.shapes[step.name], seen, state.made, told.said)
             now = replace(now, status="finished", words=made.words, headline=made.headline,
-                          exit_code=made.exit_code)  # fmt: skip
+                          exit_code=made.exit_code, stamp=made.stamp)  # fmt: skip
     except BaseException as error:
         now = _unmade(now, error, time.monotonic() - began_s)
         with contextlib.suppress(Exception):
@@ -179,6 +180,7 @@ def _reused(now: StepRun, made: Made, project: Project) -> StepRun:
     return replace(
         now, status="reused", key=made.key, rests_on=made.rests_on, words=made.words,
         output=output.name, headline=made.headline, exit_code=made.exit_code, why="",
+        stamp=made.stamp,
     )  # fmt: skip
 
 
