@@ -216,3 +216,24 @@ def test_without_a_project_the_file_that_is_missing_is_named(
     monkeypatch.chdir(tmp_path)
     assert main(["run"]) == 2
     assert "there is no file project.toml" in capsys.readouterr().err
+
+
+def test_a_project_is_begun_for_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"train.py": ""})
+    assert main(["run", "--init", "train.py", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["file"], told["steps"][0], told["steps"][-1]) == (
+        "project.toml",
+        "advise",
+        "serve",
+    )
+    assert main(["run", "--init", "train.py"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["run", "b.toml", "--init", "train.py", "--only", "train"]) == 2
+    assert "--init and --only contradict" in capsys.readouterr().err
+    assert main(["run", "b.toml", "--init", "train.py"]) == 0
+    assert capsys.readouterr().out.startswith("Wrote b.toml with 7 steps: advise, train, ")
+    assert not (tmp_path / "tfdyno-project").exists()  # nothing ran

@@ -35,6 +35,10 @@ BROKEN = 3
     help="Make this step again, and all that rest on it, though nothing changed; many.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what would run, and why; nothing runs.")
+@click.option(
+    "--init", "workload", type=Filled(), metavar="WORKLOAD",
+    help="Write PROJECT with the usual steps for this script or model; nothing runs.",
+)  # fmt: skip
 @JSON
 @QUIET
 def run(**given: Any) -> int:
@@ -48,6 +52,9 @@ def run(**given: Any) -> int:
     Outputs and history lie in tfdyno-project beside the file. After Ctrl-C, a failure or a kill
     the same command goes on.
     """
+    if given["workload"]:
+        _begin(given)
+        return 0
     from tfdyno.cli import step_commands
     from tfdyno.jobs.run import Question, Told, preview
     from tfdyno.jobs.run import run as run_project
@@ -64,6 +71,28 @@ def run(**given: Any) -> int:
         found = run_project(question, step_commands, told)
     _print(found, given, dry=False)
     return _code(found)
+
+
+def _begin(given: dict[str, Any]) -> None:
+    """Write a project's file and say what to do with it."""
+    from tfdyno.core.errors import UsageError
+    from tfdyno.jobs.run_start import start
+    from tfdyno.view.project_start import start_text
+    from tfdyno.view.text import terminal_width
+
+    for name, option in (("only", "--only"), ("begin", "--from"), ("force", "--force"),
+                         ("dry_run", "--dry-run")):  # fmt: skip
+        if given[name]:
+            raise UsageError(f"--init and {option} contradict", why="--init runs nothing",
+                             remedy="leave one of them out")  # fmt: skip
+    project = start(given["project"], given["workload"])
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+
+        steps = [step.name for step in project.steps]
+        click.echo(to_json({"file": str(project.file), "steps": steps}, indent=2).decode())
+        return
+    click.echo(start_text(project, width=terminal_width()))
 
 
 class _Shown:
