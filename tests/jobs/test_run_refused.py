@@ -10,6 +10,7 @@ from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, wri
 from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import LOCK, LOG
+from tfdyno.jobs import _run_step
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -156,6 +157,21 @@ def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve
         run_all(file)
     assert not (tmp_path / "ran.txt").exists()
     assert run_all(file, only=("c",)).status == "finished"
+
+
+def test_a_server_that_does_not_start_is_told_by_its_own_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_run_step, "serving_python", lambda: None)
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    write(tmp_path, {"project.toml": 'steps.s = {command = "serve", model = "m.keras"}',
+                     "m.keras": "no model"})  # fmt: skip
+    (step,) = run_all(tmp_path / "project.toml").steps
+    assert (step.status, step.exit_code) == ("failed", 2)
+    assert step.error.startswith("step s ended with exit code 2: ")
+    assert " / " not in step.error
+    log = tmp_path / "tfdyno-project" / f"{step.output}.part" / LOG
+    assert step.error.partition("code 2: ")[2] in log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ _ONLY_WITH = {"diagnose": "fix", "memory": "plan"}
 """Where a command writes nothing unless it has this flag."""
 _RESUMED = {"train": "", "tune": "", "bench": "", "diagnose": "fix"}
 """Commands that go on with ``--resume`` where their place holds something; the flag they need."""
-GOES_ON = frozenset({"data convert"})
+GOES_ON = frozenset({"data convert", "launch"})
 """Commands that go on by themselves."""
 
 

@@ -167,10 +167,12 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
 
     Whatever else a script printed goes to its log.
     """
-    data = (part / ANSWER).read_bytes()
     try:
+        data = (part / ANSWER).read_bytes()
         answer = json.loads(data)
-    except ValueError:
+    except FileNotFoundError:  # of a server that did not start: nothing was asked of it
+        return None, False
+    except (ValueError, RecursionError):
         answer = None
     if is_script and not isinstance(answer, dict):
         with (part / LOG).open("ab") as log:

@@ -14,12 +14,13 @@ from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.project import ANSWER, LOG, PART
 from tfdyno.core.project_output import Made
 from tfdyno.core.step_command import option_words, script_words
-from tfdyno.core.step_outputs import GOES_ON, PAGE, place_of, with_outputs
+from tfdyno.core.step_outputs import GOES_ON, PAGE, with_outputs
 from tfdyno.core.step_reference import OWN, filled, named
 from tfdyno.jobs._run_check import SERVE
 from tfdyno.jobs._run_child import Place, ended, last_lines, own_words
 from tfdyno.jobs._run_inputs import script_of
 from tfdyno.jobs._run_outputs import Output, read_answer
+from tfdyno.jobs._run_resume import ended_early, goes_on
 from tfdyno.jobs._run_serve import load_tested
 from tfdyno.jobs.serve_setup import serving_python
 from tfdyno.probe.near import no_such
@@ -39,6 +40,7 @@ STORE = "TFDYNO_STORE"
 SENTENCE = "tfdyno: "
 """What a command of ours begins the sentence with that says why it failed."""
 TOKEN = "--token"
+AGAIN = "the same command goes on"
 TOLD = ("--json", "--verbose")
 """Ours, not what the user asked."""
 
@@ -90,16 +92,16 @@ def made_by(
     output, began_s = seen.output, time.monotonic()
     options = _filled(step, step.options, output, before)
     load = _filled(step, step.load, output, before)
-    goes_on = seen.goes_on and _goes_on(step, shape, options, output)
-    spent_s = _spent_s(output) if goes_on else 0.0
+    resumes = seen.goes_on and goes_on(step, shape, options, output.part)
+    spent_s = _spent_s(output) if resumes else 0.0
     note = Made(
         step=step.name, key=output.key, rests_on=seen.rests_on, stamp=secrets.token_hex(8),
         before={name: before[name].stamp for name in step.needs}, duration_s=spent_s,
     )  # fmt: skip
-    output.begin(note, goes_on=goes_on)
+    output.begin(note, goes_on=resumes)
     words = _words(step, shape, options, output)
     try:
-        code = _ran(step, words, load, output, said, resume=goes_on)
+        code = _ran(step, words, load, output, said, resume=resumes)
     finally:
         note = replace(note, duration_s=spent_s + time.monotonic() - began_s)
         with contextlib.suppress(TfdynoError):
@@ -107,7 +109,10 @@ def made_by(
     shown = _shown(step, words, output)
     answer, is_answer = read_answer(output.part, is_script=shape is None)
     if code not in (GOOD, *([FINDINGS] if step.allow_findings else [])) or not is_answer:
-        raise _failure(step, code, shown, output, step_headline(step.command, answer))
+        headline = step_headline(step.command, answer)
+        raise _failure(step, code, shown, output, headline, resumed=resumes)
+    if why := ended_early(step, answer):
+        raise _failed(step, "was ended before its end", code, shown, why=why, remedy=AGAIN)
     document = output.localised(answer)
     headline = step_headline(step.command, document)
     made = replace(note, words=shown, headline=headline, exit_code=code)
@@ -140,14 +145,7 @@ def _ran(
         page = {"html": f"{output.shown}{PART}/{PAGE}"}
         return load_tested(words, page | dict(load), place, said=said)
     own = (words[0], "--resume") if resume and step.command not in GOES_ON else (words[0],)
-    code = ended(own_words((*own, *words[1:])), place, said=said)
-    if code == REFUSED and len(own) > 1:
-        # What was left is of no use: a bench that was killed before its first run, for example.
-        note = output.begun()
-        assert note
-        output.begin(note, goes_on=False)
-        code = ended(own_words(words), place, said=said)
-    return code
+    return ended(own_words((*own, *words[1:])), place, said=said)
 
 
 def _words(
@@ -223,28 +221,13 @@ def _vanished(step: Step, path: Path, maker: str) -> TfdynoError:
     )  # fmt: skip
 
 
-def _goes_on(
-    step: Step, shape: CommandShape | None, options: Mapping[str, object], output: Output
-) -> bool:
-    """Whether the command goes on with what a stopped run of it left."""
-    if shape is None:
-        return False
-    if step.command in GOES_ON:
-        return True
-    place = place_of(shape, options)
-    folder = output.part / place
-    if step.command == "train":
-        return bool(place) and (folder / "run.json").is_file()
-    return bool(place) and folder.is_dir() and any(folder.iterdir())
-
-
 def _spent_s(output: Output) -> float:
     begun = output.begun()
     return begun.duration_s if begun else 0.0
 
 
 def _failure(
-    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str
+    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str, *, resumed: bool
 ) -> Failed:
     """What went wrong: a command's own sentence, else its answer, else the end of its log."""
     lines = last_lines(output.part / LOG, TOLD_LINES)
@@ -256,6 +239,14 @@ def _failure(
     # A command of ours that ends with 1 has an answer; a script may have printed it before it fell.
     found = headline if code == FINDINGS and not script_of(step) else ""
     why = (own[-1] if own else found) or " / ".join(lines) or headline
-    failed = Failed(f"step {step.name} {what}", why=why)
+    # What was begun stays whatever the code says: a disk may not be mounted, a card be missing.
+    anew = f"to begin it anew, delete {output.shown}{PART}" if resumed and code == REFUSED else ""
+    return _failed(step, what, code, words, why=why, remedy=anew)
+
+
+def _failed(
+    step: Step, what: str, code: int, words: tuple[str, ...], *, why: str, remedy: str = ""
+) -> Failed:
+    failed = Failed(f"step {step.name} {what}", why=why, remedy=remedy)
     failed.child_code, failed.words = code, words
     return failed

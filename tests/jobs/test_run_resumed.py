@@ -1,0 +1,136 @@
+"""What a stopped command left is gone on with, and no exit code makes it go."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.projects import run_all, write
+
+from tfdyno.jobs import _run_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tfdyno.jobs._run_child import Place
+
+TRAIN = 'steps.t = {command = "train", workload = "train.py"}'
+CHECKPOINT = "run/checkpoints/step-1.json"
+
+
+class Children:
+    """Stands for the commands of steps: what each did, and the words of each."""
+
+    def __init__(self, *ends: Callable[[Path], int]) -> None:
+        self.ends = list(ends)
+        self.words: list[tuple[str, ...]] = []
+
+    def __call__(self, words: tuple[str, ...], place: Place, *, said: Callable[[str], None]) -> int:
+        self.words.append(words)
+        return self.ends[len(self.words) - 1](place.answer.parent)
+
+
+def stopped(part: Path) -> int:
+    """A training that wrote a checkpoint before Ctrl-C."""
+    write(part, {"run/run.json": "{}", CHECKPOINT: "{}"})
+    raise KeyboardInterrupt
+
+
+def refused(part: Path) -> int:
+    (part / "step.log").write_text("tfdyno: there is no file data.npz.\n")
+    return 2
+
+
+def good(part: Path) -> int:
+    (part / "answer.json").write_text("{}")
+    return 0
+
+
+def ended_early(part: Path) -> int:
+    write(part, {"run/run.json": "{}", CHECKPOINT: "{}"})
+    (part / "answer.json").write_text(json.dumps({"stopped": "spot notice", "model": ""}))
+    return 0
+
+
+def project(folder: Path, text: str = TRAIN) -> Path:
+    write(folder, {"project.toml": text, "train.py": ""})
+    return folder / "project.toml"
+
+
+def runs(folder: Path, monkeypatch: pytest.MonkeyPatch, *ends: Callable[[Path], int]) -> Children:
+    children = Children(*ends)
+    monkeypatch.setattr(_run_step, "ended", children)
+    return children
+
+
+def parts(folder: Path) -> list[Path]:
+    return list((folder / "tfdyno-project" / "outputs").glob("*.part"))
+
+
+def test_a_training_that_is_refused_when_it_goes_on_keeps_its_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = project(tmp_path)
+    children = runs(tmp_path, monkeypatch, stopped, refused, good)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(file)
+    (failed,) = run_all(file).steps
+    (part,) = parts(tmp_path)
+    assert (part / CHECKPOINT).exists()
+    assert failed.error == (
+        "step t ended with exit code 2: there is no file data.npz; to begin it anew, delete "
+        f"tfdyno-project/outputs/{part.name}."
+    )
+    assert run_all(file).status == "finished"
+    assert [("--resume" in words) for words in children.words] == [False, True, True]
+
+
+@pytest.mark.parametrize("command", ["train", "launch"])
+def test_a_training_that_was_ended_early_is_not_done_and_goes_on(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = project(tmp_path, TRAIN.replace('"train"', f'"{command}"'))
+    children = runs(tmp_path, monkeypatch, ended_early, good)
+    (step,) = run_all(file).steps
+    assert (step.status, step.error) == (
+        "failed", "step t was ended before its end: spot notice; the same command goes on."
+    )  # fmt: skip
+    (part,) = parts(tmp_path)
+    assert (part / CHECKPOINT).exists()
+    (again,) = run_all(file).steps
+    assert again.status == "finished"
+    assert (tmp_path / "tfdyno-project" / again.output / CHECKPOINT).exists()
+    # Launch goes on by itself where --output holds a run.
+    assert ("--resume" in children.words[1]) == (command == "train")
+
+
+def test_a_training_whose_loss_is_no_number_has_ended_where_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(part: Path) -> int:
+        (part / "answer.json").write_text(json.dumps({"stopped": "NaN loss"}))
+        return 1
+
+    runs(tmp_path, monkeypatch, lost)
+    file = project(tmp_path, TRAIN.replace("}", ", allow-findings = true}"))
+    assert run_all(file).status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("command", "left"), [("bench", "results/results.sqlite"), ("tune", "tune/.lock")]
+)
+def test_what_a_command_cannot_go_on_with_is_begun_anew_without_trying(
+    command: str, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(part: Path) -> int:
+        write(part, {left: ""})  # before its first run, or its first trial
+        raise KeyboardInterrupt
+
+    file = project(tmp_path, TRAIN.replace('"train"', f'"{command}"'))
+    children = runs(tmp_path, monkeypatch, killed, good)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(file)
+    assert run_all(file).status == "finished"
+    assert [("--resume" in words) for words in children.words] == [False, False]
