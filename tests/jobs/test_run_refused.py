@@ -194,6 +194,14 @@ def test_a_server_that_does_not_start_is_told_by_its_own_sentence(
         ('steps.a = {command = "export", model = "m"}', "step a: missing option '--to'"),
         ('steps.a = {command = "serve", model = "m", port = 8501}', "port cannot be given"),
         (
+            'steps.a = {command = "recipe show", output = "r.toml"}',
+            "step a: output = 'r.toml' is outside of the step's folder: what a step makes",
+        ),
+        (
+            'steps.a = {command = "serve", model = "m", load = {html = "p.html"}}',
+            "step a: html = 'p.html' is outside of the step's folder",
+        ),
+        (
             'steps.a = {command = "serve", model = "m", load = {client = 3}}',
             "step a: bench --serve has no option client; did you mean clients?",
         ),

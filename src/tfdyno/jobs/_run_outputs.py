@@ -158,7 +158,7 @@ class Output:
 
 def _records(part: Path) -> Iterator[Path]:
     """Files in which a command tells of its own place, which is another from now on."""
-    for pattern in (PAGE, *(f"*/{name}" for name in RECORDS)):
+    for pattern in (PAGE, *RECORDS, *(f"*/{name}" for name in RECORDS)):
         yield from part.glob(pattern)
 
 

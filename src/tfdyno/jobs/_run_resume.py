@@ -11,7 +11,7 @@ from tfdyno.store import results, tuning_study
 from tfdyno.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from tfdyno.core.project import Step
@@ -22,22 +22,19 @@ _AT_ITS_END = ("", NAN_LOSS, NAN_WEIGHTS)
 """Why a training ended that has nothing left to do."""
 
 
-def goes_on(
-    step: Step, shape: CommandShape | None, options: Mapping[str, object], part: Path
-) -> bool:
+def goes_on(step: Step, shape: CommandShape | None, part: Path) -> bool:
     """Whether the command goes on with what is there, which is looked at and not tried.
 
     Args:
         step: The step.
         shape: Of its command; None: a script of the user's.
-        options: Of the step, with references filled.
         part: Where it was begun.
     """
     if shape is None:
         return False
     if step.command in GOES_ON:
         return True
-    place = place_of(shape, options)
+    place = place_of(shape, step.options)
     return bool(place) and _MARKS[step.command](part / place)
 
 

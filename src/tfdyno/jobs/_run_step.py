@@ -92,7 +92,7 @@ def made_by(
     output, began_s = seen.output, time.monotonic()
     options = _filled(step, step.options, output, before)
     load = _filled(step, step.load, output, before)
-    resumes = seen.goes_on and goes_on(step, shape, options, output.part)
+    resumes = seen.goes_on and goes_on(step, shape, output.part)
     spent_s = _spent_s(output) if resumes else 0.0
     note = Made(
         step=step.name, key=output.key, rests_on=seen.rests_on, stamp=secrets.token_hex(8),
