@@ -18,7 +18,7 @@ from tfdyno.core.step_outputs import GOES_ON, PAGE, with_outputs
 from tfdyno.core.step_reference import OWN, filled, named
 from tfdyno.jobs._run_check import SERVE
 from tfdyno.jobs._run_child import Place, ended, last_lines, own_words
-from tfdyno.jobs._run_inputs import script_of
+from tfdyno.jobs._run_files import script_of
 from tfdyno.jobs._run_outputs import Output, read_answer
 from tfdyno.jobs._run_resume import ended_early, goes_on
 from tfdyno.jobs._run_serve import load_tested
