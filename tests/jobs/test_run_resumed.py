@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.projects import run_all, write
 
-from tfdyno.jobs import _run_step
+from tfdyno.core.errors import ToolError
+from tfdyno.jobs import _run_outputs, _run_step
+from tfdyno.jobs._run_child import Place, ended
+from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from tfdyno.jobs._run_child import Place
 
 TRAIN = 'steps.t = {command = "train", workload = "train.py"}'
 CHECKPOINT = "run/checkpoints/step-1.json"
@@ -134,3 +135,31 @@ def test_what_a_command_cannot_go_on_with_is_begun_anew_without_trying(
         run_all(file)
     assert run_all(file).status == "finished"
     assert [("--resume" in words) for words in children.words] == [False, False]
+
+
+@pytest.mark.parametrize("how", ["failed", "stopped"])
+def test_a_full_disk_does_not_hide_how_a_step_ended(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: Path, _data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    def ends(part: Path) -> int:
+        monkeypatch.setattr(_run_outputs, "write_atomic", full)
+        return stopped(part) if how == "stopped" else refused(part)
+
+    file = project(tmp_path)
+    runs(tmp_path, monkeypatch, ends)
+    if how == "stopped":
+        with pytest.raises(KeyboardInterrupt):
+            run_all(file)
+    else:
+        assert run_all(file).steps[0].error.startswith("step t ended with exit code 2: there is")
+    (last,) = ProjectHistory(folder=tmp_path / "tfdyno-project").runs()
+    assert (last.status, last.steps[0].status) == (how, how)
+
+
+def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    place = Place(cwd=tmp_path, environment={}, answer=tmp_path / "a", log=tmp_path / "no" / "log")
+    with pytest.raises(ToolError, match=r"^cannot write .*/no/log: No such file or directory\.$"):
+        ended(("true",), place, said=lambda _line: None)

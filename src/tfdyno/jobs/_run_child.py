@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from tfdyno.core.errors import ToolError
 from tfdyno.engines.guard import guarded
@@ -87,7 +87,11 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
     What ends the block ends the child the same way: Ctrl-C by SIGINT, all else by SIGTERM; a
     second Ctrl-C, or ``GRACE_S``, kills it.
     """
-    with guarded() as guard, place.answer.open("wb") as answer, place.log.open("ab") as log:
+    with (
+        guarded() as guard,
+        _opened(place.answer, "wb") as answer,
+        _opened(place.log, "ab") as log,
+    ):
         try:
             child = subprocess.Popen(
                 (*_HELD, *words), stdin=subprocess.PIPE, stdout=answer, stderr=log,
@@ -109,6 +113,13 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+
+
+def _opened(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
+    try:
+        return path.open(mode)
+    except OSError as error:
+        raise ToolError(f"cannot write {path}", why=error.strerror or str(error)) from None
 
 
 def end(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

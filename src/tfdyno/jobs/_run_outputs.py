@@ -78,7 +78,7 @@ class Output:
                 shutil.rmtree(self.part, ignore_errors=True)
             self.part.mkdir(parents=True, exist_ok=True)
             self.note(note)
-        except (OSError, UsageError) as error:
+        except OSError as error:
             raise ToolError(f"cannot make {self.part}", why=str(error)) from None
 
     def note(self, made: Made) -> None:
@@ -127,7 +127,7 @@ class Output:
             self.note(made)
             (self.part / ANSWER).unlink(missing_ok=True)
             write_atomic(self.part / DOCUMENT, to_json(document, indent=2) + b"\n")
-        except (OSError, UsageError) as error:
+        except OSError as error:
             raise ToolError(f"cannot write {self.part}", why=str(error)) from None
         self.put_in_place()
 
@@ -175,8 +175,12 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
     except (ValueError, RecursionError):
         answer = None
     if is_script and not isinstance(answer, dict):
-        with (part / LOG).open("ab") as log:
-            log.write(data)
+        try:
+            with (part / LOG).open("ab") as log:
+                log.write(data)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ToolError(f"cannot write {part / LOG}", why=why) from None
         return {}, True
     return answer, answer is not None
 

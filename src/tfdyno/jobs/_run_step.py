@@ -104,7 +104,7 @@ def made_by(
         code = _ran(step, words, load, output, said, resume=resumes)
     finally:
         note = replace(note, duration_s=spent_s + time.monotonic() - began_s)
-        with contextlib.suppress(TfdynoError):
+        with contextlib.suppress(TfdynoError, OSError):  # what ended it is to be told
             output.note(note)
     shown = _shown(step, words, output)
     answer, is_answer = read_answer(output.part, is_script=shape is None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno import __version__
 from tfdyno.core.codec import read_toml
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.core.project_file import FILE, project_from
@@ -212,7 +214,10 @@ def _held(project: Project) -> Iterator[None]:
             ignored.write_text("*\n")
     except OSError as error:
         why = error.strerror or str(error)
-        raise UsageError(f"cannot write to {project.folder}", why=why) from None
+        kind = ToolError if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
+        raise kind(f"cannot write to {project.folder}", why=why) from None
+    if not os.access(project.folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write to {project.folder}", why="it is read-only")
     with contextlib.closing(FolderLock(project.folder, LOCK)):
         yield
 

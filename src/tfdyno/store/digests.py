@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError
 
 FILE = "digests.json"
 LEAST_BYTES = 1 << 20
@@ -68,7 +68,7 @@ class Digests:
         """Remember what was read; a folder that cannot be written is no harm."""
         if self._is_new and self._known is not None:
             kept = {name: one for name, one in self._known.items() if Path(name).exists()}
-            with contextlib.suppress(OSError, UsageError):
+            with contextlib.suppress(OSError, TfdynoError):
                 write_atomic(self.folder / FILE, to_json(kept))
                 self._is_new = False
 
@@ -76,7 +76,7 @@ class Digests:
         if self._known is None:
             self._known = {}
             path = self.folder / FILE
-            with contextlib.suppress(OSError, UsageError):
+            with contextlib.suppress(OSError, TfdynoError):
                 self._known = from_json(path.read_bytes(), dict[str, Known], where=str(path))
         return self._known
 
