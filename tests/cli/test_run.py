@@ -15,6 +15,8 @@ import pytest
 from tests.projects import CHAIN, chain, write
 
 from tfdyno.cli.main import main
+from tfdyno.jobs._run_child import GRACE_S
+from tfdyno.jobs._train_run import STOP_GRACE_S
 from tfdyno.store.project_history import ProjectHistory
 
 SLOW = """
@@ -80,6 +82,7 @@ def gone(folder: Path) -> bool:
     [
         (signal.SIGINT, 130, "stopped", "tfdyno: stopped by Ctrl-C; what is finished is kept"),
         (signal.SIGTERM, 143, "stopped", "tfdyno: ended by SIGTERM; what is finished is kept"),
+        (signal.SIGHUP, 129, "stopped", "tfdyno: ended by SIGHUP; what is finished is kept"),
         (signal.SIGKILL, -9, "running", ""),
     ],
 )
@@ -107,6 +110,35 @@ def test_however_it_ends_no_child_is_left_and_the_next_run_goes_on(
     folder = tmp_path / "tfdyno-project" / found["steps"][1]["output"]
     assert (folder / "done.txt").read_text() == "done"
     assert [run.status for run in history.runs()] == ["finished", "stopped"]
+
+
+SAVES = """
+import signal, sys, time
+from pathlib import Path
+
+def saved(number, _frame):
+    time.sleep(1.5)
+    Path("saved.txt").write_text(signal.Signals(number).name)
+    sys.exit(1)
+
+signal.signal(signal.SIGTERM, saved)
+Path("pids.txt").write_text("1")
+time.sleep(60)
+"""
+
+
+def test_a_child_that_saves_its_work_is_waited_for_and_that_is_told(tmp_path: Path) -> None:
+    write(tmp_path, {"project.toml": 'steps.a = {command = "python a.py"}', "a.py": SAVES})
+    process = started(tmp_path)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 129
+    assert (tmp_path / "saved.txt").read_text() == "SIGTERM"
+    assert "a (1 of 1): waiting for it to bring its work to safety (a checkpoint); a second" in err
+
+
+def test_a_training_has_the_time_for_its_checkpoint_that_it_gives_itself() -> None:
+    assert GRACE_S > STOP_GRACE_S
 
 
 def test_two_at_once_are_refused_with_the_process_that_runs(tmp_path: Path) -> None:

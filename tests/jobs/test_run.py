@@ -298,6 +298,39 @@ def test_a_token_is_in_no_record(tmp_path: Path) -> None:
     assert told == []
 
 
+def test_a_token_of_a_script_is_in_no_record(tmp_path: Path) -> None:
+    show = "import sys; raise SystemExit(sys.argv[-1] != 'hush-hush')"
+    text = 'steps.a = {command = "python a.py", token = "hush-hush"}'
+    write(tmp_path, {"project.toml": text, "a.py": show})
+    assert run_all(tmp_path / "project.toml").steps[0].words == ("python", "a.py", "--token", "…")
+    folder = tmp_path / "tfdyno-project"
+    told = [path for path in folder.rglob("*") if path.is_file() and b"hush" in path.read_bytes()]
+    assert told == []
+
+
+def test_what_changes_while_a_step_runs_is_told_and_the_next_run_makes_it_anew(
+    tmp_path: Path,
+) -> None:
+    edits = """
+import json, pathlib
+text = pathlib.Path("in.txt").read_text()
+if text == "0":
+    pathlib.Path("in.txt").write_text("1")  # somebody edits it just now
+print(json.dumps({"headline": text}))
+"""
+    text = 'steps.a = {command = "python a.py", inputs = ["in.txt"]}'
+    write(tmp_path, {"project.toml": text, "a.py": edits, "in.txt": "0"})
+    file = tmp_path / "project.toml"
+    (step,) = run_all(file).steps
+    assert step.headline == "0; in.txt changed while it ran: the next run makes it anew"
+    (tmp_path / "in.txt").write_text("0")  # and takes it back: it has the same key as before
+    (again,) = run_all(file).steps
+    assert (again.status, again.why) == ("finished", "in.txt changed while it ran")
+    (third,) = run_all(file).steps
+    assert (third.status, third.headline) == ("finished", "1")
+    assert statuses(run_all(file)) == {"a": "reused"}
+
+
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     file = chain(tmp_path)
     would = preview(Question(file=file), step_commands)

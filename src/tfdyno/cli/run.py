@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,8 @@ def run(**given: Any) -> int:
         return 0
     with progress_line(quiet=given["quiet"], verbose=False) as progress:
         shown = _Shown(progress, quiet=given["quiet"])
-        told = Told(begun=shown.begun, said=shown.said, ended=shown.ended)
+        told = Told(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
+                    ended=shown.ended)  # fmt: skip
         found = run_project(question, step_commands, told)
     _print(found, given, dry=False)
     return _code(found)
@@ -107,6 +109,12 @@ class _Shown:
         self._line(f"{self.title}: {step.why}")
         self.progress(self.title)
 
+    def reads(self, file: str) -> None:
+        self.progress(f"reading {file}")
+
+    def waits(self, why: str) -> None:
+        self._line(f"{self.title}: {why}")
+
     def said(self, line: str) -> None:
         self.progress(f"{self.title}: {line}")
 
@@ -120,7 +128,8 @@ class _Shown:
     def _line(self, text: str) -> None:
         if not self.quiet:
             head = CLEAR if sys.stderr.isatty() else ""
-            click.echo(f"{head}{text}", err=True)
+            with contextlib.suppress(OSError):  # a terminal that was closed stops nothing
+                click.echo(f"{head}{text}", err=True)
 
 
 def _print(found: ProjectRun, given: dict[str, Any], *, dry: bool) -> None:

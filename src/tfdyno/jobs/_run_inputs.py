@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from typing import TYPE_CHECKING
 
 from tfdyno import __version__
+from tfdyno.core.errors import UsageError
 from tfdyno.core.project import FOLDER
+from tfdyno.core.step_key import change_words
 from tfdyno.jobs._run_files import files_of
 from tfdyno.jobs._run_python import versions_of
 from tfdyno.probe.content import content_of
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from tfdyno.core.project import Project, Step
     from tfdyno.core.step_command import CommandShape
 
+_FILE = "file "
 _SECRETS = frozenset({"token"})
 _SECRET_FLAGS = frozenset({"--token"})
 _NO_TEXT = frozenset({"true", "false", "[]"})
@@ -53,10 +57,29 @@ def rests_on(
     if project.store and step.command.split()[0] in _KEEPS_MODELS:
         found["store"] = project.store
     for path in files_of(step, shape, project.file.parent):
-        place = project.file.parent / path
-        found[f"file {path}"] = content_of(place, digest, without=frozenset({FOLDER}))
+        found[f"{_FILE}{path}"] = _content(project.file.parent / path, digest)
     found |= {f"step {name}": before[name] for name in step.needs}
     return found | {"tfdyno": __version__} | versions_of(step, shape, project.file.parent)
+
+
+def changed_files(rests_on: Mapping[str, str], root: Path, digest: Callable[[Path], str]) -> str:
+    """In words which files of a key are not as they were; empty: all are.
+
+    Args:
+        rests_on: As it was found before.
+        root: The project's folder.
+        digest: Of one file.
+    """
+    before = {name: one for name, one in rests_on.items() if name.startswith(_FILE)}
+    now = {}
+    for name in before:
+        with contextlib.suppress(UsageError):  # it is gone
+            now[name] = _content(root / name.removeprefix(_FILE), digest)
+    return change_words(before, now)
+
+
+def _content(path: Path, digest: Callable[[Path], str]) -> str:
+    return content_of(path, digest, without=frozenset({FOLDER}))
 
 
 def _value(name: str, value: object) -> str:

@@ -12,6 +12,7 @@ from tfdyno.core.project import Project, ProjectRun, StepRun
 from tfdyno.core.project_output import Made
 from tfdyno.core.step_command import CommandShape, nearest
 from tfdyno.core.step_order import with_needed, with_resting
+from tfdyno.jobs._run_inputs import changed_files
 from tfdyno.jobs._run_look import Look, look, newest
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
@@ -83,6 +84,10 @@ class RunState:
         shape = self.shapes[step.name]
         earlier, digest = self.earlier, self.digests.of
         return look(self.project, step, shape, self.made, earlier, digest, forced=forced)
+
+    def changed(self, rests_on: Mapping[str, str]) -> str:
+        """In words what is not any more as it was when a step began; empty: all is."""
+        return changed_files(rests_on, self.project.file.parent, self.digests.of)
 
     def taken(self, step: Step) -> Made | None:
         """The last output of a step that is not looked at; None: it is.

@@ -27,12 +27,14 @@ from tfdyno.probe.near import no_such
 from tfdyno.view.step_headline import step_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tfdyno.core.project import Project, Step
     from tfdyno.core.step_command import CommandShape
     from tfdyno.jobs._run_look import Look
+    from tfdyno.jobs._run_state import RunState
+    from tfdyno.jobs._run_told import Told
 
 GOOD, FINDINGS, REFUSED = 0, 1, 2
 TOLD_LINES = 5
@@ -72,8 +74,8 @@ def made_by(
     step: Step,
     shape: CommandShape | None,
     seen: Look,
-    before: Mapping[str, Made],
-    said: Callable[[str], None],
+    state: RunState,
+    told: Told,
 ) -> Made:
     """Run a step's command and keep what it made.
 
@@ -81,15 +83,15 @@ def made_by(
         step: The step.
         shape: Of its command; None: a script of the user's.
         seen: What is known of it.
-        before: What stands of the steps that it needs.
-        said: Called with the last line of its log.
+        state: The run so far, with what stands of the steps that it needs.
+        told: Hears of it.
 
     Raises:
         Failed: Its command did not end well; what it left is kept for the next run.
         UsageError: Something that another step made is not there any more.
         ToolError: The disk is full.
     """
-    output, began_s = seen.output, time.monotonic()
+    output, before, began_s = seen.output, state.made, time.monotonic()
     options = _filled(step, step.options, output, before)
     load = _filled(step, step.load, output, before)
     resumes = seen.goes_on and goes_on(step, shape, output.part)
@@ -101,7 +103,7 @@ def made_by(
     output.begin(note, goes_on=resumes)
     words = _words(step, shape, options, output)
     try:
-        code = _ran(step, words, load, output, said, resume=resumes)
+        code = _ran(step, words, load, output, told, resume=resumes)
     finally:
         note = replace(note, duration_s=spent_s + time.monotonic() - began_s)
         with contextlib.suppress(TfdynoError, OSError):  # what ended it is to be told
@@ -115,7 +117,9 @@ def made_by(
         raise _failed(step, "was ended before its end", code, shown, why=why, remedy=AGAIN)
     document = output.localised(answer)
     headline = step_headline(step.command, document)
-    made = replace(note, words=shown, headline=headline, exit_code=code)
+    if changed := state.changed(seen.rests_on):
+        headline = f"{headline}; {changed} while it ran: the next run makes it anew".lstrip("; ")
+    made = replace(note, words=shown, headline=headline, exit_code=code, changed=changed)
     output.finish(made, document)
     output.drop_parts()
     return made
@@ -126,7 +130,7 @@ def _ran(
     words: tuple[str, ...],
     load: Mapping[str, object],
     output: Output,
-    said: Callable[[str], None],
+    told: Told,
     *,
     resume: bool,
 ) -> int:
@@ -137,8 +141,9 @@ def _ran(
         environment[STORE] = str((project.file.parent / project.store).resolve())
     place = Place(
         cwd=project.file.parent.resolve(), environment=environment,
-        answer=output.part / ANSWER, log=output.part / LOG,
+        answer=output.part / ANSWER, log=output.part / LOG, waits=told.waits,
     )  # fmt: skip
+    said = told.said
     if script_of(step):
         return ended(words, place, said=said)
     if step.command == SERVE:
@@ -165,7 +170,7 @@ def _shown(step: Step, words: tuple[str, ...], output: Output) -> tuple[str, ...
     """The command as it could be typed beside the project's file."""
     plain = tuple(str(output.localised(word)) for word in words)
     if script_of(step):
-        return ("python", *plain[1:])
+        return ("python", *_hidden(plain[1:]))
     return ("tfdyno", *_hidden(word for word in plain if word not in TOLD))
 
 

@@ -7,8 +7,7 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,13 @@ from tfdyno.jobs._run_check import Commands, shapes_of
 from tfdyno.jobs._run_outputs import Output
 from tfdyno.jobs._run_state import Question, RunState, settled
 from tfdyno.jobs._run_step import Failed, made_by, serving_check
+from tfdyno.jobs._run_told import Told
 from tfdyno.probe.near import no_such
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tfdyno.core.project import Project, Step
@@ -35,17 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["Question", "Told", "preview", "read_project", "run"]
 
 KEPT = "what is finished is kept, and the same command goes on."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Who hears of what while it runs."""
-
-    begun: Callable[[StepRun, int, int], object] = lambda _step, _number, _count: None
-    """A step that runs, its place and how many there are."""
-    said: Callable[[str], None] = lambda _line: None
-    """The last line of the log of the step that runs."""
-    ended: Callable[[StepRun], object] = lambda _step: None
 
 
 def read_project(file: Path) -> Project:
@@ -157,7 +147,7 @@ def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> St
         elif seen:
             state.keep(now)
             told.begun(now, *place)
-            made = made_by(step, state.shapes[step.name], seen, state.made, told.said)
+            made = made_by(step, state.shapes[step.name], seen, state, told)
             now = replace(now, status="finished", words=made.words, headline=made.headline,
                           exit_code=made.exit_code, stamp=made.stamp)  # fmt: skip
     except BaseException as error:
