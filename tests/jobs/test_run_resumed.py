@@ -137,6 +137,47 @@ def test_what_a_command_cannot_go_on_with_is_begun_anew_without_trying(
     assert [("--resume" in words) for words in children.words] == [False, False]
 
 
+@pytest.mark.parametrize("name", ["project.toml", "other.toml"])
+def test_a_training_that_was_begun_outlives_another_one_of_its_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = project(tmp_path)
+    children = runs(tmp_path, monkeypatch, stopped, good, good)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(file)
+    write(tmp_path, {name: TRAIN.replace("}", ", epochs = 2}")})
+    assert run_all(tmp_path / name).status == "finished"
+    (part,) = parts(tmp_path)
+    assert (part / CHECKPOINT).exists()
+    write(tmp_path, {name: TRAIN})
+    assert run_all(file).status == "finished"
+    assert "--resume" in children.words[2]
+    assert parts(tmp_path) == []
+
+
+def test_what_no_command_would_go_on_with_goes_when_the_step_is_made(tmp_path: Path) -> None:
+    file = project(tmp_path, 'steps.t = {command = "python a.py"}')
+    for code, left in ((1, 1), (2, 2), (0, 0)):
+        write(tmp_path, {"a.py": f"raise SystemExit({code})"})
+        run_all(file)
+        assert len(parts(tmp_path)) == left
+
+
+def test_what_was_asked_for_and_failed_outlives_a_run_that_takes_what_stood(tmp_path: Path) -> None:
+    text = 'steps.a = {command = "python a.py"}\nsteps.b = {command = "recipe show", needs = ["a"]}'
+    fails = "import pathlib; raise SystemExit(pathlib.Path('fails').exists())"
+    write(tmp_path, {"project.toml": text, "a.py": fails})
+    file = tmp_path / "project.toml"
+    run_all(file)
+    write(tmp_path, {"fails": ""})
+    assert run_all(file, force=("a",)).status == "failed"
+    assert [step.status for step in run_all(file, begin="b").steps] == ["reused", "reused"]
+    assert len(parts(tmp_path)) == 1
+    (tmp_path / "fails").unlink()
+    assert [step.status for step in run_all(file).steps] == ["finished", "finished"]
+    assert parts(tmp_path) == []
+
+
 @pytest.mark.parametrize("how", ["failed", "stopped"])
 def test_a_full_disk_does_not_hide_how_a_step_ended(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

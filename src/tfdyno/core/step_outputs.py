@@ -41,6 +41,8 @@ _RESUMED = {"train": "", "tune": "", "bench": "", "diagnose": "fix"}
 """Commands that go on with ``--resume`` where their place holds something; the flag they need."""
 GOES_ON = frozenset({"data convert", "launch"})
 """Commands that go on by themselves."""
+MAY_GO_ON = frozenset({*_RESUMED, *GOES_ON})
+"""Commands of which it is worth to keep what was begun."""
 
 
 def check_places(step: str, options: Mapping[str, object], shape: CommandShape) -> None:

@@ -12,7 +12,7 @@ from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.project import ANSWER, DOCUMENT, FOLDER, LOG, OUTPUTS, PART, Project
 from tfdyno.core.project_output import FILE, Made
 from tfdyno.core.step_key import SHORT
-from tfdyno.core.step_outputs import PAGE
+from tfdyno.core.step_outputs import MAY_GO_ON, PAGE
 from tfdyno.core.step_reference import looked_up
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Output:
         self.put_in_place()
 
     def put_in_place(self) -> None:
-        """Give a whole output its name, and remove what was begun beside it.
+        """Give a whole output its name; what was asked for beside one and begun stays.
 
         Raises:
             ToolError: The folder cannot be written.
@@ -146,13 +146,19 @@ class Output:
                 self.part.rename(self.folder)
         except OSError as error:
             raise ToolError(f"cannot write {self.folder}", why=str(error)) from None
-        for left in (old, self.part):  # of a kill, and of no use
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if self.begun() is None:  # of a kill, and of no use
+            shutil.rmtree(self.part, ignore_errors=True)
 
     def drop_parts(self) -> None:
-        """Remove what the step began under other keys and nothing will go on with."""
+        """Remove what a step of this name began under other keys and no command would go on with.
+
+        A training, for example, may be that of another file, or of options that come back.
+        """
         for path in self.folder.parent.glob(f"{self.step}-{'?' * SHORT}{PART}"):
-            if path != self.part:
+            note = _note(path)
+            is_of_use = note is not None and note.rests_on.get("command") in MAY_GO_ON
+            if path != self.part and not is_of_use:
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -196,10 +202,10 @@ def is_still_there(step: Step, output: Output) -> bool:
     return (output.project.file.parent / path).exists()
 
 
-def _note(folder: Path, key: str) -> Made | None:
-    """The note of an output; None: there is none for this whole key."""
+def _note(folder: Path, key: str = "") -> Made | None:
+    """The note of an output; None: there is none for this whole key. Empty: for any."""
     try:
         found = from_json((folder / FILE).read_bytes(), Made, where=str(folder / FILE))
     except (OSError, UsageError):
         return None
-    return found if found.key == key else None
+    return found if key in ("", found.key) else None
