@@ -13,6 +13,7 @@ from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, wri
 from tfdyno.cli import step_commands
 from tfdyno.core.project import DOCUMENT, LOG, ProjectRun, StepRun
 from tfdyno.jobs.run import Question, Told, preview
+from tfdyno.store import digests
 from tfdyno.store.project_history import ProjectHistory
 
 ALL = {"a", "b", "c", "other"}
@@ -329,6 +330,24 @@ print(json.dumps({"headline": text}))
     (third,) = run_all(file).steps
     assert (third.status, third.headline) == ("finished", "1")
     assert statuses(run_all(file)) == {"a": "reused"}
+
+
+def test_a_large_input_is_read_once_and_that_is_kept_though_the_run_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "SETTLED_S", 0.0)
+    texts = [f'steps.{name} = {{command = "python a.py", inputs = ["large"]}}' for name in "ab"]
+    write(tmp_path, {"project.toml": "\n".join(texts), "a.py": "", "large": "x" * (1 << 20)})
+    file = tmp_path / "project.toml"
+    read: list[str] = []
+
+    def stop(_step: StepRun, _number: int, _count: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(file, Told(begun=stop, reads=read.append))
+    assert run_all(file, Told(reads=read.append)).status == "finished"
+    assert read == ["large"]
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

@@ -63,14 +63,15 @@ def run(**given: Any) -> int:
     question = Question(
         file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
     )
-    if given["dry_run"]:
-        _print(preview(question, step_commands), given, dry=True)
-        return 0
     with progress_line(quiet=given["quiet"], verbose=False) as progress:
         shown = _Shown(progress, quiet=given["quiet"])
         told = Told(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
                     ended=shown.ended)  # fmt: skip
-        found = run_project(question, step_commands, told)
+        asked = preview if given["dry_run"] else run_project
+        found = asked(question, step_commands, told)
+    if given["dry_run"]:
+        _print(found, given, dry=True)
+        return 0
     _print(found, given, dry=False)
     return _code(found)
 

@@ -63,21 +63,21 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
         ToolError: The disk is full, or a folder cannot be written.
         KeyboardInterrupt: The run was stopped, and its step as well.
     """
-    project = read_project(question.file)
+    project, told = read_project(question.file), told or Told()
     shapes = shapes_of(project, commands)
     begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=__version__)
     state = RunState(
         project=project, question=question, shapes=shapes, earlier=(), so_far=begun,
-        digests=Digests(folder=project.folder),
+        digests=Digests(folder=project.folder, reads=told.reads),
     )  # fmt: skip
     names = tuple(step.name for step in state.chosen())
     state.so_far = replace(state.so_far, chosen=names)
-    with _held(project):
+    with _held(project), _remembered(state.digests):
         state.earlier = settled(state.history)
         _check_ahead(state)
         state.history.write(state.so_far)
         try:
-            status = _steps(state, told or Told())
+            status = _steps(state, told)
         except BaseException as error:
             was_stopped = not isinstance(error, TfdynoError)
             with contextlib.suppress(Exception):
@@ -89,12 +89,13 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
     return state.so_far
 
 
-def preview(question: Question, commands: Commands) -> ProjectRun:
+def preview(question: Question, commands: Commands, told: Told | None = None) -> ProjectRun:
     """What ``run`` would do, with nothing written.
 
     Args:
         question: What would be run.
         commands: What the commands of tfdyno take.
+        told: Who hears of the files that are read.
 
     Returns:
         A run without an id; each step is ``reused``, or ``running`` where it would run.
@@ -106,7 +107,7 @@ def preview(question: Question, commands: Commands) -> ProjectRun:
     history = ProjectHistory(folder=project.folder)
     state = RunState(
         project=project, question=question, shapes=shapes_of(project, commands),
-        earlier=history.runs(), digests=Digests(folder=project.folder),
+        earlier=history.runs(), digests=_unwritten(project, told or Told()),
         so_far=ProjectRun(id="", project=project.name, tfdyno=__version__),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
@@ -137,7 +138,6 @@ def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> St
     try:
         made = state.taken(step)
         seen = None if made else state.seen(step)
-        state.digests.save()
         if seen:
             made = seen.made
             now = replace(now, key=seen.output.key, rests_on=seen.rests_on,
@@ -210,6 +210,19 @@ def _held(project: Project) -> Iterator[None]:
         raise UsageError(f"cannot write to {project.folder}", why="it is read-only")
     with contextlib.closing(FolderLock(project.folder, LOCK)):
         yield
+
+
+@contextlib.contextmanager
+def _remembered(digests: Digests) -> Iterator[None]:
+    """Keep what was read of large files, however the block ends."""
+    try:
+        yield
+    finally:
+        digests.save()
+
+
+def _unwritten(project: Project, told: Told) -> Digests:
+    return Digests(folder=project.folder, reads=told.reads, writes=False)
 
 
 def _id() -> str:
