@@ -105,7 +105,7 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
                 (*_HELD, *words), stdin=subprocess.PIPE, stdout=answer, stderr=log,
                 cwd=place.cwd, env=dict(place.environment), start_new_session=True,
             )  # fmt: skip
-        except OSError as error:
+        except (OSError, ValueError) as error:  # too long, or no words of a command line
             raise ToolError(f"cannot run {words[0]}", why=str(error)) from None
         try:
             guard(child.pid)

@@ -175,7 +175,8 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
     """
     try:
         data = (part / ANSWER).read_bytes()
-        answer = json.loads(data)
+        answer = _sound(json.loads(data))
+        to_json(answer)  # that can be kept
     except FileNotFoundError:  # of a server that did not start: nothing was asked of it
         return None, False
     except (ValueError, RecursionError):
@@ -189,6 +190,17 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
             raise ToolError(f"cannot write {part / LOG}", why=why) from None
         return {}, True
     return answer, answer is not None
+
+
+def _sound(value: object) -> object:
+    """JSON without halves of signs, which Python reads and no file takes."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [_sound(one) for one in value]
+    if isinstance(value, dict):
+        return {str(_sound(name)): _sound(one) for name, one in value.items()}
+    return value
 
 
 def is_still_there(step: Step, output: Output) -> bool:

@@ -22,6 +22,7 @@ from tfdyno.jobs._run_files import script_of
 from tfdyno.jobs._run_outputs import Output, read_answer
 from tfdyno.jobs._run_resume import ended_early, goes_on
 from tfdyno.jobs._run_serve import load_tested
+from tfdyno.jobs._run_state import told_of
 from tfdyno.jobs.serve_setup import serving_python
 from tfdyno.probe.near import no_such
 from tfdyno.view.step_headline import step_headline
@@ -63,11 +64,8 @@ def serving_check(step: Step) -> None:
     """Refuse to serve where there is nothing to serve with; raises ``UsageError``."""
     if step.command != SERVE:
         return
-    try:
+    with told_of(step):
         serving_python()
-    except UsageError as error:
-        what = f"step {step.name}: {error.what}"
-        raise UsageError(what, why=error.why, remedy=error.remedy) from None
 
 
 def made_by(
@@ -92,8 +90,9 @@ def made_by(
         ToolError: The disk is full.
     """
     output, before, began_s = seen.output, state.made, time.monotonic()
-    options = _filled(step, step.options, output, before)
-    load = _filled(step, step.load, output, before)
+    with told_of(step):
+        options = _filled(step.options, output, before)
+        load = _filled(step.load, output, before)
     resumes = seen.goes_on and goes_on(step, shape, output.part)
     spent_s = _spent_s(output) if resumes else 0.0
     note = Made(
@@ -183,7 +182,7 @@ def _hidden(words: Iterable[str]) -> Iterator[str]:
 
 
 def _filled(
-    step: Step, options: Mapping[str, object], output: Output, before: Mapping[str, Made]
+    options: Mapping[str, object], output: Output, before: Mapping[str, Made]
 ) -> dict[str, object]:
     """Options with what earlier steps made; raises ``UsageError`` where that is gone."""
     root = output.project.file.parent
@@ -199,7 +198,7 @@ def _filled(
         found[name] = filled(value, find)
         for text, maker in _paths(value, found[name], output.project, before):
             if not (root / text).exists():
-                raise _vanished(step, root / text, maker)
+                raise _vanished(root / text, maker)
     return found
 
 
@@ -218,10 +217,10 @@ def _paths(
     return found
 
 
-def _vanished(step: Step, path: Path, maker: str) -> TfdynoError:
+def _vanished(path: Path, maker: str) -> TfdynoError:
     found = no_such(path, what="file or folder")
     return UsageError(
-        f"step {step.name}: {found.what}", why=f"step {maker} makes it",
+        found.what, why=f"step {maker} makes it",
         remedy=f"make it again with --force {maker}",
     )  # fmt: skip
 
