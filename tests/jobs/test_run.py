@@ -260,6 +260,16 @@ def test_a_project_may_be_moved(tmp_path: Path) -> None:
     assert statuses(run_all(tmp_path / "two" / "project.toml"))["c"] == "finished"
 
 
+def test_a_project_that_its_folder_names_is_the_same_when_that_is_renamed(tmp_path: Path) -> None:
+    chain(tmp_path / "one", CHAIN.replace('name = "chain"', ""))
+    run_all(tmp_path / "one" / "project.toml")
+    (tmp_path / "one").rename(tmp_path / "two")
+    file = tmp_path / "two" / "project.toml"
+    write(file.parent, {"start.txt": "1"})
+    assert statuses(run_all(file, begin="c")) == {"a": "reused", "b": "reused", "c": "reused"}
+    assert reasons(run_all(file))["a"] == "start.txt changed"
+
+
 def test_a_project_in_another_folder_runs_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,15 @@ def test_a_name_that_is_too_long_for_a_file_is_one_that_is_not_there(
         run_all(tmp_path / "project.toml")
 
 
+def test_a_folder_that_may_not_be_written_is_the_users_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.jobs.run.os.access", lambda _path, _mode: False)
+    with pytest.raises(UsageError, match=r"^cannot write to .*tfdyno-project: it is read-only\.$"):
+        run_all(chain(tmp_path))
+    assert not (tmp_path / "ran.txt").exists()
+
+
 def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

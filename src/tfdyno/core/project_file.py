@@ -57,9 +57,11 @@ def project_from(raw: Mapping[str, Any], file: Path) -> Project:
     for step in steps.values():
         _check_needs(step, tuple(steps), file)
     order = ordered({name: step.needs for name, step in steps.items()})
+    name = _text(head, "name", "[project]", file)
     return Project(
-        name=_text(head, "name", "[project]", file) or file.resolve().parent.name,
+        name=name or file.resolve().parent.name,
         file=file,
+        is_named=bool(name),
         steps=tuple(steps[name] for name in order),
         store=_text(head, "store", "[project]", file),
     )

@@ -129,4 +129,10 @@ def _last(output: Output, runs: Sequence[ProjectRun]) -> StepRun | None:
 
 
 def _of(project: Project, runs: Sequence[ProjectRun]) -> list[ProjectRun]:
-    return [one for one in runs if one.project == project.name]
+    """Runs of this project, newest first.
+
+    Behind them, where only its folder gives it a name, all others: the folder may have had another.
+    """
+    own = [one for one in runs if one.project == project.name]
+    others = [one for one in runs if one.project != project.name]
+    return own if project.is_named else [*own, *others]
