@@ -144,7 +144,7 @@ def _is_queued(shape: CommandShape, options: Mapping[str, object]) -> bool:
     if shape.name != "launch":
         return False
     is_kuberay = any("kuberay" in text for text in texts(options.get("with", ())))
-    return options.get("on", _WATCHED[0]) not in _WATCHED or is_kuberay
+    return str(options.get("on", _WATCHED[0])).lower() not in _WATCHED or is_kuberay
 
 
 def _has_flag(options: Mapping[str, object], name: str) -> bool:
