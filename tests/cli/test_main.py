@@ -158,7 +158,6 @@ time.sleep(100)
     [
         (signal.SIGTERM, 143, "tfdyno: ended by SIGTERM; nothing was written.\n"),
         (signal.SIGINT, 130, "tfdyno: stopped by Ctrl-C; nothing was written.\n"),
-        (signal.SIGHUP, 129, "tfdyno: ended by SIGHUP; nothing was written.\n"),
     ],
 )
 def test_an_ended_job_leaves_no_child_and_no_folder(

@@ -7,16 +7,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.projects import write
+from tests.projects import run_all, statuses, write
 
 from tfdyno import __version__
 from tfdyno.cli.step_commands import shape_of
 from tfdyno.core.project import Project, Step
 from tfdyno.jobs import _run_python
 from tfdyno.jobs._run_inputs import rests_on
+from tfdyno.jobs.run import Told
+from tfdyno.store import digests
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.project import StepRun
 
 
 def rests(folder: Path, options: dict[str, Any], command: str = "python a.py") -> dict[str, str]:
@@ -97,3 +101,44 @@ def test_versions_are_those_of_the_interpreter_that_is_used(
     monkeypatch.setattr(_run_python, "_active", lambda: str(tmp_path / "py"))
     active = rests(tmp_path, {"workload": "a.py"}, "train")
     assert active["keras"] == "3.99"
+
+
+def test_what_changes_while_a_step_runs_is_told_and_the_next_run_makes_it_anew(
+    tmp_path: Path,
+) -> None:
+    edits = """
+import json, pathlib
+text = pathlib.Path("in.txt").read_text()
+if text == "0":
+    pathlib.Path("in.txt").write_text("1")  # somebody edits it just now
+print(json.dumps({"headline": text}))
+"""
+    text = 'steps.a = {command = "python a.py", inputs = ["in.txt"]}'
+    write(tmp_path, {"project.toml": text, "a.py": edits, "in.txt": "0"})
+    file = tmp_path / "project.toml"
+    (step,) = run_all(file).steps
+    assert step.headline == "0; in.txt changed while it ran: the next run makes it anew"
+    (tmp_path / "in.txt").write_text("0")  # and takes it back: it has the same key as before
+    (again,) = run_all(file).steps
+    assert (again.status, again.why) == ("finished", "in.txt changed while it ran")
+    (third,) = run_all(file).steps
+    assert (third.status, third.headline) == ("finished", "1")
+    assert statuses(run_all(file)) == {"a": "reused"}
+
+
+def test_a_large_input_is_read_once_and_that_is_kept_though_the_run_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "SETTLED_S", 0.0)
+    texts = [f'steps.{name} = {{command = "python a.py", inputs = ["large"]}}' for name in "ab"]
+    write(tmp_path, {"project.toml": "\n".join(texts), "a.py": "", "large": "x" * (1 << 20)})
+    file = tmp_path / "project.toml"
+    read: list[str] = []
+
+    def stop(_step: StepRun, _number: int, _count: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(file, Told(begun=stop, reads=read.append))
+    assert run_all(file, Told(reads=read.append)).status == "finished"
+    assert read == ["large"]
