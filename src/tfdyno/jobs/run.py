@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Question", "Told", "preview", "read_project", "run"]
 
+BEGIN = "check the path, or have one written for a script by tfdyno run --init train.py"
 KEPT = "what is finished is kept, and the same command goes on."
 
 
@@ -43,7 +44,10 @@ def read_project(file: Path) -> Project:
     if file.is_dir():
         raise UsageError(f"{file} is a folder", remedy=f"name a file, {file / FILE}")
     if not file.exists():
-        raise no_such(file)
+        missing = no_such(file)
+        if missing.remedy.startswith("did you mean"):
+            raise missing
+        raise UsageError(missing.what, why=missing.why, remedy=BEGIN)
     return project_from(read_toml(file), file)
 
 
