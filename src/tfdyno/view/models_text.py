@@ -138,7 +138,7 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
     return [
         ("parent", lineage.parent),
         ("workload", lineage.workload),
-        ("run", f"{lineage.run} ({lineage.run_status})" if lineage.run else ""),
+        ("run", _run_words(lineage)),
         ("recipe", _recipe_words(lineage)),
         ("seed", "" if lineage.seed is None else str(lineage.seed)),
         ("data", data),
@@ -148,6 +148,14 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
         ("estimate", "kept (see --json)" if lineage.estimate else ""),
         ("sources", ", ".join(f"{k} {v[:_SHA]}" for k, v in lineage.sources.items())),
     ]
+
+
+def _run_words(lineage: Lineage) -> str:
+    """The run, and whether it is known to be the model's."""
+    if not lineage.run:
+        return ""
+    doubt = "" if lineage.run_verified else ", not verified that the model is of it"
+    return f"{lineage.run} ({lineage.run_status}{doubt})"
 
 
 def _recipe_words(lineage: Lineage) -> str:
