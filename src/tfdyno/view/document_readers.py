@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfdyno.core.bottleneck import Bottleneck, StageSpeed, StepDiagnosis
@@ -66,7 +67,10 @@ def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
             raise UsageError(f"{where} is of another version", why=str(document["format"]))
         drop = {"format", "verdict", *StageFigures.__dataclass_fields__}
         raw = {name: value for name, value in document.items() if name not in drop}
-        raw["stages"] = [one | {"run": _numbered(one["run"])} for one in document["stages"]]
+        raw["stages"] = [
+            one | {"run": _numbered(one["run"]), "figures": _unbounded(one["figures"])}
+            for one in document["stages"]
+        ]
         return from_builtins(raw, LoadResult, where=where)
 
     return _read(read, "bench --serve", where)
@@ -114,6 +118,14 @@ def _numbered(run: Raw) -> Raw:
     """A stretch with numbers for keys again, which JSON writes as text."""
     return {**run, **{name: {int(key): value for key, value in run[name].items()}
                       for name in ("batches", "examples")}}  # fmt: skip
+
+
+def _unbounded(figures: Raw) -> Raw:
+    """Figures with infinite ends again, which JSON writes as null."""
+    return {
+        name: one | {"high": math.inf} if isinstance(one, dict) and one.get("high", 0) is None
+        else one for name, one in figures.items()
+    }  # fmt: skip
 
 
 def _bottleneck(one: Raw) -> Bottleneck:
