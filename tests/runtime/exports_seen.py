@@ -137,6 +137,8 @@ labels = lambda name: export_data.Data(
     calibration={}, calibration_words="")
 result["fits_two"] = told(verify_export.judged, both, labels(""))
 result["fits_named"] = verify_export.judged(both, labels("logits"))[0]
+lengths = lambda y: verify_export._truth(np.array(y), tf.TensorSpec((None,), tf.int64))
+result["whole"] = [lengths([1.0, 2.0]).tolist(), lengths([1.5, 2.0])]
 result["needed"] = told(verify_export.check_classes, small, amounts, "d.npz", needed=True)
 fixed = load(ask("own_layer", signature=["row=float32[4,4]"]), None)
 rows = fit(np.random.default_rng(0).random((6, 4), "f4"))

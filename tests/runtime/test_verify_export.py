@@ -36,6 +36,10 @@ def test_classes_that_fit_several_outputs_are_refused_until_they_are_named() -> 
     assert facts()["fits_named"] == "logits"
 
 
+def test_an_output_of_whole_numbers_is_a_class_where_the_data_has_whole_numbers() -> None:
+    assert facts()["whole"] == [[1, 2], None]
+
+
 def test_a_gate_on_the_accuracy_needs_classes_before_anything_is_converted() -> None:
     assert "needs classes that fit an output: d.npz has none" in facts()["needed"]
 

@@ -91,6 +91,13 @@ def test_one_version_tells_where_it_came_from() -> None:
         assert words in text
 
 
+def test_a_difference_that_is_no_number_is_left_out() -> None:
+    found = {"rows": 9, "differences": [{"max_abs": None}, {"max_abs": 0.5}]}
+    lineage = Lineage(verification={"format": "litert", "verification": found})
+    text = version_text(replace(version(), lineage=lineage), [], width=100)
+    assert "litert, differs by at most 0.5 over 9 rows" in text
+
+
 @pytest.mark.parametrize(
     ("is_verified", "words"),
     [(True, "runs/a (finished)"), (False, "(finished, not verified that the model is of it)")],

@@ -245,8 +245,8 @@ def _truth(given: np.ndarray | None, spec: tf.TensorSpec) -> np.ndarray | None:
     rank = spec.shape.rank
     if given is None or rank is None:
         return None
-    if spec.dtype.is_integer and given.ndim == rank:
-        return given.astype(int)  # the output is the class itself
+    if spec.dtype.is_integer and given.ndim == rank:  # the output is the class itself
+        return given.astype(int) if np.array_equal(given, np.round(given)) else None
     if not spec.dtype.is_floating or rank < 2:
         return None
     last = spec.shape[-1]
@@ -285,8 +285,8 @@ def _are_classes(values: np.ndarray, scores: int | None) -> bool:
 
 def latencies(source: Source, before: Runner, after: Runner, data: Data) -> tuple[Latency, ...]:
     """A call of both in turns at batch 1 and 32; where the batch is fixed, at that."""
-    fixed = any(s.shape.rank and s.shape[0] for s in source.specs)
-    sizes = (chunk(source),) if fixed else BATCHES
+    fixed = fixed_batch(source)
+    sizes = (fixed,) if fixed else BATCHES
     return tuple(_latency(before.run, after.run, _repeated(data, size), size) for size in sizes)
 
 

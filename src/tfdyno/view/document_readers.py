@@ -28,6 +28,8 @@ _ARTEFACT = (
     "seconds_s", "details", "notes",
 )  # fmt: skip
 _EXPORT = ("source", "gates", "environment", "created_at", "tfdyno", "notes")
+_NUMBERS = ("max_abs", "mean_abs", "max_relative_ratio")
+"""Of a difference: infinite where one side is NaN and the other not."""
 _FINDING = ("cause", "summary", "expected_gain", "proven_gain", "settings", "place")
 _DIAGNOSIS = ("title", "step_s", "split_s", "compute_s", "held_s", "batch_s", "notes")
 _AFTER = ("step_s", "split_s", "compute_s", "held_s", "batch_s")
@@ -38,7 +40,11 @@ def export_of(document: Raw, *, where: str = "the file") -> ExportResult:
 
     def read() -> ExportResult:
         raw = {name: document[name] for name in _EXPORT}
-        raw["artefacts"] = [{name: one[name] for name in _ARTEFACT} for one in document["formats"]]
+        raw["artefacts"] = [
+            {name: one[name] for name in _ARTEFACT}
+            | {"verification": _differing(one["verification"])}
+            for one in document["formats"]
+        ]
         return from_builtins(raw, ExportResult, where=where)
 
     return _read(read, "export", where)
@@ -112,6 +118,16 @@ def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
         )
 
     return _read(read, "diagnose", where)
+
+
+def _differing(verification: Raw) -> Raw:
+    """A comparison with differences that are no number again, which JSON writes as null."""
+    differences = [
+        {name: math.inf if value is None and name in _NUMBERS else value
+         for name, value in one.items()}
+        for one in verification["differences"]
+    ]  # fmt: skip
+    return {**verification, "differences": differences}
 
 
 def _numbered(run: Raw) -> Raw:

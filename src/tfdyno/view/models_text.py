@@ -183,7 +183,8 @@ def _verified_words(verification: Mapping[str, Any]) -> str:
     if not verification:
         return ""
     found = verification.get("verification") or {}
-    most = max((one.get("max_abs", 0.0) for one in found.get("differences") or []), default=None)
+    known = [one.get("max_abs", 0.0) for one in found.get("differences") or []]
+    most = max((one for one in known if one is not None), default=None)  # null: it is no number
     accuracy = found.get("accuracy") or {}
     parts = [str(verification.get("format", ""))]
     if most is not None:
