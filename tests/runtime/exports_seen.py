@@ -19,7 +19,7 @@ import numpy as np, tensorflow as tf, keras
 import exported
 from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime import export_check, export_data, export_model, export_source, export_write
-from tfdyno.runtime import verify_export
+from tfdyno.runtime import export_signature, verify_export
 
 result = {}
 
@@ -41,9 +41,9 @@ def words(spec):
 load = export_source.load
 several = load(ask("several"), None)
 result["several"] = [[words(s) for s in several.specs], sorted(several.outputs)]
-result["spec"] = words(export_source.spec_of(" image=uint8[batch,28,28,1] "))
-result["spec_scalar"] = words(export_source.spec_of("text=string[batch]"))
-result["bad_specs"] = [told(export_source.spec_of, one)
+result["spec"] = words(export_signature.spec_of(" image=uint8[batch,28,28,1] "))
+result["spec_scalar"] = words(export_signature.spec_of("text=string[batch]"))
+result["bad_specs"] = [told(export_signature.spec_of, one)
                        for one in ("image", "image=uint7[2]", "1=float32[2]")]
 result["never"] = told(load, ask("never_called"), None)
 built = load(ask("never_called"), {"": exported.rows()[:1]})
