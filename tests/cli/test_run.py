@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -135,6 +136,24 @@ def test_a_child_that_saves_its_work_is_waited_for_and_that_is_told(tmp_path: Pa
     assert process.returncode == 129
     assert (tmp_path / "saved.txt").read_text() == "SIGTERM"
     assert "a (1 of 1): waiting for it to bring its work to safety (a checkpoint); a second" in err
+
+
+def test_a_terminal_that_is_closed_ends_it_as_sigterm_does(tmp_path: Path) -> None:
+    write(tmp_path, {"project.toml": 'steps.a = {command = "python a.py"}',
+                     "a.py": SAVES.replace("1.5", "0")})  # fmt: skip
+    code = "import os; from tfdyno.cli.main import main; os._exit(main(['run']))"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    until_s = time.monotonic() + 60
+    while not (tmp_path / "pids.txt").exists() and time.monotonic() < until_s:
+        time.sleep(0.02)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    assert (tmp_path / "saved.txt").read_text() == "SIGTERM"
+    (run,) = ProjectHistory(folder=tmp_path / "tfdyno-project").runs()
+    assert (run.status, run.steps[0].status) == ("stopped", "stopped")
 
 
 def test_a_training_has_the_time_for_its_checkpoint_that_it_gives_itself() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfdyno.cli.options import JSON, QUIET, Filled
-from tfdyno.cli.progress import CLEAR, progress_line
+from tfdyno.cli.progress import CLEAR, progress_line, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,8 +128,7 @@ class _Shown:
     def _line(self, text: str) -> None:
         if not self.quiet:
             head = CLEAR if sys.stderr.isatty() else ""
-            with contextlib.suppress(OSError):  # a terminal that was closed stops nothing
-                click.echo(f"{head}{text}", err=True)
+            tell(f"{head}{text}\n")
 
 
 def _print(found: ProjectRun, given: dict[str, Any], *, dry: bool) -> None:
