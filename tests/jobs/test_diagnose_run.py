@@ -42,8 +42,15 @@ def test_what_train_and_bench_write_is_known_by_its_files() -> None:
     runs = ("run", "run/run.json", "results", "results/results.sqlite", f"results:{name[:4]}",
             "b.json")  # fmt: skip
     assert [one for one in runs if not is_run(one)] == []
-    others = ("train.py", "train.py:build", "logs", "task:lstm", "gone", "a.trace.json", "x:y", "")
+    others = ("train.py", "train.py:build", "logs", "task:lstm", "gone", "x:y", "")
     assert [one for one in others if is_run(one)] == []
+
+
+def test_a_json_file_that_is_not_there_is_told_as_a_file() -> None:
+    Path("bench.json").write_bytes(BENCHED.read_bytes())
+    assert is_run("bnch.json")
+    with pytest.raises(UsageError, match=r"there is no 'bnch\.json'; did you mean bench\.json\?"):
+        examined_run("bnch.json")
 
 
 def test_logs_of_tensorboard_in_the_folder_of_a_run_make_it_no_profile() -> None:

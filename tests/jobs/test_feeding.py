@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.feeds import feed, round_
 
-from tfdyno.catalog.gpus import find, parse_list
+from tfdyno.catalog.gpus import all_gpus, find, parse_list
+from tfdyno.jobs._changes import changes_of
 from tfdyno.jobs._market import Conditions
 from tfdyno.jobs.advise import Outcome, Request, advise
 from tfdyno.jobs.reference import parse_reference
@@ -131,6 +132,15 @@ def test_a_pipeline_that_keeps_up_would_change_the_answer(slow: Outcome, free: O
     assert pick
     assert changes["input that keeps up"] == choice(pick.candidate)
     assert "input that keeps up" not in {change.condition for change in free.advice.changes}
+
+
+def test_what_would_be_chosen_anyway_is_no_change(slow: Outcome) -> None:
+    pick = slow.advice.pick("balanced")
+    assert pick
+    ranking, gpus = slow.advice.ranking, {one.slug: one for one in all_gpus()}
+    for unheld, told in ((pick.candidate, False), (ranking[-1], True)):
+        changes = changes_of(ranking, pick.candidate, gpus, unheld=unheld)
+        assert ("input that keeps up" in {one.condition for one in changes}) == told
 
 
 def test_a_fast_pipeline_changes_no_hour(free: Outcome) -> None:

@@ -45,7 +45,9 @@ def changes_of(
         gpus: All cards by slug.
         unheld: What the pick would be if no GPU waited for data; None: none does.
     """
-    found: list[Change | None] = [change_words.input_in_time(unheld)] if unheld else []
+    found: list[Change | None] = []
+    if unheld and not (pick and change_words.choice(unheld) == change_words.choice(pick)):
+        found.append(change_words.input_in_time(unheld))
     if pick:
         found += [_spot(ranking, pick), _sooner(ranking, pick)]
     if late := without_deadline(ranking):

@@ -40,14 +40,15 @@ class Recorded:
 def is_run(reference: str) -> bool:
     """Whether what a user points at was written by ``tfdyno train`` or ``tfdyno bench``.
 
-    A folder of a run, a folder of results or one result in it (``FOLDER:ID``), or a JSON file.
+    A folder of a run, a folder of results or one result in it (``FOLDER:ID``), or a JSON file,
+    one that is not there as well: nothing else is called so.
     """
     path, (folder, colon, _) = Path(reference), reference.rpartition(":")
     if path.is_dir():
         return (path / RUN_FILE).is_file() or (path / STORE).is_file()
     if path.is_file():
         return path.name == STORE or (path.suffix == ".json" and not is_profile(reference))
-    return bool(colon) and (Path(folder) / STORE).is_file()
+    return path.suffix == ".json" or (bool(colon) and (Path(folder) / STORE).is_file())
 
 
 def examined_run(reference: str) -> Recorded:
