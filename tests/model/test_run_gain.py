@@ -75,8 +75,9 @@ def test_a_step_is_compared_with_the_newest_run_in_which_it_came_to_its_end() ->
 def test_only_a_step_that_no_run_knew_is_new_and_one_that_is_not_asked_for_is_nothing() -> None:
     before = bases([run(step({"option epochs": "5"}), step({"a": "1"}, "unasked"))])
     waiting = StepRun(step="last", command="train", status="stopped")
-    after = run(step({"option epochs": "6"}), waiting, step({}, "new"), step({}, "tried"))
-    assert changes(before, after, {"train", "unasked", "last", "tried"}) == (
+    after = run(step({"option epochs": "6"}), waiting, step({}, "new"), step({}, "tried"),
+                replace(step({}, "of a run that was removed"), status="reused"))  # fmt: skip
+    assert changes(before, after, {"train", "unasked", "tried"}) == (
         Change(step="train", what="option epochs", before="5", after="6", since="r"),
         Change(step="new", what="step", after="train"),
     )
@@ -167,6 +168,8 @@ def test_two_benches_are_judged_by_their_samples() -> None:
     refused = gained_bench("speed", (RATE, RATE), (a, other))
     assert (refused.verdict, refused.ratio) == ("not_compared", 0.0)
     assert refused.reason.startswith("task.title differs")
+    few = gained_bench("speed", (RATE, RATE), (a, replace(b, runs=b.runs[:2])))
+    assert few.reason == "the later has 2 of 2 runs with a steady state; a comparison needs 3"
 
 
 def test_two_benches_of_two_machines_are_not_compared_whatever_their_samples_say() -> None:

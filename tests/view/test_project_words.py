@@ -69,6 +69,7 @@ def test_a_figure_says_what_it_is_and_what_it_rests_on() -> None:
     assert figure_words(replace(RATE, low=None, high=None)) == "165 samples/s"
     assert basis_words(RATE) == "measured on desk"
     assert basis_words(replace(RATE, place="")) == "measured"
+    assert basis_words(replace(RATE, terms="64 clients")) == "measured on desk; 64 clients"
     assert basis_words(replace(RATE, basis="estimated")) == "estimated"
     assert basis_words(replace(RATE, basis="exact")) == "counted"
 

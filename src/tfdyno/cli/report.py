@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("project", required=False, type=Filled(), metavar="[PROJECT]")
 @click.option("--run", "run", type=Filled(), metavar="ID", help="Of this run.  [default: newest]")
-@click.option("--against", type=Filled(), metavar="ID", help="Compare with this older run alone.")
+@click.option("--against", type=Filled(), metavar="ID", help="Compare with this older run.")
 @HTML
 @JSON
 def report(

@@ -82,8 +82,8 @@ def show(run: str | None, project: str | None, as_json: bool) -> None:
 def compare(before: str | None, after: str | None, project: str | None, as_json: bool) -> None:
     """Say what changed from run A to run B, and what it gained.
 
-    B is the newest run unless it is named. Without A each step is compared with the newest run
-    before in which it came to its end.
+    B is the newest run unless it is named, A the one before it. A step that did not come to its
+    end in A is compared with the newest run before that in which it did.
     A ratio has its interval; where none is possible it says why.
     """
     from tfdyno.jobs.report import compare_runs

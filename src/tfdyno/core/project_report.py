@@ -56,8 +56,8 @@ class Change:
 
     step: str
     what: str
-    """``option epochs``, ``file train.py``; ``step`` where no run before had it; ``making`` where
-    nothing has changed and yet it was made again."""
+    """``option epochs``, ``file train.py``; ``step`` where no run before came to it; ``making``
+    where nothing has changed and yet it was made again."""
     before: str = ""
     """Empty: it was not there."""
     after: str = ""
@@ -126,8 +126,8 @@ class RunsCompared:
     """What changed from one run to a later one, and what that gained."""
 
     before: str
-    """Its id: the run before. A step that did not come to its end there is compared with the newest
-    earlier run in which it did."""
+    """Its id. A step that did not come to its end there is compared with the newest run before
+    that in which it did."""
     after: str
     changes: tuple[Change, ...] = ()
     gained: tuple[Gained, ...] = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import tfdyno
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.project import StepRun
-from tfdyno.core.project_report import DONE, ProjectReport, RunsCompared, RunTold
+from tfdyno.core.project_report import DONE, Gained, ProjectReport, RunsCompared, RunTold
 from tfdyno.jobs._report_documents import told_step
 from tfdyno.jobs.runs import run_named, runs_of
 from tfdyno.model import run_gain
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.measurement import Comparison, Measurement
     from tfdyno.core.project import ProjectRun, Status
-    from tfdyno.core.project_report import Gained, StepTold
+    from tfdyno.core.project_report import StepTold
     from tfdyno.store.project_history import ProjectHistory
 
 MOST_RUNS = 6
@@ -122,28 +122,25 @@ def compare_runs(
 ) -> RunsCompared:  # fmt: skip
     """What changed up to a run, and what each figure gained by it.
 
-    Each step is compared with the newest earlier run in which it came to its end, so that a run
-    between that failed, or was asked for other steps, hides nothing.
+    Each step is compared with the run before, or else with the newest one before that in which it
+    came to its end: a run that failed, or was asked for other steps, hides nothing.
 
     Args:
         history: Of the project.
         after: The later run, one of ``runs``.
         runs: Newest first.
-        base: Compare with this run alone; None: with those before.
+        base: Begin here instead of at the run before.
 
     Raises:
         UsageError: No run was before it.
     """
-    own = _of_its_project(runs, after)
-    earlier = own[own.index(after) + 1 :]
-    before = base or (earlier[0] if earlier else None)
-    if before is None:
+    own = _of_its_project(runs, base or after)
+    earlier = own[own.index(base) :] if base else own[own.index(after) + 1 :]
+    if not earlier:
         raise UsageError(f"{after.id} is the first run of its project", remedy="name two runs")
-    bases = run_gain.bases((base,) if base else earlier)
-    known = {name for one in (before, *earlier)
-             for name in (*one.chosen, *(step.step for step in one.steps))}  # fmt: skip
-    found: list[Gained] = []
-    notes = _unfinished(base, after) if base else []
+    before, bases = earlier[0], run_gain.bases(earlier)
+    known = {step.step for one in earlier for step in one.steps if step.key}
+    found, notes = list[Gained](), list[str]()
     for step in after.steps:
         since, old = bases.get(step.step, ("", step))
         if step.status not in DONE or not run_gain.is_remade(old, step):
@@ -160,13 +157,6 @@ def compare_runs(
         gained=tuple(replace(one, since="") if one.since == before.id else one for one in found),
         notes=tuple(notes),
     )  # fmt: skip
-
-
-def _unfinished(base: ProjectRun, after: ProjectRun) -> list[str]:
-    """Steps of both that came to their end in the later one alone."""
-    ended = {one.step for one in after.steps if one.status in DONE}
-    return [f"{one.step} of {base.id} did not come to its end"
-            for one in base.steps if one.status not in DONE and one.step in ended]  # fmt: skip
 
 
 def _gained(old: StepTold, new: StepTold) -> Iterator[Gained]:

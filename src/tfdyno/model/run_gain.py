@@ -20,6 +20,8 @@ _VERDICTS: dict[str, GainVerdict] = {
     "faster": "better", "slower": "worse", "no_difference": "no_difference",
     "not_comparable": "not_compared",
 }  # fmt: skip
+_SIDES = {"A": "the earlier", "B": "the later"}
+"""What ``compare`` calls its sides."""
 
 
 def bases(earlier: Sequence[ProjectRun]) -> dict[str, tuple[str, StepRun]]:
@@ -46,14 +48,14 @@ def changes(
     Args:
         before: By step, what it is compared with, as ``bases`` has it.
         after: The later run.
-        known: Names of the steps that any earlier run did or was to do; another one is new.
+        known: Names of the steps that any earlier run came to.
     """
     found = []
     for step in after.steps:
         if step.step in before:
             since, old = before[step.step]
             found += [replace(one, since=since) for one in step_changes(old, step)]
-        elif step.key and step.step not in known:
+        elif step.key and step.step not in known and step.status != "reused":
             found.append(Change(step=step.step, what="step", after=step.command))
     return tuple(found)
 
@@ -124,9 +126,11 @@ def gained_bench(
     if obstacle := _obstacle(before, after):
         return told(verdict="not_compared", reason=obstacle)
     found = compare(*sides)
-    reason, _, caveat = found.reason.rstrip(".").partition("; ")
+    reason = found.reason.rstrip(".")
     if found.verdict == "not_comparable":
-        return told(verdict="not_compared", reason=found.reason.rstrip("."))
+        side, _, rest = reason.partition(" ")
+        return told(verdict="not_compared", reason=f"{_SIDES.get(side, side)} {rest}")
+    reason, _, caveat = reason.partition("; ")
     return told(
         verdict=_VERDICTS[found.verdict], ratio=found.ratio, interval=found.interval,
         confidence_ratio=found.confidence_ratio, way="samples", reason=reason, caveat=caveat,

@@ -24,6 +24,8 @@ _BY_COMMAND: dict[str, StepKind] = {
     "train": "train", "launch": "train", "tune": "tune", "bench": "bench",
     "diagnose": "diagnose", "export": "export", "models": "models", "edge": "edge", "serve": "load",
 }  # fmt: skip
+NOT_KEPT = "not_kept"
+"""Name of a gain that was measured of a change that was not kept."""
 _RANGE_RATIO = 0.9
 """What an estimate's range holds in so many cases."""
 _SURE_RATIO = 0.95
@@ -50,7 +52,8 @@ def kind_of(command: str, document: Raw) -> StepKind:
 def key_figures(kind: StepKind, document: Raw) -> tuple[KeyFigure, ...]:
     """The figures of a document; a figure whose keys are missing or no numbers is left out."""
     read = _READERS.get(kind)
-    return tuple(one for one in read(document) if one) if read and document else ()
+    found = [one for one in read(document) if one] if read and document else []
+    return tuple(sorted(found, key=lambda one: one.name == NOT_KEPT))  # no step stands for that
 
 
 def number(raw: object, *path: str | int) -> float | None:
@@ -222,7 +225,7 @@ def _proof(proof: Raw, title: str, place: str, *, of: str = "") -> KeyFigure | N
     more nor less of it is better.
     """
     kept = bool(proof.get("kept"))
-    name, title = ("proof", title) if kept else ("not_kept", "Measured and not kept")
+    name, title = ("proof", title) if kept else (NOT_KEPT, "Measured and not kept")
     return _figure(name, title, number(proof, "ratio") or None, "times", of=of,
                    bounds=proof.get("interval"), place=place,
                    sure_ratio=number(proof, "confidence_ratio") or 0.0)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
 from tfdyno.view.amounts import plural
-from tfdyno.view.key_figures import each, number, part, picked
+from tfdyno.view.key_figures import NOT_KEPT, each, number, part, picked
 from tfdyno.view.project_words import basis_words, figure_words, lower, stopped, value_words
 from tfdyno.view.wording import listing
 
@@ -150,7 +150,7 @@ def _tune(step: StepTold) -> Iterator[str]:
         yield stopped(reason.partition(". ")[2])  # what it does not prove
         return
     yield stopped(str(step.document.get("headline") or ""))
-    if measured := figure_of(step, "not_kept"):
+    if measured := figure_of(step, NOT_KEPT):
         reason = stopped(str(part(step.document, "proof").get("reason", "")))
         yield f"Measured: {figure_words(measured)}, and not kept. {reason}"
     if trials := _trials(step.document):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes
@@ -72,7 +73,7 @@ def _steps(told: RunTold, width: int, colour: bool) -> str:
             one.run.command,
             paint(status_words(one), _COLOURS[status_words(one)], colour=colour),
             _took(one),
-            titled_words(one.figures[0]) if one.figures else "",
+            _key_figure(one, width),
         )
         for one in told.steps
     ]
@@ -86,6 +87,14 @@ def _steps(told: RunTold, width: int, colour: bool) -> str:
         elastic=len(columns) - 1,
         colour=colour,
     )
+
+
+def _key_figure(one: StepTold, width: int) -> str:
+    """What a step stands for; where there is little room the interval is left to the sentences."""
+    if not one.figures:
+        return ""
+    first = one.figures[0]
+    return titled_words(first if width >= _WIDE else replace(first, low=None, high=None))
 
 
 def _took(one: StepTold) -> str:

@@ -96,7 +96,8 @@ def basis_words(one: KeyFigure) -> str:
         return "counted"
     if one.basis == "estimated":
         return "estimated"
-    return f"measured on {one.place}" if one.place else "measured"
+    where = f" on {one.place}" if one.place else ""
+    return f"measured{where}" + (f"; {one.terms}" if one.terms else "")
 
 
 def status_words(step: StepTold) -> str:
