@@ -155,7 +155,7 @@ def test_a_run_that_is_damaged_is_named_and_can_be_removed(
 ) -> None:
     with sqlite3.connect(history.path) as database:
         database.execute("UPDATE step SET noun = ? WHERE run = ?", (b"\xff", FIRST))
-    assert f"tfdyno runs rm {FIRST} forgets it" in refused(capsys, "list")
+    assert f"tfdyno runs rm {FIRST} --project tfdyno-project forgets it" in refused(capsys, "list")
     assert answer(capsys, "rm", FIRST, "--yes")["runs"][0]["id"] == FIRST
     assert [one["id"] for one in answer(capsys, "list")["runs"]] == [SECOND]
 

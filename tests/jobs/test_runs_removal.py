@@ -65,7 +65,7 @@ def test_outputs_that_another_run_names_stay(tmp_path: Path) -> None:
     gone = history.output(step_run("speed")).name
     assert done.outputs == (f"{OUTPUTS}/{gone}",)
     assert done.freed_bytes > 1000
-    assert len(done.kept_outputs) == 9
+    assert len(done.kept_outputs) == 10
     assert outputs(history) == before - {gone}
     assert [one.id for one in history.runs()] == [SECOND]
     remove(history, lambda runs: chosen(runs, (), 0))
@@ -224,7 +224,7 @@ def test_after_the_last_run_what_is_left_can_still_go(tmp_path: Path) -> None:
     history = two_runs(tmp_path)
     history.remove((FIRST, SECOND))  # killed before any output was renamed
     found = remove(history, lambda runs: chosen(runs, (), 0))
-    assert (len(found.unnamed), found.runs) == (11, ())
+    assert (len(found.unnamed), found.runs) == (12, ())
     assert outputs(history) == set()
 
 
@@ -247,7 +247,9 @@ def test_a_damaged_run_is_named_and_can_be_forgotten(
     where = "id" if table == "run" else "run"
     with sqlite3.connect(history.path) as database:
         database.execute(f"UPDATE {table} SET noun = ? WHERE {where} = ?", (column, FIRST))
-    with pytest.raises(UsageError, match=f"run {FIRST} in .* cannot be read: .*runs rm {FIRST}"):
+    with pytest.raises(
+        UsageError, match=f"run {FIRST} in .* cannot be read: .*runs rm {FIRST} --project /"
+    ):
         history.runs()
     with pytest.raises(UsageError, match=f"run {FIRST} cannot be read"):
         remove(history, lambda _runs: (SECOND,))

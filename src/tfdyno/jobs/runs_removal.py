@@ -97,7 +97,7 @@ def _planned(
         if one.id in damaged:
             raise UsageError(
                 f"run {one.id} cannot be read", why="which outputs it needs is not known",
-                remedy=f"tfdyno runs rm {one.id} forgets it",
+                remedy=f"{history.forgetting(one.id)} forgets it",
             )  # fmt: skip
     kept = {step.output for one in stay for step in one.steps}
     begun = {step.output for one in stay for step in one.steps if step.status not in DONE}

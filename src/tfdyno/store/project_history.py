@@ -7,6 +7,7 @@ holds the newest making of a key only, and anybody may delete it.
 from __future__ import annotations
 
 import contextlib
+import shlex
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -127,8 +128,12 @@ class ProjectHistory:
         for name, run in found.items():
             if isinstance(run, UsageError):
                 raise UsageError(f"run {name} in {self.path} cannot be read", why=str(run),
-                                 remedy=f"tfdyno runs rm {name} forgets it")  # fmt: skip
+                                 remedy=f"{self.forgetting(name)} forgets it")  # fmt: skip
         return tuple(run for run in found.values() if isinstance(run, ProjectRun))
+
+    def forgetting(self, name: str) -> str:
+        """The command that forgets a run."""
+        return f"tfdyno runs rm {name} --project {shlex.quote(str(self.folder))}"
 
     def readable(self) -> dict[str, ProjectRun | UsageError]:
         """All by id, newest first; in place of one that is damaged, what is wrong with it."""
