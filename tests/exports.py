@@ -38,7 +38,8 @@ def difference(max_abs: float = 1e-7, **fields: object) -> Difference:
     return replace(base, **fields)  # type: ignore[arg-type]
 
 
-def verification(max_abs: float = 1e-7, *, after_ratio: float = 0.9) -> Verification:
+def verification(differs: float | Difference = 1e-7, *, after_ratio: float = 0.9) -> Verification:
+    one = differs if isinstance(differs, Difference) else difference(differs)
     half = Interval(low=1.8e-5, best=2e-5, high=2.2e-5)
     latency = Latency(
         batch_size=1,
@@ -53,7 +54,7 @@ def verification(max_abs: float = 1e-7, *, after_ratio: float = 0.9) -> Verifica
         data="400 rows of test.npz",
         rows=400,
         runner="onnxruntime 1.32.0",
-        differences=(difference(max_abs),),
+        differences=(one,),
         accuracy=accuracy,
         latencies=(latency, replace(latency, batch_size=32)),
     )

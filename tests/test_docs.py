@@ -68,6 +68,20 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [t for t in targets if not (page.parent / t).exists()] == []
 
 
+@pytest.mark.parametrize(
+    ("index", "folder"),
+    [("decisions/index.md", "decisions"), ("index.md", "how-to"), ("index.md", "explanation")],
+)
+def test_every_page_of_a_folder_stands_in_its_index(index: str, folder: str) -> None:
+    docs = ROOT / "docs"
+    linked = {
+        (docs / index).parent.joinpath(target).resolve()
+        for target in LINK.findall((docs / index).read_text())
+    }
+    pages = {path.resolve() for path in (docs / folder).glob("*.md")} - {(docs / index).resolve()}
+    assert {path.name for path in pages - linked} == set()
+
+
 def snippets() -> list[object]:
     found: list[object] = []
     for page in PAGES:

@@ -201,9 +201,50 @@ def _lives(process: int) -> bool:
 
 
 def test_the_handler_of_the_caller_is_left_as_it_was() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+    before = [signal.getsignal(one) for one in cli.ENDINGS]
     assert cli.main(["--version"]) == 0
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert [signal.getsignal(one) for one in cli.ENDINGS] == before
+
+
+TOLD_TWICE = """
+import signal, sys, time
+from tfdyno.cli import main as cli
+
+cli.SAME_S = float(sys.argv[1])
+if sys.argv[2] == "ignored":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+def brought_to_safety():
+    try:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        time.sleep(0.2)
+        signal.raise_signal(signal.SIGTERM)
+        print("safe", flush=True)
+
+cli._invoke = lambda *_words: brought_to_safety()
+try:
+    cli.main([])
+except BaseException as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("same_s", "hangup", "code", "out"),
+    [
+        ("60", "told", 0, "safe\nSIGHUP\n"),  # a whole job is told, then the parent tells again
+        ("60", "ignored", 0, "safe\nSIGTERM\n"),  # as with nohup
+        ("0.1", "told", -15, ""),
+    ],
+)
+def test_a_request_to_end_that_is_told_twice_is_one(
+    same_s: str, hangup: str, code: int, out: str
+) -> None:
+    command = [sys.executable, "-c", TOLD_TWICE, same_s, hangup]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
 
 
 def test_python_m_and_the_script_are_the_same_program() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 from tests.projects import CHAIN, chain, write
 
 from tfdyno.cli.main import main
+from tfdyno.jobs._run_child import GRACE_S
+from tfdyno.jobs._train_run import STOP_GRACE_S
 from tfdyno.store.project_history import ProjectHistory
 
 SLOW = """
@@ -80,6 +83,7 @@ def gone(folder: Path) -> bool:
     [
         (signal.SIGINT, 130, "stopped", "tfdyno: stopped by Ctrl-C; what is finished is kept"),
         (signal.SIGTERM, 143, "stopped", "tfdyno: ended by SIGTERM; what is finished is kept"),
+        (signal.SIGHUP, 129, "stopped", "tfdyno: ended by SIGHUP; what is finished is kept"),
         (signal.SIGKILL, -9, "running", ""),
     ],
 )
@@ -107,6 +111,53 @@ def test_however_it_ends_no_child_is_left_and_the_next_run_goes_on(
     folder = tmp_path / "tfdyno-project" / found["steps"][1]["output"]
     assert (folder / "done.txt").read_text() == "done"
     assert [run.status for run in history.runs()] == ["finished", "stopped"]
+
+
+SAVES = """
+import signal, sys, time
+from pathlib import Path
+
+def saved(number, _frame):
+    time.sleep(1.5)
+    Path("saved.txt").write_text(signal.Signals(number).name)
+    sys.exit(1)
+
+signal.signal(signal.SIGTERM, saved)
+Path("pids.txt").write_text("1")
+time.sleep(60)
+"""
+
+
+def test_a_child_that_saves_its_work_is_waited_for_and_that_is_told(tmp_path: Path) -> None:
+    write(tmp_path, {"project.toml": 'steps.a = {command = "python a.py"}', "a.py": SAVES})
+    process = started(tmp_path)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 129
+    assert (tmp_path / "saved.txt").read_text() == "SIGTERM"
+    assert "a (1 of 1): waiting for it to bring its work to safety (a checkpoint); a second" in err
+
+
+def test_a_terminal_that_is_closed_ends_it_as_sigterm_does(tmp_path: Path) -> None:
+    write(tmp_path, {"project.toml": 'steps.a = {command = "python a.py"}',
+                     "a.py": SAVES.replace("1.5", "0")})  # fmt: skip
+    code = "import os; from tfdyno.cli.main import main; os._exit(main(['run']))"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    until_s = time.monotonic() + 60
+    while not (tmp_path / "pids.txt").exists() and time.monotonic() < until_s:
+        time.sleep(0.02)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    assert (tmp_path / "saved.txt").read_text() == "SIGTERM"
+    (run,) = ProjectHistory(folder=tmp_path / "tfdyno-project").runs()
+    assert (run.status, run.steps[0].status) == ("stopped", "stopped")
+
+
+def test_a_training_has_the_time_for_its_checkpoint_that_it_gives_itself() -> None:
+    assert GRACE_S > STOP_GRACE_S
 
 
 def test_two_at_once_are_refused_with_the_process_that_runs(tmp_path: Path) -> None:
@@ -216,3 +267,24 @@ def test_without_a_project_the_file_that_is_missing_is_named(
     monkeypatch.chdir(tmp_path)
     assert main(["run"]) == 2
     assert "there is no file project.toml" in capsys.readouterr().err
+
+
+def test_a_project_is_begun_for_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"train.py": ""})
+    assert main(["run", "--init", "train.py", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["file"], told["steps"][0], told["steps"][-1]) == (
+        "project.toml",
+        "advise",
+        "serve",
+    )
+    assert main(["run", "--init", "train.py"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["run", "b.toml", "--init", "train.py", "--only", "train"]) == 2
+    assert "--init and --only contradict" in capsys.readouterr().err
+    assert main(["run", "b.toml", "--init", "train.py"]) == 0
+    assert capsys.readouterr().out.startswith("Wrote b.toml with 7 steps: advise, train, ")
+    assert not (tmp_path / "tfdyno-project").exists()  # nothing ran

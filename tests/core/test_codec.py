@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.core import codec
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.interval import Interval, Scaled
 from tfdyno.core.program import Buffer
 from tfdyno.core.workload import Workload
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -164,3 +162,37 @@ def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^cannot write .*x\.json: No such file or directory\.$"):
         codec.write_atomic(tmp_path / "none" / "x.json", b"")
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    said = r"^cannot write .*/a: No space left on device\.$"
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for where, name in ((Path, "replace"), (tempfile, "mkstemp")):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, full)
+            with pytest.raises(ToolError, match=said):
+                codec.write_atomic(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_name_that_is_too_long_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        codec.write_atomic(tmp_path / ("x" * 300), b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a = " + "9" * 5000, "integer string"), ("a = " + "[" * 3000, "nested too deep")],
+)
+def test_toml_that_python_cannot_hold_is_told(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(UsageError, match=rf"a\.toml is not valid TOML: .*{said}"):
+        codec.read_toml(tmp_path / "a.toml")

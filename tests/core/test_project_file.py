@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tfdyno.core.project import Project
 
 FILE = Path("work/project.toml")
+WITH = 'steps.a = {command = "python a.py", x = %s}'
 
 
 def read(text: str) -> Project:
@@ -116,3 +117,26 @@ def test_a_wrong_file_is_one_sentence_with_its_remedy(text: str, said: str) -> N
         read(text)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('steps.a = {command = "doctor", code = "a\\u0000b"}', "has a NUL in it: behind 'a'"),
+        ('project.store = "\\u0000"\nsteps.a = {command = "doctor"}', "[project] has a NUL in it"),
+        ('steps.%s = {command = "doctor"}' % ("a" * 300), "called aaaaaaaaaaaaaaaaaaaa…: its name"),
+        ('[steps.a]\ncommand = "python a.py"\n"" = "x"', "'' of [steps.a] is no name of an option"),
+        ('[steps.a]\ncommand = "python a.py"\n"--x" = "x"', "'--x' of [steps.a] is no name"),
+        ('[steps.a]\ncommand = "python a.py"\n"a=b" = "x"', "'a=b' of [steps.a] is no name"),
+        (
+            WITH % '"{output.model}"',
+            "{output.model} of step a names nothing: {output} is the step's folder",
+        ),
+    ],
+    ids=lambda one: one[:20],
+)  # fmt: skip
+def test_what_no_command_takes_is_refused_as_it_is_read(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read(text)
+    assert said in str(error.value)
+    assert len(str(error.value)) < 300

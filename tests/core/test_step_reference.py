@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.core.errors import UsageError
-from tfdyno.core.step_reference import filled, has_reference, looked_up, named
+from tfdyno.core.step_reference import filled, has_reference, looked_up, named, own_keys, references
 
 DOCUMENT = {
     "model": "run/model.keras",
@@ -19,6 +19,13 @@ DOCUMENT = {
 def test_steps_are_named_once_in_their_order_wherever_they_stand() -> None:
     options = {"a": "{data}/x", "b": ["{train.model}", "{data.output}"], "c": 3, "d": "{output}"}
     assert named(options) == ("data", "train")
+
+
+def test_what_is_asked_of_which_step_is_told_and_what_of_the_step_itself() -> None:
+    options = {"a": "{data}/x", "b": ["{train.model.path}", "{{no}}"], "d": "{output}/x"}
+    assert list(references(options)) == [("data", ()), ("train", ("model", "path"))]
+    assert own_keys(options) == ""
+    assert own_keys({"x": ["a", "{output.a.b}"]}) == "a.b"
 
 
 def test_double_braces_are_braces_and_no_reference() -> None:

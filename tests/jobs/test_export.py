@@ -128,13 +128,47 @@ def test_what_a_normalization_layer_learned_is_a_constant_and_no_input_of_the_on
 
 
 @pytest.mark.slow
-def test_half_precision_weights_have_no_gate_of_their_own_and_that_is_told() -> None:
+def test_half_precision_weights_have_a_floor_alone_unless_a_gate_is_given() -> None:
     found = exported("cnn", "litert-fp16", output="a.tflite")
     assert found.passed
-    assert "No difference fails litert-fp16 unless --max-difference" in found.notes[0]
+    assert "litert-fp16 may differ by anything that is finite, if 90 % of the" in found.notes[0]
     failed = exported("cnn", "litert-fp16", output="b.tflite", gates=Gates(max_difference=1e-6))
     assert not failed.passed
-    assert not any("No difference fails" in note for note in failed.notes)
+    assert not any("may differ by" in note for note in failed.notes)
+
+
+NOTHING = """
+import keras, numpy as np
+def broken():
+    model = keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(3)])
+    model.set_weights([np.full_like(one, np.nan) for one in model.get_weights()])
+    return model
+def fixed():
+    return keras.Sequential([keras.Input((4,), name="x"), keras.layers.Dense(3)])
+def rows():
+    return np.random.default_rng(0).random((100, 4), "f4"), np.arange(100) % 3
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_nan_alone_is_not_put_in_place() -> None:
+    Path("broken.py").write_text(NOTHING)
+    gates = Gates(max_difference=0.001, max_accuracy_drop_ratio=0.01)
+    found = exported("broken.py:broken", "savedmodel", data="broken.py:rows", gates=gates)
+    assert "nothing was compared" in found.artefacts[0].failures[0]
+    assert left() == ["broken.py"]
+
+
+@pytest.mark.slow
+def test_a_hundred_rows_go_through_a_batch_of_32_and_an_untrained_model_is_told() -> None:
+    Path("broken.py").write_text(NOTHING)
+    found = exported(
+        "broken.py:fixed", "savedmodel", "onnx", "keras", "litert", "litert-int8",
+        data="broken.py:rows", signature=("x=float32[32,4]",),
+    )  # fmt: skip
+    assert [one.verification.rows for one in found.artefacts] == [100] * 5
+    assert all(one.verification.accuracy.rows == 100 for one in found.artefacts)  # type: ignore[union-attr]
+    assert any("no better than naming the commonest class" in note for note in found.notes)
 
 
 FASHION = """

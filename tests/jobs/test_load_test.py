@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.load_servers import ended, serving, started
+from tests.loads import result, stage, stretch
 
 from tfdyno.core.errors import UsageError
-from tfdyno.jobs.load_test import LoadQuestion, load_test
+from tfdyno.jobs._load_doubts import warnings
+from tfdyno.jobs.load_test import LoadQuestion, _holds, _probe_s, load_test
+from tfdyno.model.load_knee import NextProbe
 
 if TYPE_CHECKING:
     from tfdyno.core.load_test import LoadResult
@@ -113,6 +116,48 @@ def test_the_knee_is_below_what_the_server_can_do() -> None:
     assert not found.failed
     assert found.knee_rate_per_s is None or 20.0 < found.knee_rate_per_s < 110.0
     assert [one.holds is None for one in found.stages].count(True) == 1  # the closed loop
+    if found.knee_rate_per_s is not None:
+        last = found.stages[-1]
+        assert last.run.plan.decides
+        assert last.figures.accepted > 368
+        assert last.figures.p99_s
+        assert last.figures.p99_s.high <= 0.080
+
+
+@pytest.mark.parametrize(
+    ("rate_per_s", "short_s", "long_s"),
+    [(1000.0, 5.0, 20.0), (100.0, 5.0, 20.0), (20.0, 15.0, 75.0), (5.0, 60.0, 120.0),
+     (2.0, 60.0, 200.0), (0.1, 60.0, 600.0)],
+)  # fmt: skip
+def test_what_decides_is_longer_and_has_a_p99_with_an_upper_end(
+    rate_per_s: float, short_s: float, long_s: float
+) -> None:
+    both = [_probe_s(NextProbe(rate_per_s=rate_per_s, decides=one), 5.0) for one in (False, True)]
+    assert both == [short_s, long_s]
+
+
+def test_a_stretch_that_decides_holds_with_its_whole_interval() -> None:
+    run = stretch([0.010] * 985 + [0.030] * 5 + [0.050] * 10)  # p99 30 ms, 10 to 50 ms
+    run = replace(run, plan=replace(run.plan, kind="open", rate_per_s=100.0))
+    sure = replace(run, plan=replace(run.plan, decides=True))
+    found = [_holds(one, limit_s, stage(one)) for limit_s in (0.040, 0.050) for one in (run, sure)]
+    assert found == [True, False, True, True]
+
+
+def test_few_requests_and_a_rate_that_nothing_decided_are_told() -> None:
+    closed, good = (stretch([0.01] * 400), stretch([0.01] * 400))
+    good = replace(good, plan=replace(good.plan, kind="open", rate_per_s=100.0))
+    undecided = result(stage(closed), stage(good, holds=True), p99_limit_s=0.1,
+                       knee_rate_per_s=100.0)  # fmt: skip
+    assert warnings(undecided) == (
+        "400 requests at 100 requests/s are few: p99.9 has no upper end before 3,688; give more "
+        "--seconds",
+        "no longer stretch decided on that rate: it may be too high",
+    )
+    longer = replace(good, plan=replace(good.plan, decides=True))
+    unsure = replace(undecided, knee_rate_per_s=None,
+                     stages=(*undecided.stages, stage(longer, holds=False)))  # fmt: skip
+    assert "no rate kept the promised p99 for sure in a longer stretch" in warnings(unsure)
 
 
 def test_the_servers_own_batches_are_told() -> None:

@@ -34,10 +34,12 @@ def store(tmp_path: Path) -> ModelStore:
     return ModelStore(tmp_path / "store")
 
 
-def keras_file(path: Path, content: str = "{}") -> Path:
+def keras_file(path: Path, content: str = "{}", weights: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", content)
+        if weights:
+            archive.writestr("model.weights.h5", weights)
     return path
 
 
@@ -116,10 +118,12 @@ def test_what_is_given_comes_before_what_the_run_says(store: ModelStore, tmp_pat
     assert kept.lineage.sources[str(code)] == sha256(code)
 
 
-def exported(folder: Path, **more: Any) -> Path:
+def exported(
+    folder: Path, *, content: bytes = b"onnx", source: dict[str, str] | None = None, **more: Any
+) -> Path:
     """An export and its record, as ``tfdyno export`` writes them."""
     path = folder / "fashion.onnx"
-    path.write_bytes(b"onnx")
+    path.write_bytes(content)
     one = {
         "format": "onnx",
         "path": str(path),
@@ -131,6 +135,7 @@ def exported(folder: Path, **more: Any) -> Path:
         },
     }
     record = {"artefacts": [{"path": "other.tflite"}, {**one, **more}], "gates": {"x": 1}}
+    record |= {"source": source} if source else {}
     (folder / "export.json").write_text(json.dumps(record))
     return path
 
@@ -145,6 +150,59 @@ def test_an_export_brings_what_it_was_measured_to_be(store: ModelStore, tmp_path
     verification: Any = kept.lineage.verification
     assert verification["verification"]["differences"][0]["max_abs"] == 4e-7
     assert verification["gates"] == {"x": 1}
+
+
+def of_run(store: ModelStore, path: Path, run: Path) -> bool:
+    return add(store, AddQuestion(path=path, run=run))[0].lineage.run_verified
+
+
+def test_a_model_is_of_a_run_by_its_bytes_its_weights_or_what_it_was_exported_from(
+    store: ModelStore, tmp_path: Path
+) -> None:
+    run = training_run(tmp_path / "run")
+    model = keras_file(run / "model.keras", weights="w")
+    saved_again = keras_file(tmp_path / "again.keras", content="[]", weights="w")
+    assert add(store, AddQuestion(path=run))[0].lineage.run_verified
+    assert of_run(store, saved_again, run)
+    for number, origin in enumerate((model, saved_again, run)):
+        is_file = origin.is_file()
+        source = {"kind": "keras_file", "reference": str(origin),
+                  "sha256": sha256(origin if is_file else model)}  # fmt: skip
+        assert of_run(store, exported(tmp_path, content=b"%d" % number, source=source), run)
+    away = {"kind": "keras_file", "reference": "cnn:3", "sha256": sha256(model)}  # of a store
+    assert of_run(store, exported(tmp_path, content=b"away", source=away), run)
+
+
+def test_a_model_that_is_not_of_the_run_is_refused(store: ModelStore, tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run")
+    keras_file(run / "model.keras", weights="w")
+    other = keras_file(tmp_path / "other.keras", weights="v")
+    source = {"kind": "keras_file", "reference": str(other), "sha256": sha256(other)}
+    gone = {**source, "reference": "gone.keras"}
+    (tmp_path / "away").mkdir()
+    for path, words in (
+        (other, "its weights are not those of"),
+        (keras_file(tmp_path / "bare.keras"), "its weights are not those of"),
+        (exported(tmp_path, source=source), r"it was exported from .*other\.keras, which is not"),
+        (
+            exported(tmp_path / "away", source=gone),
+            r"it was exported from gone\.keras, which is not",
+        ),
+    ):
+        with pytest.raises(UsageError, match=rf"is not of the run .*run: {words}"):
+            of_run(store, path, run)
+    assert store.versions() == ()
+
+
+def test_a_run_that_nothing_ties_to_the_model_is_marked_so(
+    store: ModelStore, tmp_path: Path
+) -> None:
+    run = training_run(tmp_path / "run")
+    assert not of_run(store, saved_model(tmp_path / "graph"), run)
+    by_code = {"kind": "function", "reference": "train.py:cnn", "sha256": "c0de"}
+    assert not of_run(store, exported(tmp_path, source=by_code), run)
+    (run / "model.keras").unlink()
+    assert not of_run(store, keras_file(tmp_path / "a.keras"), run)
 
 
 def test_a_record_of_another_file_is_refused(store: ModelStore, tmp_path: Path) -> None:

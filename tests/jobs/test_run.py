@@ -259,6 +259,16 @@ def test_a_project_may_be_moved(tmp_path: Path) -> None:
     assert statuses(run_all(tmp_path / "two" / "project.toml"))["c"] == "finished"
 
 
+def test_a_project_that_its_folder_names_is_the_same_when_that_is_renamed(tmp_path: Path) -> None:
+    chain(tmp_path / "one", CHAIN.replace('name = "chain"', ""))
+    run_all(tmp_path / "one" / "project.toml")
+    (tmp_path / "one").rename(tmp_path / "two")
+    file = tmp_path / "two" / "project.toml"
+    write(file.parent, {"start.txt": "1"})
+    assert statuses(run_all(file, begin="c")) == {"a": "reused", "b": "reused", "c": "reused"}
+    assert reasons(run_all(file))["a"] == "start.txt changed"
+
+
 def test_a_project_in_another_folder_runs_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +303,16 @@ def test_a_token_is_in_no_record(tmp_path: Path) -> None:
     write(tmp_path, {"project.toml": text})
     found = run_all(tmp_path / "project.toml")
     assert found.steps[0].words[-2:] == ("--token", "…") or "…" in found.steps[0].words
+    folder = tmp_path / "tfdyno-project"
+    told = [path for path in folder.rglob("*") if path.is_file() and b"hush" in path.read_bytes()]
+    assert told == []
+
+
+def test_a_token_of_a_script_is_in_no_record(tmp_path: Path) -> None:
+    show = "import sys; raise SystemExit(sys.argv[-1] != 'hush-hush')"
+    text = 'steps.a = {command = "python a.py", token = "hush-hush"}'
+    write(tmp_path, {"project.toml": text, "a.py": show})
+    assert run_all(tmp_path / "project.toml").steps[0].words == ("python", "a.py", "--token", "…")
     folder = tmp_path / "tfdyno-project"
     told = [path for path in folder.rglob("*") if path.is_file() and b"hush" in path.read_bytes()]
     assert told == []

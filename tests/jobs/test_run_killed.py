@@ -67,7 +67,9 @@ def checked(file: Path) -> None:
 
 def killed_and_checked(folder: Path, at: int, kind: str) -> None:
     file, done = killed(folder, at, kind)
-    assert done.returncode == -9, at
+    # A loaded machine looks into the log of a child more often, another one ends before.
+    was_over = done.returncode == 0 and int(done.stdout.split()[-1]) < at
+    assert done.returncode == -9 or was_over, at
     checked(file)
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, write
 
+from tfdyno.cli import step_commands
 from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
-from tfdyno.core.project import LOCK, LOG
+from tfdyno.core.project import DOCUMENT, LOCK, LOG, ProjectRun
+from tfdyno.jobs import _run_step
+from tfdyno.jobs.run import Question, preview
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+
+def previewed(file: Path) -> ProjectRun:
+    return preview(Question(file=file), step_commands)
 
 
 def test_a_file_that_another_step_made_and_that_is_gone_is_told_with_that_step(
@@ -147,6 +156,60 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         run_all(file)
 
 
+@pytest.mark.parametrize("look", [run_all, previewed])
+def test_a_reference_that_names_nothing_in_what_stands_is_told_before_anything_runs(
+    look: Callable[[Path], object], tmp_path: Path
+) -> None:
+    file = chain(tmp_path)
+    run_all(file, only=("b",))
+    (tmp_path / "project.toml").write_text(CHAIN.replace("{b.path}", "{b.paht}"))
+    with pytest.raises(UsageError, match=r"^step c: \{b.paht\} names nothing: b has no paht; "):
+        look(file)
+    assert (tmp_path / "ran.txt").read_text().split() == ["a.txt", "b.txt"]
+
+
+def test_a_reference_that_names_nothing_in_what_was_just_made_is_told_with_its_step(
+    tmp_path: Path,
+) -> None:
+    file = chain(tmp_path, CHAIN.replace("{b.path}", "{b.paht}"))
+    with pytest.raises(UsageError, match=r"^step c: \{b.paht\} names nothing"):
+        run_all(file)
+
+
+def test_halves_of_signs_in_an_answer_are_replaced(tmp_path: Path) -> None:
+    text = 'steps.b = {command = "python b.py"}'
+    prints = r"""print(r'{"headline": "a\ud800b", "\ud801": ["\ud83d\ude00"]}')"""
+    write(tmp_path, {"project.toml": text, "b.py": prints})
+    (step,) = run_all(tmp_path / "project.toml").steps
+    assert (step.status, step.headline) == ("finished", "a?b")
+    document = output(tmp_path / "project.toml", run_all(tmp_path / "project.toml"), "b")
+    assert json.loads((document / DOCUMENT).read_text())["?"] == ["\U0001f600"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'command = "python {"x" * 300}.py"', "step a: there is no file or folder"),
+        (f'command = "python b.py"\ninputs = ["{"x" * 300}"]', "step a: there is no file or"),
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_one_that_is_not_there(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"project.toml": f"[steps.a]\n{text}", "b.py": ""})
+    with pytest.raises(UsageError, match=said):
+        run_all(tmp_path / "project.toml")
+
+
+def test_a_folder_that_may_not_be_written_is_the_users_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.jobs.run.os.access", lambda _path, _mode: False)
+    with pytest.raises(UsageError, match=r"^cannot write to .*tfdyno-project: it is read-only\.$"):
+        run_all(chain(tmp_path))
+    assert not (tmp_path / "ran.txt").exists()
+
+
 def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +219,21 @@ def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve
         run_all(file)
     assert not (tmp_path / "ran.txt").exists()
     assert run_all(file, only=("c",)).status == "finished"
+
+
+def test_a_server_that_does_not_start_is_told_by_its_own_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_run_step, "serving_python", lambda: None)
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    write(tmp_path, {"project.toml": 'steps.s = {command = "serve", model = "m.keras"}',
+                     "m.keras": "no model"})  # fmt: skip
+    (step,) = run_all(tmp_path / "project.toml").steps
+    assert (step.status, step.exit_code) == ("failed", 2)
+    assert step.error.startswith("step s ended with exit code 2: ")
+    assert " / " not in step.error
+    log = tmp_path / "tfdyno-project" / f"{step.output}.part" / LOG
+    assert step.error.partition("code 2: ")[2] in log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -177,6 +255,14 @@ def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve
         ('steps.a = {command = "train"}', "step a: missing argument 'WORKLOAD'"),
         ('steps.a = {command = "export", model = "m"}', "step a: missing option '--to'"),
         ('steps.a = {command = "serve", model = "m", port = 8501}', "port cannot be given"),
+        (
+            'steps.a = {command = "recipe show", output = "r.toml"}',
+            "step a: output = 'r.toml' is outside of the step's folder: what a step makes",
+        ),
+        (
+            'steps.a = {command = "serve", model = "m", load = {html = "p.html"}}',
+            "step a: html = 'p.html' is outside of the step's folder",
+        ),
         (
             'steps.a = {command = "serve", model = "m", load = {client = 3}}',
             "step a: bench --serve has no option client; did you mean clients?",

@@ -12,6 +12,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import LOCK, ProjectRun
 from tfdyno.jobs.runs import history_at, run_named, runs_of
+from tfdyno.jobs.runs_removal import chosen, remove
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,16 @@ def test_a_file_that_is_named_stands_for_its_own_project_alone(
     why = f"holds no runs of {tmp_path.name}-third: those in it are of beta, shapes; name "
     with pytest.raises(UsageError, match=why):
         runs_of(history_at(unnamed))
+
+
+def test_a_project_without_a_name_finds_its_runs_when_its_folder_is_called_otherwise(
+    tmp_path: Path,
+) -> None:
+    two_runs(tmp_path / "new")
+    file = tmp_path / "new" / "project.toml"
+    file.write_text('steps.a.command = "doctor"\n')
+    assert [one.id for one in runs_of(history_at(file))] == [SECOND, FIRST]
+    assert remove(history_at(file), lambda runs: chosen(runs, (), 0), dry=True).runs == ()
 
 
 @pytest.mark.parametrize(

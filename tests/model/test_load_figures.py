@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import accumulate
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.loads import stretch
 
 from tfdyno.core.load_test import CONNECTION, TIMEOUT, LoadPlan
-from tfdyno.model.load_figures import stage_figures, usd_per_million
+from tfdyno.model.load_figures import (
+    QUANTILES,
+    least_for_end,
+    ranks,
+    stage_figures,
+    usd_per_million,
+)
 
 
 def test_quantiles_are_those_of_the_sorted_latencies() -> None:
@@ -60,6 +69,46 @@ def test_a_slow_spell_widens_the_interval_and_not_only_the_p99() -> None:
     assert calm.high == pytest.approx(calm.low)
     assert spell.low == pytest.approx(0.010)
     assert spell.high == pytest.approx(0.100)
+
+
+@pytest.mark.parametrize("count", [300, 1000, 4000])
+def test_intervals_hold_the_true_quantile_nineteen_times_in_twenty(count: int) -> None:
+    """Of independent latencies, whose quantiles are known."""
+    draw = np.random.default_rng(count)
+    held = np.zeros(len(QUANTILES))
+    tries = 150
+    for _ in range(tries):
+        found = stage_figures(stretch(draw.exponential(size=count).tolist()))
+        each = (found.p50_s, found.p95_s, found.p99_s, found.p999_s)
+        held += [one is not None and one.low <= -math.log(1 - share) <= one.high
+                 for one, share in zip(each, QUANTILES, strict=True)]  # fmt: skip
+    assert (held / tries >= 0.93).all(), held / tries
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 100, 367, 368])
+@pytest.mark.parametrize("share", QUANTILES)
+def test_ranks_are_the_narrowest_with_no_more_than_a_fortieth_beyond_each(
+    count: int, share: float
+) -> None:
+    chances = [math.comb(count, k) * share**k * (1 - share) ** (count - k)
+               for k in range(count + 1)]  # fmt: skip
+    upto = [0.0, *accumulate(chances)]  # of fewer than k latencies up to the quantile
+    low, high = ranks(count, share)
+    assert upto[low] <= 0.025 + 1e-9
+    assert 1 - upto[high] <= 0.025 + 1e-9
+    assert upto[low + 1] > 0.025 - 1e-9
+    assert 1 - upto[high - 1] > 0.025 - 1e-9
+
+
+def test_a_quantile_without_enough_requests_has_no_upper_end() -> None:
+    assert [least_for_end(one) for one in QUANTILES] == [6, 72, 368, 3688]
+    for count, is_open in ((367, True), (368, False)):
+        p99 = stage_figures(stretch([0.001 * (at + 1) for at in range(count)])).p99_s
+        assert p99 is not None
+        assert math.isinf(p99.high) is is_open
+    alone = stage_figures(stretch([0.5])).p50_s
+    assert alone is not None
+    assert (alone.low, alone.best, alone.high) == (0.0, 0.5, math.inf)
 
 
 def test_a_client_at_its_end_is_told() -> None:

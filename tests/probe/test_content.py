@@ -55,9 +55,38 @@ def test_a_link_is_what_it_leads_to_and_one_that_leads_nowhere_is_nothing(tmp_pa
     place = folder(tmp_path / "one", {"a": "1"})
     whole = content_of(folder(tmp_path / "two", {"a": "1", "b": "1"}))
     (place / "b").symlink_to("a")
-    (place / "loop").symlink_to(place)
     (place / "gone").symlink_to("nowhere")
     assert content_of(place) == whole
+
+
+def test_a_linked_folder_is_what_it_leads_to(tmp_path: Path) -> None:
+    folder(tmp_path / "v1", {"x": "1", "deep/y": "2"})
+    folder(tmp_path / "v2", {"x": "3"})
+    place = folder(tmp_path / "data", {"a": "1"})
+    (place / "train").symlink_to("../v1")
+    linked = content_of(place)
+    assert linked == content_of(
+        folder(tmp_path / "whole", {"a": "1", "train/x": "1", "train/deep/y": "2"})
+    )
+    (tmp_path / "v1" / "x").write_text("4")
+    edited = content_of(place)
+    (place / "train").unlink()
+    removed = content_of(place)
+    (place / "train").symlink_to("../v2")
+    assert len({linked, edited, removed, content_of(place)}) == 4
+
+
+def test_links_that_lead_back_or_to_one_folder_twice_end(tmp_path: Path) -> None:
+    place = folder(tmp_path / "one", {"a/x": "1"})
+    before = content_of(place)
+    (place / "a" / "loop").symlink_to("..")
+    looped = content_of(place)
+    (place / "b").symlink_to("a")
+    assert len({before, looped, content_of(place)}) == 3
+    for number in range(12):  # each leads to all: without a memory of them this takes forever
+        folder(place / f"n{number}", {"x": ""})
+        (place / f"n{number}" / "all").symlink_to("..")
+    assert content_of(place) == content_of(place)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

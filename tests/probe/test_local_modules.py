@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.probe.local_modules import local_modules
+from tfdyno.probe.local_modules import local_modules, modules_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +60,11 @@ def test_what_cannot_be_parsed_imports_nothing(tmp_path: Path) -> None:
 def test_relative_imports_above_the_folder_are_left_alone(tmp_path: Path) -> None:
     write(tmp_path, {"main.py": "from ....far import x\nfrom . import y\n", "y.py": ""})
     assert found(tmp_path) == ["y.py"]
+
+
+def test_a_module_is_its_files_with_all_on_the_way_and_what_they_import(tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/model.py": "import shared\nfrom .net import Net\n",
+                     "pkg/net/__init__.py": "", "pkg/unused.py": "", "shared.py": ""})  # fmt: skip
+    paths = [str(path.relative_to(tmp_path)) for path in modules_of("pkg.model", tmp_path)]
+    assert paths == ["pkg/__init__.py", "pkg/model.py", "pkg/net/__init__.py", "shared.py"]
+    assert modules_of("keras", tmp_path) == ()

@@ -19,7 +19,7 @@ import numpy as np, tensorflow as tf, keras
 import exported
 from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime import export_check, export_data, export_model, export_source, export_write
-from tfdyno.runtime import verify_export
+from tfdyno.runtime import export_signature, verify_export
 
 result = {}
 
@@ -41,9 +41,9 @@ def words(spec):
 load = export_source.load
 several = load(ask("several"), None)
 result["several"] = [[words(s) for s in several.specs], sorted(several.outputs)]
-result["spec"] = words(export_source.spec_of(" image=uint8[batch,28,28,1] "))
-result["spec_scalar"] = words(export_source.spec_of("text=string[batch]"))
-result["bad_specs"] = [told(export_source.spec_of, one)
+result["spec"] = words(export_signature.spec_of(" image=uint8[batch,28,28,1] "))
+result["spec_scalar"] = words(export_signature.spec_of("text=string[batch]"))
+result["bad_specs"] = [told(export_signature.spec_of, one)
                        for one in ("image", "image=uint7[2]", "1=float32[2]")]
 result["never"] = told(load, ask("never_called"), None)
 built = load(ask("never_called"), {"": exported.rows()[:1]})
@@ -128,6 +128,25 @@ amounts = export_data.Data(inputs=data.inputs, classes={"": np.full((64, 10), 2.
 output, _ = verify_export.judged(small, amounts)
 result["amounts"] = [output, verify_export.amounts(small, amounts, output),
                      verify_export.amounts(small, one_hot, next(iter(small.outputs)))]
+inputs = keras.Input((4,), name="row")
+both = {"embedding": keras.layers.Dense(16)(inputs), "logits": keras.layers.Dense(3)(inputs)}
+keras.Model(inputs, both).save(folder / "both.keras")
+both = load({**ask(""), "kind": "keras_file", "path": str(folder / "both.keras")}, None)
+labels = lambda name: export_data.Data(
+    inputs={"row": np.zeros((6, 4), "f4")}, classes={name: np.arange(6) % 3}, words="",
+    calibration={}, calibration_words="")
+result["fits_two"] = told(verify_export.judged, both, labels(""))
+result["fits_named"] = verify_export.judged(both, labels("logits"))[0]
+lengths = lambda y: verify_export._truth(np.array(y), tf.TensorSpec((None,), tf.int64))
+result["whole"] = [lengths([1.0, 2.0]).tolist(), lengths([1.5, 2.0])]
+result["needed"] = told(verify_export.check_classes, small, amounts, "d.npz", needed=True)
+fixed = load(ask("own_layer", signature=["row=float32[4,4]"]), None)
+rows = fit(np.random.default_rng(0).random((6, 4), "f4"))
+export_write.write(fixed, "savedmodel", folder / "fixed", rows)
+differences, _ = verify_export.compare(
+    fixed, verify_export.original(fixed), verify_export.exported("savedmodel", folder / "fixed",
+                                                                 fixed), rows)
+result["fixed"] = [differences[0].max_abs, verify_export.fixed_batch(fixed)]
 
 # model
 request = ask("own_layer", formats=[{"format": "keras", "target": str(folder / "again.keras")}],

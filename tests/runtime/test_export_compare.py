@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfdyno.core.errors import ToolError
-from tfdyno.runtime.export_compare import Comparing, Judge, classes
+from tfdyno.runtime.export_compare import Comparing, Judge, classes, filled
 
 
 def test_differences_are_of_all_batches_together() -> None:
@@ -27,6 +27,56 @@ def test_no_number_equals_itself_and_differs_from_any_number() -> None:
     assert side.found().not_finite_ratio == 1.0
     side.add(np.array([[np.nan, 1.0]]), np.array([[0.0, 1.0]]))
     assert side.found().max_abs == np.inf
+
+
+def test_rows_without_a_class_count_neither_as_right_nor_as_the_same() -> None:
+    """NaN compares as the first class on both sides: 34 % right, where nothing was compared."""
+    nothing = {"a": np.full((3, 2), np.nan)}
+    judge = Judge(("a",), "a", [0, 0, 1])
+    judge.add(0, nothing, nothing)
+    assert judge.accuracy() is None
+    assert judge.differences()[0].top1_ratio is None
+    judge = Judge(("a",), "a", [0, 0, 1])
+    before = np.array([[np.nan, 0.0], [-np.inf, 2.0], [0.0, 1.0]])  # the second rules class 0 out
+    judge.add(0, {"a": before}, {"a": np.array([[0.0, 0.0], [0.0, 1.0], [np.nan, 1.0]])})
+    found = judge.accuracy()
+    assert found is not None
+    assert (found.rows, found.before_ratio, found.after_ratio) == (2, 0.5, 0.0)
+    assert judge.differences()[0].top1_ratio == 0.5
+
+
+def test_an_output_without_values_is_not_called_nan() -> None:
+    side = Comparing("boxes")
+    side.add(np.zeros((0, 4)), np.zeros((0, 4)))
+    assert side.found().not_finite_ratio == 0.0
+
+
+def test_classes_that_lead_by_less_than_four_steps_of_8_bits_are_ties() -> None:
+    side = Comparing("a")
+    before = np.array([[0.50, 0.49], [0.6, 0.4], [0.1, 0.9], [100.0, 99.0]])
+    side.add(before, before[:, ::-1])
+    assert (side.found().top1_ratio, side.found().clear_top1_ratio) == (0.0, 0.0)
+    side.add(np.array([[0.9, 0.1]]), np.array([[0.6, 0.4]]))
+    assert (side.found().top1_ratio, side.found().clear_top1_ratio) == (0.2, 1 / 3)
+    side = Comparing("a")
+    side.add(np.array([[0.50, 0.49]]), np.array([[0.49, 0.50]]))
+    assert side.found().clear_top1_ratio is None
+    side = Comparing("a", known=True)  # of a single score
+    side.add(np.array([[0.51], [0.7]]), np.array([[0.49], [0.7]]))
+    assert (side.found().top1_ratio, side.found().clear_top1_ratio) == (0.5, 1.0)
+
+
+def test_a_fixed_batch_is_filled_up_and_the_surplus_left_out() -> None:
+    seen = []
+
+    def run(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        seen.append(inputs["x"].tolist())
+        return {"y": inputs["x"] * 2, "count": np.array(4)}
+
+    found = filled(run, 4)({"x": np.array([1, 2, 3])})
+    assert seen == [[1, 2, 3, 3]]
+    assert (found["y"].tolist(), found["count"].tolist()) == ([2, 4, 6], 4)
+    assert filled(run, 4)({"x": np.arange(4)})["y"].tolist() == [0, 2, 4, 6]
 
 
 def test_another_shape_is_a_failure_of_the_converter() -> None:
@@ -72,6 +122,7 @@ def test_accuracy_is_the_share_of_right_rows_on_both_sides() -> None:
     found = judge.accuracy()
     assert found is not None
     assert (found.rows, found.before_ratio, found.after_ratio) == (3, 2 / 3, 1 / 3)
+    assert found.commonest_ratio == 2 / 3
     assert found.drop_ratio == pytest.approx(1 / 3)
 
 

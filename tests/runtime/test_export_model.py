@@ -17,5 +17,5 @@ def test_an_obstacle_is_the_whole_answer() -> None:
 
 
 def test_what_pytorch_is_compared_with_is_kept_as_files() -> None:
-    found = {"judged": "output_0", "amounts": []}
+    found = {"judged": "output_0", "amounts": [], "batch": 0}
     assert facts()["for_torch"] == [found, ["inputs.npz", "outputs.npz", "truth.npz"]]

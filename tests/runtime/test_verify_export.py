@@ -29,6 +29,25 @@ def test_targets_that_are_amounts_are_no_classes() -> None:
     assert facts()["amounts"] == ["", ["output_0"], []]
 
 
+def test_classes_that_fit_several_outputs_are_refused_until_they_are_named() -> None:
+    """Class 0 to 2 could be one of 16 numbers of an embedding as well as of 3 scores."""
+    assert "the classes fit 2 outputs: embedding, logits" in facts()["fits_two"]
+    assert "y_logits" in facts()["fits_two"]
+    assert facts()["fits_named"] == "logits"
+
+
+def test_an_output_of_whole_numbers_is_a_class_where_the_data_has_whole_numbers() -> None:
+    assert facts()["whole"] == [[1, 2], None]
+
+
+def test_a_gate_on_the_accuracy_needs_classes_before_anything_is_converted() -> None:
+    assert "needs classes that fit an output: d.npz has none" in facts()["needed"]
+
+
+def test_any_number_of_rows_goes_through_a_fixed_batch() -> None:
+    assert facts()["fixed"] == [0.0, 4]
+
+
 @pytest.mark.parametrize(
     ("values", "scores", "expected"),
     [

@@ -76,13 +76,38 @@ def test_what_has_just_changed_is_not_trusted(tmp_path: Path, reads: list[str]) 
 
 
 @pytest.mark.usefixtures("settled")
-def test_small_files_are_read_each_time(tmp_path: Path, reads: list[str]) -> None:
+def test_small_files_are_read_once_by_each_run(tmp_path: Path, reads: list[str]) -> None:
     (tmp_path / "small").write_text("1")
-    known = Digests(folder=tmp_path)
     for _ in range(2):
-        assert known.of(tmp_path / "small") == hashlib.sha256(b"1").hexdigest()
-    known.save()
+        known = Digests(folder=tmp_path)
+        for _ in range(3):
+            assert known.of(tmp_path / "small") == hashlib.sha256(b"1").hexdigest()
+        known.save()
     assert reads == ["small", "small"]
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.usefixtures("settled")
+def test_what_was_read_is_kept_now_and_then_and_large_files_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    known = Digests(folder=tmp_path, reads=told.append)
+    known.of(large(tmp_path / "one"))
+    assert not (tmp_path / FILE).exists()
+    monkeypatch.setattr(digests, "SAVED_S", 0.0)
+    (tmp_path / "small").write_text("1")
+    known.of(tmp_path / "small")
+    known.of(large(tmp_path / "two"))
+    assert "two" in (tmp_path / FILE).read_text()
+    assert told == ["one", "two"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_who_only_looks_leaves_nothing(tmp_path: Path) -> None:
+    known = Digests(folder=tmp_path, writes=False)
+    known.of(large(tmp_path / "one"))
+    known.save()
     assert not (tmp_path / FILE).exists()
 
 

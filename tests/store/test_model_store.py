@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import random
 import signal
@@ -17,9 +18,12 @@ import pytest
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
 from tfdyno.store.model_files import ARTEFACTS, OBJECTS, TEMPORARY
-from tfdyno.store.model_store import FILE, ModelStore
+from tfdyno.store.model_rows import FILE
+from tfdyno.store.model_store import ModelStore
+from tfdyno.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable
 
     from tfdyno.core.model_version import ModelVersion
@@ -182,6 +186,40 @@ def test_a_collection_says_what_goes_before_it_goes(store: ModelStore, tmp_path:
     assert len(store.versions("cnn")) == 6
     assert store.collect(keep=2) == planned
     assert [one.version for one in store.versions("cnn")] == [1, 2, 5, 6]
+    assert_whole(store)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "work", "left"),
+    [
+        (lambda store: store.promote("cnn", 1, at=""), lambda store: store.collect(keep=1), [1, 3]),
+        (lambda store: store.set_label("cnn", 2, "gold"), lambda store: store.collect(keep=1),
+         [2, 3]),
+        (lambda store: store.promote("cnn", 1, at=""), lambda store: store.remove("cnn", 1),
+         [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_what_is_promoted_or_labelled_up_to_the_moment_of_a_removal_stays(
+    store: ModelStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: Callable[[ModelStore], object],
+    work: Callable[[ModelStore], object],
+    left: list[int],
+) -> None:
+    """Another process does so just before the transaction that removes."""
+    several(store, tmp_path, 3)
+    writing = SqliteFile.writing
+
+    def late(file: SqliteFile) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        monkeypatch.setattr(SqliteFile, "writing", writing)
+        meanwhile(ModelStore(store.folder))
+        return writing(file)
+
+    monkeypatch.setattr(SqliteFile, "writing", late)
+    with contextlib.suppress(UsageError):  # of the promoted version
+        work(store)
+    assert [one.version for one in store.versions("cnn")] == left
     assert_whole(store)
 
 

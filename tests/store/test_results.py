@@ -93,6 +93,9 @@ def test_only_the_newest_session_without_an_end_goes_on(results: Results) -> Non
     assert [one.id for one in results.unfinished("k")] == ["bb", "cc"]
     results.finish("bb", "cc")
     assert [one.id for one in results.unfinished("k")] == ["aa"]
+    assert results.holds_unfinished()
+    results.finish("aa", "dd")
+    assert not results.holds_unfinished()
     assert results.unfinished("never asked") == ()
 
 

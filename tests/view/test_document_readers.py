@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,6 +32,15 @@ def test_a_recorded_document_comes_back_key_by_key(name: str) -> None:
     read, write = WAYS[name]
     raw = past_runs.document(name)
     assert json.loads(to_json(write(read(raw)))) == raw
+
+
+def test_a_difference_that_is_no_number_comes_back_as_infinite() -> None:
+    raw = past_runs.document("export")
+    raw["formats"][0]["verification"]["differences"][0]["max_abs"] = None
+    found = export_of(raw)
+    assert found.artefacts[0].verification.max_abs == math.inf
+    again = json.loads(to_json(export_document(found)))
+    assert again["formats"][0]["verification"] == raw["formats"][0]["verification"]
 
 
 def test_a_second_look_comes_back_as_well() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tests.exports import result, two, verification
 
+from tfdyno.view.export_page import export_page
 from tfdyno.view.figure_export import trade_off_figure
 
 
@@ -27,3 +29,13 @@ def test_equal_outputs_have_a_place_on_the_logarithmic_axis() -> None:
 
 def test_without_times_there_is_no_figure() -> None:
     assert trade_off_figure(result(("onnx", replace(verification(), latencies=())))) is None
+
+
+def test_a_difference_that_is_no_number_has_no_place_but_stands_in_the_table() -> None:
+    found = result(("keras", verification(math.inf)), ("onnx", verification(1e-4)))
+    figure = trade_off_figure(found)
+    assert figure is not None
+    assert "keras" not in figure.label
+    assert figure.table.rows[0][:3] == ("keras", "14 KiB", "no number")
+    assert trade_off_figure(result(("keras", verification(math.inf)))) is None
+    assert "no number" in export_page(result(("keras", verification(math.inf))))

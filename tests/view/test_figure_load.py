@@ -23,3 +23,10 @@ def test_figures_are_there_where_there_is_something_to_see() -> None:
     assert [row[:2] for row in batches.table.rows] == [
         ("1 row", "10"), ("2 rows", "20"), ("4 rows", "30"),
     ]  # fmt: skip
+
+
+def test_an_interval_without_an_upper_end_is_drawn_to_the_worst() -> None:
+    found = search()
+    few = [replace(one.run, latency_s=one.run.latency_s[:3], start_s=one.run.start_s[:3],
+                   codes=one.run.codes[:3]) for one in found.stages]  # fmt: skip
+    assert rate_figure(replace(found, stages=tuple(stage(one) for one in few))) is not None

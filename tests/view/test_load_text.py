@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.loads import result, search, stage, stretch
 
 from tfdyno.view.load_text import load_text
@@ -31,3 +33,14 @@ def test_lines_fit_the_screen_and_the_histogram_is_drawn() -> None:
 def test_a_long_wait_is_no_power_of_ten() -> None:
     text = load_text(result(stage(stretch([15.22] * 40))))
     assert "worst 15,220 ms" in text
+
+
+def test_of_two_stretches_at_the_knee_the_longer_one_is_marked() -> None:
+    found = search()
+    last = found.stages[-1]
+    plan = replace(last.run.plan, decides=True)
+    longer = replace(last, run=replace(last.run, plan=plan))
+    text = load_text(replace(found, stages=(*found.stages, longer)))
+    rows = [line[:26].rstrip() for line in text.split("\n") if "200 requests/s  " in line
+            or "longer" in line]  # fmt: skip
+    assert rows == ["  200 requests/s", "* 200 requests/s, longer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,22 @@ def test_one_version_tells_where_it_came_from() -> None:
         "promoted then",
     ):
         assert words in text
+
+
+def test_a_difference_that_is_no_number_is_left_out() -> None:
+    found = {"rows": 9, "differences": [{"max_abs": None}, {"max_abs": 0.5}]}
+    lineage = Lineage(verification={"format": "litert", "verification": found})
+    text = version_text(replace(version(), lineage=lineage), [], width=100)
+    assert "litert, differs by at most 0.5 over 9 rows" in text
+
+
+@pytest.mark.parametrize(
+    ("is_verified", "words"),
+    [(True, "runs/a (finished)"), (False, "(finished, not verified that the model is of it)")],
+)
+def test_a_run_that_may_be_another_models_is_told_so(is_verified: bool, words: str) -> None:
+    lineage = Lineage(run="runs/a", run_status="finished", run_verified=is_verified)
+    assert words in version_text(replace(version(), lineage=lineage), [], width=100)
 
 
 def test_few_metrics_are_the_telling_ones() -> None:

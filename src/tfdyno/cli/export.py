@@ -39,13 +39,11 @@ class Formats(click.ParamType[tuple["Format", ...]]):
         return tuple(dict.fromkeys(found))  # type: ignore[arg-type]
 
 
-class Share(click.ParamType[float]):
+class Amount(click.ParamType[float]):
     """A number of at least 0: ``0.01``, or ``1%``."""
 
     name = "X"
-
-    def __init__(self, what: str) -> None:
-        self.what = what
+    what = "difference"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -56,6 +54,27 @@ class Share(click.ParamType[float]):
         if found < 0:
             raise UsageError(f"{self.what} {value} is not possible", remedy="give 0 or more")
         return found / 100 if text.endswith("%") else found
+
+
+class Share(Amount):
+    """The same below 1: a share of all rows, for which ``1`` may be meant as one point of 100."""
+
+    what = "accuracy drop"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read the number; raises ``UsageError``."""
+        found = super().convert(value, param, ctx)
+        if found < 1:
+            return found
+        text = str(value).strip()
+        is_percent = text.endswith("%") or found >= 100
+        raise UsageError(
+            f"{self.what} {value} lets everything pass",
+            why="1 is all rows",
+            remedy="give less than 100%" if is_percent else f"write {found:g}% or {found / 100:g}",
+        )
 
 
 @click.command()
@@ -72,11 +91,11 @@ class Share(click.ParamType[float]):
     help="Rows x and classes y to compare on.  [default: random rows]",
 )  # fmt: skip
 @click.option(
-    "--max-accuracy-drop", type=Share("accuracy drop"),
+    "--max-accuracy-drop", type=Share(),
     help="Keep nothing that loses more: 0.01 or 1%.",
 )  # fmt: skip
 @click.option(
-    "--max-difference", type=Share("difference"),
+    "--max-difference", type=Amount(),
     help="Of any output.  [default: 0.0001 where it computes alike]",
 )  # fmt: skip
 @click.option(

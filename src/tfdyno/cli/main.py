@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """What shells report for a program that Ctrl-C ended (128 + SIGINT)."""
-TERMINATED = 143
-"""What shells report for a program that was told to end (128 + SIGTERM)."""
+SIGNALLED = 128
+"""What shells add to the number of the signal that a program was ended by."""
+SAME_S = 2.0
+"""Requests to end that come so soon after the first are the same one."""
+ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PIPE_CLOSED = 141
 """What shells report for a program whose reader went away (128 + SIGPIPE)."""
 UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
@@ -186,31 +190,47 @@ def main(arguments: Sequence[str] | None = None, *, group: click.Group = tfdyno)
         return PIPE_CLOSED
     except OSError as error:
         _stop_printing()
-        return _tell(name, _unwritable(error), error, ToolError.exit_code)
+        with contextlib.suppress(OSError):
+            _tell(name, _unwritable(error), error, ToolError.exit_code)
+        return ToolError.exit_code
     return code
 
 
 class _Terminated(BaseException):
     """Somebody ended the program: as with Ctrl-C, children and temporary folders must go."""
 
+    def __init__(self, number: int) -> None:
+        self.signal = signal.Signals(number)
+        super().__init__(self.signal.name)
+
 
 @contextlib.contextmanager
 def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM raise where it is left to its default; a second one ends the process at once."""
+    """Let SIGTERM, and the end of a terminal, raise where they are left to their default.
+
+    A second one ends the process at once, but not within ``SAME_S``: who ends a job or a service
+    tells all of its processes, and those that hand a request on to their children tell them again.
+    """
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
+    numbers = [one for one in ENDINGS if is_main and signal.getsignal(one) is signal.SIG_DFL]
+    first_s: list[float] = []
 
-    def end(_number: int, _frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise _Terminated
+    def end(number: int, _frame: object) -> None:
+        now_s = time.monotonic()
+        if not first_s:
+            first_s.append(now_s)
+            raise _Terminated(number)
+        if now_s - first_s[0] > SAME_S:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
-    signal.signal(signal.SIGTERM, end)
+    for one in numbers:
+        signal.signal(one, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for one in numbers:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def _stop_printing() -> None:
@@ -238,7 +258,9 @@ def _invoke(group: click.Group, name: str, words: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         return tell(f"stopped by Ctrl-C; {_left(error)}", error, INTERRUPTED)
     except _Terminated as error:
-        return tell(f"ended by SIGTERM; {_left(error)}", error, TERMINATED)
+        with contextlib.suppress(OSError):  # a terminal that was closed takes no words
+            tell(f"ended by {error.signal.name}; {_left(error)}", error, 0)
+        return SIGNALLED + error.signal
     except Exception as error:  # the last resort: a sentence instead of a traceback
         if _lost_output(error):
             raise

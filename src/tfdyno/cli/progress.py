@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import sys
 import threading
 import time
@@ -18,6 +19,15 @@ TICK_S = 1.0
 """How often a terminal shows the seconds."""
 PATIENCE_S = 30.0
 """How often a stage that goes on is told where stderr is no terminal."""
+
+
+def tell(text: str) -> None:
+    """Write to stderr; a terminal that was closed takes no words, and stops no work by that."""
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
 
 
 @contextlib.contextmanager
@@ -41,7 +51,7 @@ def progress_line(*, quiet: bool, verbose: bool) -> Iterator[Callable[[str], Non
         shown.over.set()
         ticking.join()
         if shown.live:
-            print(CLEAR, end="", file=sys.stderr, flush=True)
+            tell(CLEAR)
 
 
 @contextlib.contextmanager
@@ -90,9 +100,9 @@ class _Shown:
 
     def _line(self, text: str) -> None:
         past_s = time.monotonic() - self.began_s
-        print(f"{past_s:6.1f} s  {text}", file=sys.stderr, flush=True)
+        tell(f"{past_s:6.1f} s  {text}\n")
 
     def _rewrite(self) -> None:
         past_s = time.monotonic() - self.since_s
         seconds = f"  {past_s:.0f} s" if past_s >= 2 * TICK_S else ""
-        print(f"{CLEAR}{self.text[:70]}{seconds}", end="", file=sys.stderr, flush=True)
+        tell(f"{CLEAR}{self.text[:70]}{seconds}")

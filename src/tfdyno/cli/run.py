@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfdyno.cli.options import JSON, QUIET, Filled
-from tfdyno.cli.progress import CLEAR, progress_line
+from tfdyno.cli.progress import CLEAR, progress_line, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,10 @@ BROKEN = 3
     help="Make this step again, and all that rest on it, though nothing changed; many.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what would run, and why; nothing runs.")
+@click.option(
+    "--init", "workload", type=Filled(), metavar="WORKLOAD",
+    help="Write PROJECT with the usual steps for this script or model; nothing runs.",
+)  # fmt: skip
 @JSON
 @QUIET
 def run(**given: Any) -> int:
@@ -48,6 +52,9 @@ def run(**given: Any) -> int:
     Outputs and history lie in tfdyno-project beside the file. After Ctrl-C, a failure or a kill
     the same command goes on.
     """
+    if given["workload"]:
+        _begin(given)
+        return 0
     from tfdyno.cli import step_commands
     from tfdyno.jobs.run import Question, Told, preview
     from tfdyno.jobs.run import run as run_project
@@ -55,15 +62,39 @@ def run(**given: Any) -> int:
     question = Question(
         file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
     )
-    if given["dry_run"]:
-        _print(preview(question, step_commands), given, dry=True)
-        return 0
     with progress_line(quiet=given["quiet"], verbose=False) as progress:
         shown = _Shown(progress, quiet=given["quiet"])
-        told = Told(begun=shown.begun, said=shown.said, ended=shown.ended)
-        found = run_project(question, step_commands, told)
+        told = Told(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
+                    ended=shown.ended)  # fmt: skip
+        asked = preview if given["dry_run"] else run_project
+        found = asked(question, step_commands, told)
+    if given["dry_run"]:
+        _print(found, given, dry=True)
+        return 0
     _print(found, given, dry=False)
     return _code(found)
+
+
+def _begin(given: dict[str, Any]) -> None:
+    """Write a project's file and say what to do with it."""
+    from tfdyno.core.errors import UsageError
+    from tfdyno.jobs.run_start import start
+    from tfdyno.view.project_start import start_text
+    from tfdyno.view.text import terminal_width
+
+    for name, option in (("only", "--only"), ("begin", "--from"), ("force", "--force"),
+                         ("dry_run", "--dry-run")):  # fmt: skip
+        if given[name]:
+            raise UsageError(f"--init and {option} contradict", why="--init runs nothing",
+                             remedy="leave one of them out")  # fmt: skip
+    project = start(given["project"], given["workload"])
+    if given["as_json"]:
+        from tfdyno.core.codec import to_json
+
+        steps = [step.name for step in project.steps]
+        click.echo(to_json({"file": str(project.file), "steps": steps}, indent=2).decode())
+        return
+    click.echo(start_text(project, width=terminal_width()))
 
 
 class _Shown:
@@ -78,6 +109,12 @@ class _Shown:
         self._line(f"{self.title}: {step.why}")
         self.progress(self.title)
 
+    def reads(self, file: str) -> None:
+        self.progress(f"reading {file}")
+
+    def waits(self, why: str) -> None:
+        self._line(f"{self.title}: {why}")
+
     def said(self, line: str) -> None:
         self.progress(f"{self.title}: {line}")
 
@@ -91,7 +128,7 @@ class _Shown:
     def _line(self, text: str) -> None:
         if not self.quiet:
             head = CLEAR if sys.stderr.isatty() else ""
-            click.echo(f"{head}{text}", err=True)
+            tell(f"{head}{text}\n")
 
 
 def _print(found: ProjectRun, given: dict[str, Any], *, dry: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 import tomllib
@@ -11,9 +12,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import ToolError, UsageError
 
 Noun = TypeVar("Noun")
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 def to_builtins(value: object) -> Any:  # noqa: ANN401  (JSON has no narrower type)
@@ -61,7 +63,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} does not exist") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UsageError(f"{path} is not valid TOML", why="it is nested too deep") from None
+    except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise UsageError(f"{path} is not valid TOML", why=str(error)) from None
 
 
@@ -70,13 +74,15 @@ def write_atomic(path: Path, data: bytes) -> None:
 
     Raises:
         UsageError: The folder does not exist or cannot be written, or the path is a folder.
+        ToolError: The disk is full, or fails.
     """
-    if path.is_dir():
-        raise UsageError(f"cannot write {path}", why="it is a folder")
     try:
+        if path.is_dir():
+            raise UsageError(f"cannot write {path}", why="it is a folder")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
+        kind = ToolError if error.errno in _NO_ROOM else UsageError
+        raise kind(f"cannot write {path}", why=error.strerror or str(error)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -84,9 +90,12 @@ def write_atomic(path: Path, data: bytes) -> None:
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             Path(name).unlink()
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise ToolError(f"cannot write {path}", why=why) from None
         raise
 
 

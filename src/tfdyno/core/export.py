@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -32,6 +33,21 @@ EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The spacing of numbers just above 1 (IEEE 754 binary16; bfloat16 has 8 bits)."""
 EPSILONS = 4.0
 """So many spacings may the outputs of a model that computes in half precision differ."""
+CLEAR_LEAD_RATIO = 4 / 256
+"""Of 1, or of the largest score where that is above 1: four steps of a number with 8 bits.
+
+A class that leads by less is a tie to such numbers: the classes of a model with random weights are.
+"""
+LEAST_CLEAR_TOP1_RATIO = 0.9
+"""Of rows with a clear class that have to keep it in a rounded format where nobody gives a gate.
+
+No measure of quality: networks that converted well kept 98 to 100 % of them in 8 bits, trained or
+not; one that float16 broke named the same class in 16 % of all rows.
+"""
+
+
+_ONE_SIDED = 1.645
+"""The normal distribution's quantile at 95 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +94,8 @@ class Difference:
     """Value of the model's own output."""
     top1_ratio: float | None = None
     """Rows in which both name the same class; None: the output names none."""
+    clear_top1_ratio: float | None = None
+    """The same of the rows whose class leads by ``CLEAR_LEAD_RATIO``; None: there are none."""
     varies: bool = True
     """Whether the model's own output differs from row to row."""
     not_finite_ratio: float = 0.0
@@ -90,13 +108,26 @@ class Accuracy:
 
     output: str
     rows: int
+    """In which the model names a class: not those where its scores are NaN or infinite."""
     before_ratio: float
     after_ratio: float
+    commonest_ratio: float = 0.0
+    """Rows of the class that most have: what naming it every time would get. 0: not counted."""
 
     @property
     def drop_ratio(self) -> float:
         """What the export lost; below 0 where it gained."""
         return self.before_ratio - self.after_ratio
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the model itself cannot be told from naming the commonest class every time.
+
+        By a one-sided test at 95 %; ``False`` where that class was not counted.
+        """
+        common = self.commonest_ratio
+        spread = math.sqrt(common * (1.0 - common) / max(self.rows, 1))
+        return common > 0.0 and self.before_ratio <= common + _ONE_SIDED * spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +176,11 @@ class Gates:
     max_accuracy_drop_ratio: float | None = None
     max_difference: float | None = None
     """Absolute, of any output; None: ``MAX_DIFFERENCE`` for the formats that compute exactly."""
+
+    @property
+    def given(self) -> bool:
+        """Whether any was asked for."""
+        return self.max_difference is not None or self.max_accuracy_drop_ratio is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +244,7 @@ class ExportResult:
 def allowed_difference(
     kind: Format, gates: Gates, difference: Difference, compute_dtypes: tuple[str, ...]
 ) -> float | None:
-    """The largest difference that passes; None: any.
+    """The largest difference that passes; None: any that is finite.
 
     Without ``--max-difference`` the formats that compute as the model does may differ by
     ``MAX_DIFFERENCE`` (float32) or ``EPSILONS`` spacings of the coarsest type that the model
@@ -225,7 +261,10 @@ def allowed_difference(
 def failures(
     kind: Format, gates: Gates, found: Verification, compute_dtypes: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The gates that an export does not pass, as sentences; a difference that is no number fails.
+    """The gates that an export does not pass, as sentences.
+
+    An output without a finite value, with which nothing was compared, passes none, nor does a
+    difference that is no number.
 
     Args:
         kind: The format.
@@ -233,17 +272,41 @@ def failures(
         found: What was measured.
         compute_dtypes: That the model computes in.
     """
-    told = []
-    for one in found.differences:
-        allowed = allowed_difference(kind, gates, one, compute_dtypes)
-        if allowed is not None and not one.max_abs <= allowed:
-            told.append(
-                f"{one.output} differs by {one.max_abs:.3g}, more than the {allowed:.3g} allowed"
-            )
-    drop, asked = found.accuracy, gates.max_accuracy_drop_ratio
-    if asked is not None and drop is not None and not drop.drop_ratio <= asked + 1e-12:
+    told = [
+        text
+        for one in found.differences
+        if (
+            text := _failure(kind, gates, one, allowed_difference(kind, gates, one, compute_dtypes))
+        )
+    ]
+    asked, drop = gates.max_accuracy_drop_ratio, found.accuracy
+    if asked is None:
+        return tuple(told)
+    if drop is None:
+        told.append("no row has an accuracy: the model's own scores are NaN or infinite in each")
+    elif not drop.drop_ratio <= asked + 1e-12:
         told.append(
             f"accuracy falls by {drop.drop_ratio * 100:.2f} points, more than the "
             f"{asked * 100:.2f} allowed"
         )
     return tuple(told)
+
+
+def _failure(kind: Format, gates: Gates, one: Difference, allowed: float | None) -> str:
+    """Why an output does not pass; empty: it does."""
+    if one.not_finite_ratio >= 1.0:
+        return (
+            f"{one.output} is NaN or infinite throughout in the model itself: nothing was compared"
+        )
+    if not math.isfinite(one.max_abs):
+        return f"{one.output} is NaN or infinite on one side where it is not on the other"
+    if allowed is not None:
+        over = f"{one.output} differs by {one.max_abs:.3g}, more than the {allowed:.3g} allowed"
+        return "" if one.max_abs <= allowed else over
+    same = one.clear_top1_ratio
+    if gates.given or same is None or same >= LEAST_CLEAR_TOP1_RATIO:
+        return ""
+    return (
+        f"{one.output} keeps the class in {same * 100:.1f} % of the rows where it is clear, fewer "
+        f"than the {LEAST_CLEAR_TOP1_RATIO * 100:.0f} % that a rounded format needs without a gate"
+    )

@@ -35,6 +35,8 @@ class LoadPlan:
     timeout_s: float = 30.0
     """After which a request without an answer has failed."""
     seed: int = 0
+    decides: bool = False
+    """Whether it is the longer stretch that decides on a rate which short ones found."""
 
     def __post_init__(self) -> None:
         """Refuse a load that is none."""
@@ -99,7 +101,10 @@ class StageRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageFigures:
-    """What follows from one stretch; latencies are of accepted requests, with 95 % intervals."""
+    """What follows from one stretch; latencies are of accepted requests, with 95 % intervals.
+
+    The upper end of one is infinite, in JSON null, where too few requests bound it.
+    """
 
     requests: int
     """That count: begun after the warm-up."""
@@ -145,7 +150,8 @@ class LoadResult:
     p99_limit_s: float = 0.0
     """That was promised; 0: none."""
     knee_rate_per_s: float | None = None
-    """The largest rate that kept the promise; None: not looked for, or none did."""
+    """The largest rate that kept the promise for sure in a longer stretch; None: not looked for,
+    or none did."""
     usd_per_h: float | None = None
     offer: str = ""
     allows_refusals: bool = False

@@ -61,6 +61,8 @@ class Lineage:
     """Folder of the training run, as it was."""
     run_status: str = ""
     """``finished``, ``stopped``, ``failed`` or ``running``."""
+    run_verified: bool = False
+    """Whether digests tell that the model is of that run; ``False``: nothing tells it."""
     seed: int | None = None
     recipe_id: str = ""
     recipe: dict[str, object] = field(default_factory=dict)

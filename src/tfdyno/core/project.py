@@ -60,6 +60,8 @@ class Project:
     """In the order in which they run."""
     store: str = ""
     """Folder of the model store for all steps, from the project's file; empty: the user's own."""
+    is_named: bool = True
+    """Whether its file names it; else it is called as its folder, which may be renamed."""
 
     @property
     def folder(self) -> Path:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.project import Project, Step
+from tfdyno.core.project_limits import MOST_NAME, check_limits
 from tfdyno.core.step_command import nearest
 from tfdyno.core.step_order import ordered
-from tfdyno.core.step_reference import OWN, named
+from tfdyno.core.step_reference import OWN, named, own_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,7 @@ _PROJECT = ("name", "store")
 _STEP = ("command", "needs", "inputs", "allow-findings", "load")
 """Keys of a step that are no options of its command."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_OPTION = re.compile(r"[^\s=-][^\s=]*")
 _FINDERS = ("diagnose",)
 """Commands whose findings of severity error are their answer, not a failure of the step."""
 SERVE = "serve"
@@ -42,6 +44,7 @@ def project_from(raw: Mapping[str, Any], file: Path) -> Project:
             raise UsageError(f"{file} has a key {key} that tfdyno does not know",
                              remedy=nearest(key, _TOP))  # fmt: skip
     head = _table(raw.get("project", {}), "[project]", file)
+    check_limits(head, file, "[project]")
     for key in head:
         if key not in _PROJECT:
             raise UsageError(f"{file}: [project] has a key {key} that tfdyno does not know",
@@ -57,6 +60,7 @@ def project_from(raw: Mapping[str, Any], file: Path) -> Project:
     return Project(
         name=project_name(raw, file),
         file=file,
+        is_named=bool(_text(head, "name", "[project]", file)),
         steps=tuple(steps[name] for name in order),
         store=_text(head, "store", "[project]", file),
     )
@@ -84,7 +88,12 @@ def project_name(raw: Mapping[str, Any], file: Path) -> str:
 
 
 def _step(name: str, table: dict[str, Any], file: Path) -> Step:
+    if len(name) > MOST_NAME:
+        raise UsageError(f"{file}: a step cannot be called {name[:20]}…",
+                         why=f"its name has {len(name)} signs", remedy=f"take at most {MOST_NAME}",
+                         )  # fmt: skip
     where = f"[steps.{name}]"
+    check_limits(table, file, where)
     if not _NAME.fullmatch(name) or name == OWN:
         why = "it means the step's own folder" if name == OWN else "it names a folder"
         raise UsageError(f"{file}: a step cannot be called {name!r}", why=why,
@@ -95,11 +104,15 @@ def _step(name: str, table: dict[str, Any], file: Path) -> Step:
     load = _table(table.get("load", {}), f"[steps.{name}.load]", file)
     if load and command != SERVE:
         raise UsageError(f"{file}: {where} has a load", why="only a step that serves takes one")
-    keys = {key.replace("_", "-"): key for key in table}
-    finds = table.get(keys.get("allow-findings", ""), command.split()[0] in _FINDERS)
+    finds = command.split()[0] in _FINDERS
+    for key in table:
+        if key.replace("_", "-") == "allow-findings":
+            finds = table[key]
     if not isinstance(finds, bool):
         raise UsageError(f"{file}: allow-findings of {where} is neither true nor false")
     options = {key: value for key, value in table.items() if key.replace("_", "-") not in _STEP}
+    _check_names(options, where, file)
+    _check_own(name, (options, load), file)
     asked = _texts(table, "needs", where, file)
     return Step(
         name=name,
@@ -110,6 +123,22 @@ def _step(name: str, table: dict[str, Any], file: Path) -> Step:
         load=load,
         allow_findings=finds,
     )
+
+
+def _check_names(options: Mapping[str, Any], where: str, file: Path) -> None:
+    for key in options:
+        if not _OPTION.fullmatch(key):
+            raise UsageError(f"{file}: {key!r} of {where} is no name of an option",
+                             remedy="write it without dashes in front")  # fmt: skip
+
+
+def _check_own(name: str, value: object, file: Path) -> None:
+    if own := own_keys(value):
+        raise UsageError(
+            f"{file}: {{{OWN}.{own}}} of step {name} names nothing",
+            why=f"{{{OWN}}} is the step's folder, and it has no answer before it has run",
+            remedy=f"write {{{OWN}}}/{own} for a file",
+        )
 
 
 def _check_needs(step: Step, names: tuple[str, ...], file: Path) -> None:

@@ -23,3 +23,6 @@ class Made:
     duration_s: float = 0.0
     """Of all sittings."""
     exit_code: int = 0
+    changed: str = ""
+    """In words what it was made from and that changed meanwhile: whether it was made from the old
+    or the new nobody knows, so that it does not hold. Empty: nothing did."""

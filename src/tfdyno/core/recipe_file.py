@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from tfdyno.core.codec import read_toml
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe, diff, flat, from_settings
 from tfdyno.core.recipe_words import MEANINGS
+from tfdyno.core.toml_text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,8 +91,7 @@ def _value(name: str, value: object) -> str:
     if name == "memory_limit_bytes" and isinstance(value, int):
         return _amount(value)
     if isinstance(value, str):
-        # A basic string of TOML is one of JSON, except that TOML escapes the delete character.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return quoted(value)
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 

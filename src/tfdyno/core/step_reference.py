@@ -19,8 +19,21 @@ _NAMES = ("format", "name", "id")
 
 def named(value: object) -> tuple[str, ...]:
     """The steps that a value refers to, each once, in order; the step itself is not one."""
-    found = (match[1] for text in texts(value) for match in _PATTERN.finditer(text) if match[1])
-    return tuple(dict.fromkeys(name for name in found if name != OWN))
+    return tuple(dict.fromkeys(name for name, _ in references(value)))
+
+
+def own_keys(value: object) -> str:
+    """What a value asks of the step's own answer, which is not there yet; empty: nothing."""
+    found = (match for text in texts(value) for match in _PATTERN.finditer(text))
+    return next((match[2][1:] for match in found if match[1] == OWN and match[2]), "")
+
+
+def references(value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each step that a value refers to, with the keys of its answer; the step itself is not one."""
+    for text in texts(value):
+        for match in _PATTERN.finditer(text):
+            if match[1] and match[1] != OWN:
+                yield match[1], tuple(match[2].split(".")[1:])
 
 
 def has_reference(value: object) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdyno.core.codec import from_builtins, to_builtins, to_json, write_atomic
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.errors import ToolError
 from tfdyno.core.export import (
     ENDINGS,
     RECORD,
@@ -29,6 +29,8 @@ from tfdyno.jobs._export_source import ExportSource
 from tfdyno.jobs._worker import run_child
 
 TORCH_CHILD = "tfdyno.runtime.export_torch"
+_FOR_TORCH = ("judged", "amounts", "batch")
+"""What the child with TensorFlow tells that with PyTorch, and no one else."""
 LIMIT_S = 6 * 3600.0
 ENGINE_LIMIT_S = 4 * 3600.0
 """Ends what hangs for ever; a large engine takes an hour."""
@@ -97,16 +99,10 @@ def artefact(making: Making, made: dict[str, Any], found: dict[str, Any]) -> Art
     verification = from_builtins(made["verification"], Verification, where="the child's result")
     if kind == "tensorrt":
         notes += _engine(making, path, signature)
-    details = {
-        key: value for key, value in made["details"].items() if key not in ("judged", "amounts")
-    }
+    details = {key: value for key, value in made["details"].items() if key not in _FOR_TORCH}
     not_passed = failures(
         kind, making.question.gates, verification, tuple(found["source"]["compute_dtypes"])
     )
-    if making.question.gates.max_accuracy_drop_ratio is not None and verification.accuracy is None:
-        raise UsageError("--max-accuracy-drop needs classes that fit an output",
-                         why=f"{making.question.data} has none",
-                         remedy="give y with one class for each row")  # fmt: skip
     return Artefact(
         format=kind,
         path=str(making.place(kind)),
@@ -131,8 +127,7 @@ def _on_torch(making: Making, made: dict[str, Any], folder: Path) -> dict[str, A
             "kept": str(making.folder),
             "order": [one["name"] for one in signature["inputs"]],
             "outputs": [one["name"] for one in signature["outputs"]],
-            "judged": made["details"]["judged"],
-            "amounts": made["details"]["amounts"],
+            **{name: made["details"][name] for name in _FOR_TORCH},
         },
         progress=making.progress,
         timeout_s=LIMIT_S,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.model_version import Lineage
 from tfdyno.core.recipe import flat
 from tfdyno.core.recipe_file import FILE_NAME
+from tfdyno.core.training import MODEL
 from tfdyno.jobs._export_place import digest, record_beside, record_of
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.dataset_folder import DatasetFolder
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 RECORD = "export.json"
 """What ``tfdyno export`` leaves: in the folder that it wrote, or with the file's name in front."""
+_WEIGHTS = "model.weights.h5"
+"""In a ``.keras`` file."""
 
 
 def lineage_of(
@@ -53,10 +57,12 @@ def lineage_of(
         heard: Told what is being read.
 
     Raises:
-        UsageError: Something that was named cannot be read.
+        UsageError: Something that was named cannot be read, or the model is not of that run.
     """
     found = _of_run(run) if run else Lineage()
     verification = _verification(source)
+    if run:
+        found = replace(found, run_verified=_is_of_run(source, verification, run))
     if data:
         heard(f"reading {data}")
         found = replace(found, data=str(data), data_sha256=_fingerprint(data))
@@ -91,6 +97,53 @@ def _of_run(folder: Path) -> Lineage:
         environment=to_builtins(record.environment) if record.environment else {},
         sources=_run_sources(folder, record),
     )
+
+
+def _is_of_run(source: Path, verification: Mapping[str, Any], run: Path) -> bool:
+    """Whether a model is that of a run; ``False`` where nothing tells it.
+
+    A ``.keras`` file and what was exported from one can be told by digests: equal files, or equal
+    weights in them. Of a SavedModel, or an export of one or of a function, nothing is known.
+
+    Raises:
+        UsageError: It is another model.
+    """
+    model = run / MODEL
+    if not model.is_file():
+        return False
+    origin: Mapping[str, Any] = verification.get("source") or {}
+    if origin.get("kind") == "keras_file" and origin.get("sha256"):
+        kept, known = Path(str(origin.get("reference", ""))), str(origin["sha256"])
+        exported_from = kept / MODEL if kept.is_dir() else kept
+        is_there = exported_from.is_file() and _digest(exported_from) == known
+        if known == _digest(model) or (is_there and _same_weights(exported_from, model)):
+            return True
+        why = f"it was exported from {origin.get('reference')}, which is not {model}"
+    elif source.suffix == model.suffix:
+        if _digest(source) == _digest(model) or _same_weights(source, model):
+            return True
+        why = f"its weights are not those of {model}"
+    else:
+        return False
+    raise UsageError(f"{source} is not of the run {run}", why=why,
+                     remedy="name the run that it came from, or leave --run out")  # fmt: skip
+
+
+def _same_weights(one: Path, other: Path) -> bool:
+    """Whether two ``.keras`` files hold equal weights: saved again, only their dates differ."""
+    return _weights_digest(one) == _weights_digest(other) != ""
+
+
+def _weights_digest(path: Path) -> str:
+    """Of the weights in a ``.keras`` file, the optimizer's included; empty: it has none."""
+    found = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(_WEIGHTS) as file:
+            while part := file.read(1 << 20):
+                found.update(part)
+            return found.hexdigest()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return ""
 
 
 def _last_values(folder: Path, record: RunRecord) -> dict[str, float]:

@@ -12,7 +12,7 @@ from tfdyno.core.step_command import (
     check_value,
     option_words,
 )
-from tfdyno.core.step_outputs import with_outputs
+from tfdyno.core.step_outputs import check_places, with_outputs
 from tfdyno.core.step_reference import filled, has_reference
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def _checked(step: Step, commands: Commands) -> CommandShape | None:
     shape = commands.shape_of(step.command)
     options = step.options
     check_options(step.name, options, shape)
+    check_places(step.name, options, shape)
     if step.command == SERVE:
         for name in options:
             if name.replace("_", "-") in _HELD:
@@ -72,6 +73,7 @@ def _checked(step: Step, commands: Commands) -> CommandShape | None:
                                  why="a step serves on this machine, on a free port")  # fmt: skip
         load = commands.shape_of(LOAD)
         check_options(step.name, step.load, load)
+        check_places(step.name, step.load, load)
         _read(step.load | {"serve": URL}, load, commands)
     _read(with_outputs(options, shape, "output"), shape, commands)
     return shape

@@ -9,21 +9,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from tfdyno.core.errors import ToolError
 from tfdyno.engines.guard import guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 LOOK_S = 0.1
 """Between two looks at a child."""
-GRACE_S = 120.0
-"""That a child has for its checkpoint when it is told to end."""
+GRACE_S = 660.0
+"""That a child has for its checkpoint when it is told to end: more than a training gives its own
+processes."""
+SERVER_S = 120.0
+"""That a server has to end that is needed no more."""
+PATIENCE_S = 1.0
+"""Until somebody is told that a child has been told to end and takes its time."""
+WAITS = "waiting for it to bring its work to safety (a checkpoint); a second Ctrl-C kills it"
 TAIL_BYTES = 4096
 _LIBRARY = re.compile(r"[IWEF]\d{4} |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ")
 _TIME = re.compile(r"^\s*\d+\.\d s\s+")
@@ -41,6 +47,8 @@ class Place:
     """Its standard output."""
     log: Path
     """Its standard error, added to what is there."""
+    waits: Callable[[str], object] = lambda _why: None
+    """Called where it is told to end and does not at once."""
 
 
 def own_words(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,13 +95,17 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
     What ends the block ends the child the same way: Ctrl-C by SIGINT, all else by SIGTERM; a
     second Ctrl-C, or ``GRACE_S``, kills it.
     """
-    with guarded() as guard, place.answer.open("wb") as answer, place.log.open("ab") as log:
+    with (
+        guarded() as guard,
+        _opened(place.answer, "wb") as answer,
+        _opened(place.log, "ab") as log,
+    ):
         try:
             child = subprocess.Popen(
                 (*_HELD, *words), stdin=subprocess.PIPE, stdout=answer, stderr=log,
                 cwd=place.cwd, env=dict(place.environment), start_new_session=True,
             )  # fmt: skip
-        except OSError as error:
+        except (OSError, ValueError) as error:  # too long, or no words of a command line
             raise ToolError(f"cannot run {words[0]}", why=str(error)) from None
         try:
             guard(child.pid)
@@ -101,9 +113,10 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
             with contextlib.suppress(OSError), child.stdin as gate:
                 gate.write(b"go\n")
             yield child
-            end(child, signal.SIGTERM)
+            end(child, signal.SIGTERM, SERVER_S)
         except BaseException as error:
-            end(child, signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM)
+            number = signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM
+            end(child, number, GRACE_S, waits=place.waits)
             raise
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -111,13 +124,37 @@ def started(words: tuple[str, ...], place: Place) -> Iterator[subprocess.Popen[b
             child.wait()
 
 
-def end(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Tell a child to end and wait for it; one that has ended is left alone."""
+def _opened(path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
+    try:
+        return path.open(mode)
+    except OSError as error:
+        raise ToolError(f"cannot write {path}", why=error.strerror or str(error)) from None
+
+
+def end(
+    child: subprocess.Popen[bytes],
+    number: signal.Signals,
+    grace_s: float,
+    *,
+    waits: Callable[[str], object] = lambda _why: None,
+) -> None:
+    """Tell a child to end and wait for it; one that has ended is left alone.
+
+    Args:
+        child: The child.
+        number: What tells it.
+        grace_s: How long it is waited for.
+        waits: Called with a sentence where it does not end at once.
+    """
     if child.poll() is not None:
         return
     child.send_signal(number)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE_S)
+        child.wait(PATIENCE_S)
+        return
+    waits(WAITS)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(grace_s - PATIENCE_S)
 
 
 def last_lines(log: Path, count: int) -> tuple[str, ...]:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import shlex
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno import __version__
 from tfdyno.core.errors import UsageError
 from tfdyno.core.project import FOLDER
-from tfdyno.core.step_command import SCRIPT
-from tfdyno.core.step_reference import has_reference, texts
+from tfdyno.core.step_key import change_words
+from tfdyno.jobs._run_files import files_of
+from tfdyno.jobs._run_python import versions_of
 from tfdyno.probe.content import content_of
-from tfdyno.probe.local_modules import local_modules
-from tfdyno.probe.near import no_such
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tfdyno.core.project import Project, Step
     from tfdyno.core.step_command import CommandShape
 
-FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "keras")
+_FILE = "file "
 _SECRETS = frozenset({"token"})
+_SECRET_FLAGS = frozenset({"--token"})
+_NO_TEXT = frozenset({"true", "false", "[]"})
+"""Texts that look like another kind of value."""
 _KEEPS_MODELS = ("models", "serve", "export", "edge")
 """First words of commands that the model store may answer."""
 
@@ -51,100 +52,65 @@ def rests_on(
     found = {"command": step.command}
     for kind, options in (("option", step.options), ("load", step.load)):
         for name, value in options.items():
-            found[f"{kind} {name.replace('_', '-')}"] = _value(name, value)
+            # A script tells --batch_size from --batch-size; no command of ours does.
+            found[f"{kind} {name.replace('_', '-') if shape else name}"] = _value(name, value)
     if project.store and step.command.split()[0] in _KEEPS_MODELS:
         found["store"] = project.store
     for path in files_of(step, shape, project.file.parent):
-        place = project.file.parent / path
-        found[f"file {path}"] = content_of(place, digest, without=frozenset({FOLDER}))
+        found[f"{_FILE}{path}"] = _content(project.file.parent / path, digest)
     found |= {f"step {name}": before[name] for name in step.needs}
-    return found | {"tfdyno": __version__} | frameworks()
+    return found | {"tfdyno": __version__} | versions_of(step, shape, project.file.parent)
 
 
-def frameworks() -> dict[str, str]:
-    """Versions of TensorFlow and Keras, as far as they are installed; neither is imported."""
-    found = {}
-    for name in FRAMEWORKS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+def changed_files(rests_on: Mapping[str, str], root: Path, digest: Callable[[Path], str]) -> str:
+    """In words which files of a key are not as they were; empty: all are.
 
-
-def files_of(step: Step, shape: CommandShape | None, root: Path) -> tuple[str, ...]:
-    """Files and folders that the step reads, relative to the project, each once.
-
-    Raises:
-        UsageError: A file of ``inputs``, or a Python file that an option names, is not there.
+    Args:
+        rests_on: As it was found before.
+        root: The project's folder.
+        digest: Of one file.
     """
-    found: dict[str, None] = {}
-    for name in (*step.inputs, *script_of(step)):
-        if not (root / name).exists():
-            raise _missing(step, root / name)
-        found |= dict.fromkeys(_with_modules(name, root))
-    for name in _named(step, shape):
-        place = _place(name, root)
-        if place:
-            found |= dict.fromkeys(_with_modules(place, root))
-        elif name.partition(":")[0].endswith(".py"):
-            raise _missing(step, root / name.partition(":")[0])
-    return tuple(found)
+    before = {name: one for name, one in rests_on.items() if name.startswith(_FILE)}
+    now = {}
+    for name in before:
+        with contextlib.suppress(UsageError):  # it is gone
+            now[name] = _content(root / name.removeprefix(_FILE), digest)
+    return change_words(before, now)
 
 
-def script_of(step: Step) -> tuple[str, ...]:
-    """The script of a ``python FILE.py`` step."""
-    first, _, script = step.command.partition(" ")
-    return (script,) if first == SCRIPT and script else ()
-
-
-def _named(step: Step, shape: CommandShape | None) -> Iterator[str]:
-    """All texts of options that may be files to be read."""
-    for options in (step.options, step.load):
-        for name, value in options.items():
-            parameter = shape.parameter(name) if shape and options is step.options else None
-            if not (parameter and (parameter.writes or parameter.is_flag)):
-                yield from (text for text in texts(value) if text and not has_reference(text))
-
-
-def _place(text: str, root: Path) -> str:
-    """The path that a text names if there is one: ``train.py`` of ``train.py:make``."""
-    for name in (text, text.partition(":")[0]):
-        try:
-            if name.strip("./") and (root / name).exists():
-                return name
-        except (OSError, ValueError):  # too long for a name, or not one
-            continue
-    return ""
-
-
-def _with_modules(name: str, root: Path) -> Iterator[str]:
-    """A file, and where it is Python the modules beside it that it imports."""
-    yield name
-    if name.endswith(".py"):
-        folder = Path(name).parent
-        for module in local_modules(root / name):
-            yield str(folder / module.relative_to((root / name).parent))
-
-
-def _missing(step: Step, path: Path) -> UsageError:
-    found = no_such(path, what="file or folder")
-    remedy = found.remedy
-    if step.needs:
-        names = " and ".join(step.needs)
-        remedy = f"make it again with --force {step.needs[-1]}, if {names} wrote it"
-    return UsageError(f"step {step.name}: {found.what}", why=found.why, remedy=remedy)
+def _content(path: Path, digest: Callable[[Path], str]) -> str:
+    return content_of(path, digest, without=frozenset({FOLDER}))
 
 
 def _value(name: str, value: object) -> str:
+    """A value as words of a command line, such that others have other words."""
     if name in _SECRETS:
-        return hashlib.sha256(str(value).encode()).hexdigest()[:12]
-    if isinstance(value, list):
-        return " ".join(map(_quoted, map(str, value)))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return _digest(value)
+    items = value if isinstance(value, list) else [value]
+    return " ".join(_quoted(one) for one in _without_secrets(items)) or "[]"
 
 
-def _quoted(text: str) -> str:
-    """One of several words; with quotes only where it could be taken for more than one, or none."""
-    is_plain = bool(text) and not any(one.isspace() or one in "'\"\\" for one in text)
-    return text if is_plain else shlex.quote(text)
+def _quoted(value: object) -> str:
+    """One word; a text has quotes where it could be taken for more than one, none, or a flag."""
+    if not isinstance(value, str):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    is_plain = bool(value) and not any(one.isspace() or one in "'\"\\" for one in value)
+    if is_plain and value not in _NO_TEXT:
+        return value
+    return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def _without_secrets(items: Sequence[object]) -> Iterator[object]:
+    """Words with digests in place of what is nobody's business."""
+    before = ""
+    for one in items:
+        head, equals, rest = str(one).partition("=")
+        if before in _SECRET_FLAGS:
+            yield _digest(one)
+        else:
+            yield f"{head}={_digest(rest)}" if equals and head in _SECRET_FLAGS else one
+        before = str(one)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(str(value).encode()).hexdigest()[:12]

@@ -74,7 +74,7 @@ def look(
     goes_on = bool(begun and begun.before == stamps)
     is_good = bool(made and (not made.exit_code or step.allow_findings))
     holds = bool(made and made.before == stamps and is_still_there(step, output))
-    holds = holds and is_good and not goes_on and not forced
+    holds = holds and is_good and not goes_on and not forced and not (made and made.changed)
     return Look(
         output=output,
         rests_on=found,
@@ -109,6 +109,8 @@ def _why(
         return FORCED
     if made and not good:
         return FOUND
+    if made and made.changed:
+        return f"{made.changed} while it ran"
     last = _last(output, runs)
     if made:
         anew = [name for name in stamps if made.before.get(name) != stamps[name]]
@@ -127,4 +129,10 @@ def _last(output: Output, runs: Sequence[ProjectRun]) -> StepRun | None:
 
 
 def _of(project: Project, runs: Sequence[ProjectRun]) -> list[ProjectRun]:
-    return [one for one in runs if one.project == project.name]
+    """Runs of this project, newest first.
+
+    Behind them, where only its folder gives it a name, all others: the folder may have had another.
+    """
+    own = [one for one in runs if one.project == project.name]
+    others = [one for one in runs if one.project != project.name]
+    return own if project.is_named else [*own, *others]

@@ -12,7 +12,7 @@ from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.project import ANSWER, DOCUMENT, FOLDER, LOG, OUTPUTS, PART, Project
 from tfdyno.core.project_output import FILE, Made
 from tfdyno.core.step_key import SHORT
-from tfdyno.core.step_outputs import PAGE
+from tfdyno.core.step_outputs import MAY_GO_ON, PAGE
 from tfdyno.core.step_reference import looked_up
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Output:
                 shutil.rmtree(self.part, ignore_errors=True)
             self.part.mkdir(parents=True, exist_ok=True)
             self.note(note)
-        except (OSError, UsageError) as error:
+        except OSError as error:
             raise ToolError(f"cannot make {self.part}", why=str(error)) from None
 
     def note(self, made: Made) -> None:
@@ -127,12 +127,12 @@ class Output:
             self.note(made)
             (self.part / ANSWER).unlink(missing_ok=True)
             write_atomic(self.part / DOCUMENT, to_json(document, indent=2) + b"\n")
-        except (OSError, UsageError) as error:
+        except OSError as error:
             raise ToolError(f"cannot write {self.part}", why=str(error)) from None
         self.put_in_place()
 
     def put_in_place(self) -> None:
-        """Give a whole output its name, and remove what was begun beside it.
+        """Give a whole output its name; what was asked for beside one and begun stays.
 
         Raises:
             ToolError: The folder cannot be written.
@@ -146,19 +146,25 @@ class Output:
                 self.part.rename(self.folder)
         except OSError as error:
             raise ToolError(f"cannot write {self.folder}", why=str(error)) from None
-        for left in (old, self.part):  # of a kill, and of no use
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if self.begun() is None:  # of a kill, and of no use
+            shutil.rmtree(self.part, ignore_errors=True)
 
     def drop_parts(self) -> None:
-        """Remove what the step began under other keys and nothing will go on with."""
+        """Remove what a step of this name began under other keys and no command would go on with.
+
+        A training, for example, may be that of another file, or of options that come back.
+        """
         for path in self.folder.parent.glob(f"{self.step}-{'?' * SHORT}{PART}"):
-            if path != self.part:
+            note = _note(path)
+            is_of_use = note is not None and note.rests_on.get("command") in MAY_GO_ON
+            if path != self.part and not is_of_use:
                 shutil.rmtree(path, ignore_errors=True)
 
 
 def _records(part: Path) -> Iterator[Path]:
     """Files in which a command tells of its own place, which is another from now on."""
-    for pattern in (PAGE, *(f"*/{name}" for name in RECORDS)):
+    for pattern in (PAGE, *RECORDS, *(f"*/{name}" for name in RECORDS)):
         yield from part.glob(pattern)
 
 
@@ -167,16 +173,34 @@ def read_answer(part: Path, *, is_script: bool) -> tuple[object, bool]:
 
     Whatever else a script printed goes to its log.
     """
-    data = (part / ANSWER).read_bytes()
     try:
-        answer = json.loads(data)
-    except ValueError:
+        data = (part / ANSWER).read_bytes()
+        answer = _sound(json.loads(data))
+        to_json(answer)  # that can be kept
+    except FileNotFoundError:  # of a server that did not start: nothing was asked of it
+        return None, False
+    except (ValueError, RecursionError):
         answer = None
     if is_script and not isinstance(answer, dict):
-        with (part / LOG).open("ab") as log:
-            log.write(data)
+        try:
+            with (part / LOG).open("ab") as log:
+                log.write(data)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ToolError(f"cannot write {part / LOG}", why=why) from None
         return {}, True
     return answer, answer is not None
+
+
+def _sound(value: object) -> object:
+    """JSON without halves of signs, which Python reads and no file takes."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [_sound(one) for one in value]
+    if isinstance(value, dict):
+        return {str(_sound(name)): _sound(one) for name, one in value.items()}
+    return value
 
 
 def is_still_there(step: Step, output: Output) -> bool:
@@ -190,10 +214,10 @@ def is_still_there(step: Step, output: Output) -> bool:
     return (output.project.file.parent / path).exists()
 
 
-def _note(folder: Path, key: str) -> Made | None:
-    """The note of an output; None: there is none for this whole key."""
+def _note(folder: Path, key: str = "") -> Made | None:
+    """The note of an output; None: there is none for this whole key. Empty: for any."""
     try:
         found = from_json((folder / FILE).read_bytes(), Made, where=str(folder / FILE))
     except (OSError, UsageError):
         return None
-    return found if found.key == key else None
+    return found if key in ("", found.key) else None

@@ -45,8 +45,6 @@ def load_tested(
             if server.poll() is None:
                 return 3
             return server.returncode or 3
-        from tfdyno.core.step_command import Parameter  # noqa: F401
-
         options = {"seconds": SECONDS, **load}
         return ended(own_words(_load_words(url, options)), place, said=said)
 

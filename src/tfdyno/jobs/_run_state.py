@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,10 @@ from tfdyno.core.project import Project, ProjectRun, StepRun
 from tfdyno.core.project_output import Made
 from tfdyno.core.step_command import CommandShape, nearest
 from tfdyno.core.step_order import with_needed, with_resting
+from tfdyno.core.step_reference import references
+from tfdyno.jobs._run_inputs import changed_files
 from tfdyno.jobs._run_look import Look, look, newest
+from tfdyno.jobs._run_outputs import Output
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
 
@@ -84,6 +88,10 @@ class RunState:
         earlier, digest = self.earlier, self.digests.of
         return look(self.project, step, shape, self.made, earlier, digest, forced=forced)
 
+    def changed(self, rests_on: Mapping[str, str]) -> str:
+        """In words what is not any more as it was when a step began; empty: all is."""
+        return changed_files(rests_on, self.project.file.parent, self.digests.of)
+
     def taken(self, step: Step) -> Made | None:
         """The last output of a step that is not looked at; None: it is.
 
@@ -117,6 +125,8 @@ def _previewed(state: RunState, step: Step) -> StepRun:
     base = StepRun(step=step.name, command=step.command)
     anew = [name for name in step.needs if name not in state.made]
     made = state.taken(step)
+    if made is None:
+        _check_references(state, step)
     if made is None and anew:
         return replace(base, why=_WOULD.format(" and ".join(anew)))
     if made is None:
@@ -128,6 +138,26 @@ def _previewed(state: RunState, step: Step) -> StepRun:
         return base
     state.made[step.name] = made
     return replace(base, status="reused", headline=made.headline, duration_s=made.duration_s)
+
+
+def _check_references(state: RunState, step: Step) -> None:
+    """Refuse what names nothing in the answers that stand; raises ``UsageError``."""
+    for name, keys in references((step.options, step.load)):
+        if name in state.made:
+            output = Output(project=state.project, step=name, key=state.made[name].key)
+            with told_of(step):
+                output.named(keys)
+
+
+@contextlib.contextmanager
+def told_of(step: Step) -> Iterator[None]:
+    """Name the step in what is refused within the block."""
+    try:
+        yield
+    except UsageError as error:
+        head = f"step {step.name}: "
+        what = error.what if error.what.startswith(head) else f"{head}{error.what}"
+        raise UsageError(what, why=error.why, remedy=error.remedy) from None
 
 
 def settled(history: ProjectHistory) -> tuple[ProjectRun, ...]:

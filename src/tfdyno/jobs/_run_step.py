@@ -14,24 +14,28 @@ from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.project import ANSWER, LOG, PART
 from tfdyno.core.project_output import Made
 from tfdyno.core.step_command import option_words, script_words
-from tfdyno.core.step_outputs import GOES_ON, PAGE, place_of, with_outputs
+from tfdyno.core.step_outputs import GOES_ON, PAGE, with_outputs
 from tfdyno.core.step_reference import OWN, filled, named
 from tfdyno.jobs._run_check import SERVE
 from tfdyno.jobs._run_child import Place, ended, last_lines, own_words
-from tfdyno.jobs._run_inputs import script_of
+from tfdyno.jobs._run_files import script_of
 from tfdyno.jobs._run_outputs import Output, read_answer
+from tfdyno.jobs._run_resume import ended_early, goes_on
 from tfdyno.jobs._run_serve import load_tested
+from tfdyno.jobs._run_state import told_of
 from tfdyno.jobs.serve_setup import serving_python
 from tfdyno.probe.near import no_such
 from tfdyno.view.step_headline import step_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tfdyno.core.project import Project, Step
     from tfdyno.core.step_command import CommandShape
     from tfdyno.jobs._run_look import Look
+    from tfdyno.jobs._run_state import RunState
+    from tfdyno.jobs._run_told import Told
 
 GOOD, FINDINGS, REFUSED = 0, 1, 2
 TOLD_LINES = 5
@@ -39,6 +43,7 @@ STORE = "TFDYNO_STORE"
 SENTENCE = "tfdyno: "
 """What a command of ours begins the sentence with that says why it failed."""
 TOKEN = "--token"
+AGAIN = "the same command goes on"
 TOLD = ("--json", "--verbose")
 """Ours, not what the user asked."""
 
@@ -59,19 +64,16 @@ def serving_check(step: Step) -> None:
     """Refuse to serve where there is nothing to serve with; raises ``UsageError``."""
     if step.command != SERVE:
         return
-    try:
+    with told_of(step):
         serving_python()
-    except UsageError as error:
-        what = f"step {step.name}: {error.what}"
-        raise UsageError(what, why=error.why, remedy=error.remedy) from None
 
 
 def made_by(
     step: Step,
     shape: CommandShape | None,
     seen: Look,
-    before: Mapping[str, Made],
-    said: Callable[[str], None],
+    state: RunState,
+    told: Told,
 ) -> Made:
     """Run a step's command and keep what it made.
 
@@ -79,38 +81,44 @@ def made_by(
         step: The step.
         shape: Of its command; None: a script of the user's.
         seen: What is known of it.
-        before: What stands of the steps that it needs.
-        said: Called with the last line of its log.
+        state: The run so far, with what stands of the steps that it needs.
+        told: Hears of it.
 
     Raises:
         Failed: Its command did not end well; what it left is kept for the next run.
         UsageError: Something that another step made is not there any more.
         ToolError: The disk is full.
     """
-    output, began_s = seen.output, time.monotonic()
-    options = _filled(step, step.options, output, before)
-    load = _filled(step, step.load, output, before)
-    goes_on = seen.goes_on and _goes_on(step, shape, options, output)
-    spent_s = _spent_s(output) if goes_on else 0.0
+    output, before, began_s = seen.output, state.made, time.monotonic()
+    with told_of(step):
+        options = _filled(step.options, output, before)
+        load = _filled(step.load, output, before)
+    resumes = seen.goes_on and goes_on(step, shape, output.part)
+    spent_s = _spent_s(output) if resumes else 0.0
     note = Made(
         step=step.name, key=output.key, rests_on=seen.rests_on, stamp=secrets.token_hex(8),
         before={name: before[name].stamp for name in step.needs}, duration_s=spent_s,
     )  # fmt: skip
-    output.begin(note, goes_on=goes_on)
+    output.begin(note, goes_on=resumes)
     words = _words(step, shape, options, output)
     try:
-        code = _ran(step, words, load, output, said, resume=goes_on)
+        code = _ran(step, words, load, output, told, resume=resumes)
     finally:
         note = replace(note, duration_s=spent_s + time.monotonic() - began_s)
-        with contextlib.suppress(TfdynoError):
+        with contextlib.suppress(TfdynoError, OSError):  # what ended it is to be told
             output.note(note)
     shown = _shown(step, words, output)
     answer, is_answer = read_answer(output.part, is_script=shape is None)
     if code not in (GOOD, *([FINDINGS] if step.allow_findings else [])) or not is_answer:
-        raise _failure(step, code, shown, output, step_headline(step.command, answer))
+        headline = step_headline(step.command, answer)
+        raise _failure(step, code, shown, output, headline, resumed=resumes)
+    if why := ended_early(step, answer):
+        raise _failed(step, "was ended before its end", code, shown, why=why, remedy=AGAIN)
     document = output.localised(answer)
     headline = step_headline(step.command, document)
-    made = replace(note, words=shown, headline=headline, exit_code=code)
+    if changed := state.changed(seen.rests_on):
+        headline = f"{headline}; {changed} while it ran: the next run makes it anew".lstrip("; ")
+    made = replace(note, words=shown, headline=headline, exit_code=code, changed=changed)
     output.finish(made, document)
     output.drop_parts()
     return made
@@ -121,7 +129,7 @@ def _ran(
     words: tuple[str, ...],
     load: Mapping[str, object],
     output: Output,
-    said: Callable[[str], None],
+    told: Told,
     *,
     resume: bool,
 ) -> int:
@@ -132,22 +140,16 @@ def _ran(
         environment[STORE] = str((project.file.parent / project.store).resolve())
     place = Place(
         cwd=project.file.parent.resolve(), environment=environment,
-        answer=output.part / ANSWER, log=output.part / LOG,
+        answer=output.part / ANSWER, log=output.part / LOG, waits=told.waits,
     )  # fmt: skip
+    said = told.said
     if script_of(step):
         return ended(words, place, said=said)
     if step.command == SERVE:
         page = {"html": f"{output.shown}{PART}/{PAGE}"}
         return load_tested(words, page | dict(load), place, said=said)
     own = (words[0], "--resume") if resume and step.command not in GOES_ON else (words[0],)
-    code = ended(own_words((*own, *words[1:])), place, said=said)
-    if code == REFUSED and len(own) > 1:
-        # What was left is of no use: a bench that was killed before its first run, for example.
-        note = output.begun()
-        assert note
-        output.begin(note, goes_on=False)
-        code = ended(own_words(words), place, said=said)
-    return code
+    return ended(own_words((*own, *words[1:])), place, said=said)
 
 
 def _words(
@@ -167,7 +169,7 @@ def _shown(step: Step, words: tuple[str, ...], output: Output) -> tuple[str, ...
     """The command as it could be typed beside the project's file."""
     plain = tuple(str(output.localised(word)) for word in words)
     if script_of(step):
-        return ("python", *plain[1:])
+        return ("python", *_hidden(plain[1:]))
     return ("tfdyno", *_hidden(word for word in plain if word not in TOLD))
 
 
@@ -180,7 +182,7 @@ def _hidden(words: Iterable[str]) -> Iterator[str]:
 
 
 def _filled(
-    step: Step, options: Mapping[str, object], output: Output, before: Mapping[str, Made]
+    options: Mapping[str, object], output: Output, before: Mapping[str, Made]
 ) -> dict[str, object]:
     """Options with what earlier steps made; raises ``UsageError`` where that is gone."""
     root = output.project.file.parent
@@ -196,7 +198,7 @@ def _filled(
         found[name] = filled(value, find)
         for text, maker in _paths(value, found[name], output.project, before):
             if not (root / text).exists():
-                raise _vanished(step, root / text, maker)
+                raise _vanished(root / text, maker)
     return found
 
 
@@ -215,27 +217,12 @@ def _paths(
     return found
 
 
-def _vanished(step: Step, path: Path, maker: str) -> TfdynoError:
+def _vanished(path: Path, maker: str) -> TfdynoError:
     found = no_such(path, what="file or folder")
     return UsageError(
-        f"step {step.name}: {found.what}", why=f"step {maker} makes it",
+        found.what, why=f"step {maker} makes it",
         remedy=f"make it again with --force {maker}",
     )  # fmt: skip
-
-
-def _goes_on(
-    step: Step, shape: CommandShape | None, options: Mapping[str, object], output: Output
-) -> bool:
-    """Whether the command goes on with what a stopped run of it left."""
-    if shape is None:
-        return False
-    if step.command in GOES_ON:
-        return True
-    place = place_of(shape, options)
-    folder = output.part / place
-    if step.command == "train":
-        return bool(place) and (folder / "run.json").is_file()
-    return bool(place) and folder.is_dir() and any(folder.iterdir())
 
 
 def _spent_s(output: Output) -> float:
@@ -244,7 +231,7 @@ def _spent_s(output: Output) -> float:
 
 
 def _failure(
-    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str
+    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str, *, resumed: bool
 ) -> Failed:
     """What went wrong: a command's own sentence, else its answer, else the end of its log."""
     lines = last_lines(output.part / LOG, TOLD_LINES)
@@ -256,6 +243,14 @@ def _failure(
     # A command of ours that ends with 1 has an answer; a script may have printed it before it fell.
     found = headline if code == FINDINGS and not script_of(step) else ""
     why = (own[-1] if own else found) or " / ".join(lines) or headline
-    failed = Failed(f"step {step.name} {what}", why=why)
+    # What was begun stays whatever the code says: a disk may not be mounted, a card be missing.
+    anew = f"to begin it anew, delete {output.shown}{PART}" if resumed and code == REFUSED else ""
+    return _failed(step, what, code, words, why=why, remedy=anew)
+
+
+def _failed(
+    step: Step, what: str, code: int, words: tuple[str, ...], *, why: str, remedy: str = ""
+) -> Failed:
+    failed = Failed(f"step {step.name} {what}", why=why, remedy=remedy)
     failed.child_code, failed.words = code, words
     return failed

@@ -13,10 +13,12 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.export import (
     ENDINGS,
     EXACT,
+    LEAST_CLEAR_TOP1_RATIO,
     MAX_DIFFERENCE,
     Artefact,
     ExportResult,
     Format,
+    Gates,
     Lineage,
 )
 from tfdyno.jobs._export_making import LIMIT_S, ExportQuestion, Making, artefact, put_in_place
@@ -151,6 +153,7 @@ def _child(making: Making) -> dict[str, Any]:
         "preprocess": question.preprocess,
         "postprocess": question.postprocess,
         "refused": rules.refused(),
+        "needs_classes": question.gates.max_accuracy_drop_ratio is not None,
         "measure": question.measure,
         "kept": str(making.folder),
     }
@@ -182,15 +185,33 @@ def _refusal(found: dict[str, Any]) -> UsageError:
     )
 
 
+def _notes(gates: Gates, artefacts: tuple[Artefact, ...]) -> list[str]:
+    """What a reader has to know of the gates and of what they judged by."""
+    notes = []
+    rounded = [one.format for one in artefacts if one.format not in EXACT]
+    if rounded and not gates.given:
+        notes.append(
+            f"Without a gate {' and '.join(rounded)} may differ by anything that is finite, if "
+            f"{100 * LEAST_CLEAR_TOP1_RATIO:.0f} % of the rows with a clear class keep it: rounded "
+            f"weights cannot hold the {MAX_DIFFERENCE:g} of other formats. Give --max-difference "
+            "or, with --data, --max-accuracy-drop."
+        )
+    judged = [one.verification.accuracy for one in artefacts if one.verification.accuracy]
+    if judged and judged[0].is_chance:
+        first = judged[0]
+        notes.append(
+            f"The model itself is right in {100 * first.before_ratio:.1f} % of the rows by "
+            f"{first.output}, no better than naming the commonest class "
+            f"({100 * first.commonest_ratio:.1f} %): see whether the classes are those of this "
+            "output and these rows."
+        )
+    return notes
+
+
 def _result(making: Making, found: dict[str, Any], artefacts: tuple[Artefact, ...]) -> ExportResult:
     question, facts = making.question, found["source"]
     notes = list(facts.pop("notes"))
-    ungated = [one.format for one in artefacts if one.format not in EXACT]
-    if ungated and question.gates.max_difference is None:
-        notes.append(
-            f"No difference fails {' and '.join(ungated)} unless --max-difference says which: "
-            f"rounded weights cannot hold the {MAX_DIFFERENCE:g} of other formats."
-        )
+    notes += _notes(question.gates, artefacts)
     if not question.data:
         notes.append("Compared on seeded random inputs: give --data to judge it on your own.")
     source = Lineage(

@@ -14,9 +14,10 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.load_test import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
 from tfdyno.core.load_url import read_load_url
 from tfdyno.core.units import significant
+from tfdyno.jobs._load_doubts import faults, warnings
 from tfdyno.jobs._worker import run_child, silent
-from tfdyno.model.load_figures import FULL_CPU_RATIO, refusals_of, stage_figures
-from tfdyno.model.load_knee import Probe, knee, next_rate
+from tfdyno.model.load_figures import refusals_of, stage_figures
+from tfdyno.model.load_knee import NextProbe, Probe, knee, next_probe
 from tfdyno.probe import processors
 from tfdyno.probe.host import this_host
 from tfdyno.probe.revision import revision
@@ -33,6 +34,11 @@ PROBE_SECONDS_S = 5.0
 """Of a rate in the search for the knee, where no seconds are given."""
 LEAST_PER_PROBE, MOST_PROBE_S = 300.0, 60.0
 """A probe of a low rate is longer, so that its p99 means something."""
+DECIDING_TIMES, DECIDING_REQUESTS, DECIDING_S = 4.0, 1500.0, 120.0
+"""What decides on a rate is so many times as long, or has so many requests if these take no more
+than that."""
+LEAST_DECIDING, MOST_DECIDING_S = 400.0, 600.0
+"""A p99 has no upper end below 368 requests, and what has none decides nothing."""
 SECONDS_S = 10.0
 WARMUP_SHARE, MOST_WARMUP_S = 0.2, 2.0
 MOST_CLIENTS = 10_000
@@ -111,12 +117,12 @@ def load_test(question: LoadQuestion, *, progress: Callable[[str], None] = silen
     usd_per_h = _price(question)
     stages: list[LoadStage] = []
     server: ServerFacts | None = None
-    faults: list[str] = []
+    midway: list[str] = []
     for plan in _plans(question, stages):
         progress(_doing(plan, stages))
         found, run = _stretch(question, plan, progress)
         if server is not None and found != server:
-            faults.append("between two stretches the server changed")
+            midway.append("between two stretches the server changed")
         server = server or found
         figures = stage_figures(run, usd_per_h=usd_per_h)
         holds = _holds(run, question.p99_s, LoadStage(run=run, figures=figures))
@@ -138,7 +144,7 @@ def load_test(question: LoadQuestion, *, progress: Callable[[str], None] = silen
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         tfdyno=revision(),
     )
-    return replace(result, faults=(*faults, *_faults(result)), warnings=_warnings(result))
+    return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))
 
 
 def _plans(question: LoadQuestion, stages: list[LoadStage]) -> Iterator[LoadPlan]:
@@ -157,22 +163,36 @@ def _plans(question: LoadQuestion, stages: list[LoadStage]) -> Iterator[LoadPlan
         return
     yield closed
     while question.p99_s:
-        probed = next_rate(_probes(stages), stages[0].figures.accepted_per_s)
+        probed = next_probe(_probes(stages), stages[0].figures.accepted_per_s)
         if probed is None:
             return
         # Another seed for every probe: one unlucky burst must not decide them all.
         yield replace(
             closed,
             kind="open",
-            rate_per_s=probed,
+            rate_per_s=probed.rate_per_s,
             seed=question.seed + len(stages),
-            seconds_s=min(MOST_PROBE_S, max(seconds_s, LEAST_PER_PROBE / probed)),
+            seconds_s=_probe_s(probed, seconds_s),
+            decides=probed.decides,
         )
+
+
+def _probe_s(probed: NextProbe, seconds_s: float) -> float:
+    """How long a rate is tried, where seconds are given or the default."""
+    rate = probed.rate_per_s
+    if not probed.decides:
+        return min(MOST_PROBE_S, max(seconds_s, LEAST_PER_PROBE / rate))
+    wanted_s = max(DECIDING_TIMES * seconds_s, min(DECIDING_S, DECIDING_REQUESTS / rate))
+    return max(wanted_s, min(MOST_DECIDING_S, LEAST_DECIDING / rate))
 
 
 def _probes(stages: list[LoadStage]) -> tuple[Probe, ...]:
     return tuple(
-        Probe(rate_per_s=one.run.plan.rate_per_s, holds=bool(one.holds))
+        Probe(
+            rate_per_s=one.run.plan.rate_per_s,
+            holds=bool(one.holds),
+            decides=one.run.plan.decides,
+        )
         for one in stages
         if one.run.plan.kind == "open" and not one.run.stopped
     )
@@ -225,81 +245,23 @@ def _stretch(
 
 
 def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
-    """Whether a stretch kept the promise; what arrived must have been answered as it came."""
+    """Whether a stretch kept the promise; what arrived must have been answered as it came.
+
+    One that decides has to keep it with the whole interval of its p99.
+    """
     if not p99_s or run.plan.kind == "closed":
         return None
     figures = stage.figures
     p99 = figures.p99_s
-    return bool(p99 and p99.best <= p99_s and not refusals_of(run) and not figures.errors)
+    if not p99 or refusals_of(run) or figures.errors:
+        return False
+    return (p99.high if run.plan.decides else p99.best) <= p99_s
 
 
 def _broken(run: StageRun, question: LoadQuestion) -> bool:
     """Whether nothing that follows could be worth anything."""
     return bool(run.faults or stage_figures(run).errors) or (
         bool(refusals_of(run)) and not question.allow_refusals and not question.p99_s
-    )
-
-
-def _faults(result: LoadResult) -> tuple[str, ...]:
-    """Why the test failed: another server, errors, refusals that nobody allowed, no answer."""
-    found: dict[str, None] = {}
-    for stage in result.stages:
-        run = stage.run
-        found |= dict.fromkeys(run.faults)
-        where = _where(run.plan)
-        for name, count in stage.figures.errors.items():
-            found[f"{count:,} of {len(run.codes):,} requests {_went_wrong(name)} {where}"] = None
-        searching = result.p99_limit_s and run.plan.kind == "open"
-        allowed = result.allows_refusals or searching
-        for code, count in () if allowed else refusals_of(run).items():
-            of = f"{count:,} of {len(run.codes):,} requests"
-            found[f"{of} were refused ({code}) {where}"] = None
-        if not run.codes and not run.stopped:
-            found[f"no request was answered {where}"] = None
-    return tuple(found)
-
-
-def _went_wrong(name: str) -> str:
-    words = {
-        "timed out": "timed out",
-        "connection lost": "lost their connection",
-        "wrong answer": "got an answer that is not this model's",
-    }
-    return words.get(name, f"were answered {name}")
-
-
-def _where(plan: LoadPlan) -> str:
-    if plan.kind == "closed":
-        return f"with {plan.clients:,} clients"
-    return f"at {significant(plan.rate_per_s)} requests/s"
-
-
-def _warnings(result: LoadResult) -> tuple[str, ...]:
-    found = []
-    limited = [one for one in result.stages if one.figures.client_is_limit]
-    if limited:
-        worst = max(limited, key=lambda one: one.figures.client_cpu_ratio)
-        found.append(_client_words(worst))
-    few = [one for one in result.stages if 0 < one.figures.accepted < 1000]
-    if few:
-        found.append(f"{few[0].figures.accepted:,} requests {_where(few[0].run.plan)} are few for "
-                     "a p99.9; give more --seconds")  # fmt: skip
-    if result.p99_limit_s and result.knee_rate_per_s is None and not result.stopped:
-        found.append("no rate that was tried kept the promised p99")
-    return tuple(found)
-
-
-def _client_words(stage: LoadStage) -> str:
-    """What the client adds to the figures by itself."""
-    cpu, late_ms = stage.figures.client_cpu_ratio, stage.run.lag_p99_s * 1e3
-    where = _where(stage.run.plan)
-    if cpu >= FULL_CPU_RATIO:
-        return (f"the client is what was measured {where}: it took {cpu:.0%} of a CPU; the server "
-                "may be faster")  # fmt: skip
-    return (
-        f"the client was {late_ms:.1f} ms late 1 time in 100 {where}, and latencies hold that: it "
-        f"took only {cpu:.0%} of a CPU, so others kept the CPUs of its machine busy, such as the "
-        "server itself"
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tfdyno import __version__
 from tfdyno.core.codec import read_toml
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.core.project_file import FILE, project_from
@@ -20,11 +21,13 @@ from tfdyno.jobs._run_check import Commands, shapes_of
 from tfdyno.jobs._run_outputs import Output
 from tfdyno.jobs._run_state import Question, RunState, settled
 from tfdyno.jobs._run_step import Failed, made_by, serving_check
+from tfdyno.jobs._run_told import Told
 from tfdyno.probe.near import no_such
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tfdyno.core.project import Project, Step
@@ -32,18 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Question", "Told", "preview", "read_project", "run"]
 
+BEGIN = "check the path, or have one written for a script by tfdyno run --init train.py"
 KEPT = "what is finished is kept, and the same command goes on."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Who hears of what while it runs."""
-
-    begun: Callable[[StepRun, int, int], object] = lambda _step, _number, _count: None
-    """A step that runs, its place and how many there are."""
-    said: Callable[[str], None] = lambda _line: None
-    """The last line of the log of the step that runs."""
-    ended: Callable[[StepRun], object] = lambda _step: None
 
 
 def read_project(file: Path) -> Project:
@@ -51,7 +44,10 @@ def read_project(file: Path) -> Project:
     if file.is_dir():
         raise UsageError(f"{file} is a folder", remedy=f"name a file, {file / FILE}")
     if not file.exists():
-        raise no_such(file)
+        missing = no_such(file)
+        if missing.remedy.startswith("did you mean"):
+            raise missing
+        raise UsageError(missing.what, why=missing.why, remedy=BEGIN)
     return project_from(read_toml(file), file)
 
 
@@ -71,21 +67,21 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
         ToolError: The disk is full, or a folder cannot be written.
         KeyboardInterrupt: The run was stopped, and its step as well.
     """
-    project = read_project(question.file)
+    project, told = read_project(question.file), told or Told()
     shapes = shapes_of(project, commands)
     begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=__version__)
     state = RunState(
         project=project, question=question, shapes=shapes, earlier=(), so_far=begun,
-        digests=Digests(folder=project.folder),
+        digests=Digests(folder=project.folder, reads=told.reads),
     )  # fmt: skip
     names = tuple(step.name for step in state.chosen())
     state.so_far = replace(state.so_far, chosen=names)
-    with _held(project):
+    with _held(project), _remembered(state.digests):
         state.earlier = settled(state.history)
         _check_ahead(state)
         state.history.write(state.so_far)
         try:
-            status = _steps(state, told or Told())
+            status = _steps(state, told)
         except BaseException as error:
             was_stopped = not isinstance(error, TfdynoError)
             with contextlib.suppress(Exception):
@@ -97,12 +93,13 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
     return state.so_far
 
 
-def preview(question: Question, commands: Commands) -> ProjectRun:
+def preview(question: Question, commands: Commands, told: Told | None = None) -> ProjectRun:
     """What ``run`` would do, with nothing written.
 
     Args:
         question: What would be run.
         commands: What the commands of tfdyno take.
+        told: Who hears of the files that are read.
 
     Returns:
         A run without an id; each step is ``reused``, or ``running`` where it would run.
@@ -114,7 +111,7 @@ def preview(question: Question, commands: Commands) -> ProjectRun:
     history = ProjectHistory(folder=project.folder)
     state = RunState(
         project=project, question=question, shapes=shapes_of(project, commands),
-        earlier=history.runs(), digests=Digests(folder=project.folder),
+        earlier=history.runs(), digests=_unwritten(project, told or Told()),
         so_far=ProjectRun(id="", project=project.name, tfdyno=__version__),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
@@ -145,7 +142,6 @@ def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> St
     try:
         made = state.taken(step)
         seen = None if made else state.seen(step)
-        state.digests.save()
         if seen:
             made = seen.made
             now = replace(now, key=seen.output.key, rests_on=seen.rests_on,
@@ -155,7 +151,7 @@ def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> St
         elif seen:
             state.keep(now)
             told.begun(now, *place)
-            made = made_by(step, state.shapes[step.name], seen, state.made, told.said)
+            made = made_by(step, state.shapes[step.name], seen, state, told)
             now = replace(now, status="finished", words=made.words, headline=made.headline,
                           exit_code=made.exit_code, stamp=made.stamp)  # fmt: skip
     except BaseException as error:
@@ -212,9 +208,25 @@ def _held(project: Project) -> Iterator[None]:
             ignored.write_text("*\n")
     except OSError as error:
         why = error.strerror or str(error)
-        raise UsageError(f"cannot write to {project.folder}", why=why) from None
+        kind = ToolError if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
+        raise kind(f"cannot write to {project.folder}", why=why) from None
+    if not os.access(project.folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write to {project.folder}", why="it is read-only")
     with contextlib.closing(FolderLock(project.folder, LOCK)):
         yield
+
+
+@contextlib.contextmanager
+def _remembered(digests: Digests) -> Iterator[None]:
+    """Keep what was read of large files, however the block ends."""
+    try:
+        yield
+    finally:
+        digests.save()
+
+
+def _unwritten(project: Project, told: Told) -> Digests:
+    return Digests(folder=project.folder, reads=told.reads, writes=False)
 
 
 def _id() -> str:

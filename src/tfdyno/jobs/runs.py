@@ -63,11 +63,16 @@ def _project(file: Path) -> str:
 def runs_of(history: ProjectHistory) -> tuple[ProjectRun, ...]:
     """The runs that are asked about, newest first; one whose process is gone is stopped.
 
+    A project that is called as its folder, and has no runs of that name, may have been moved: then
+    all runs of the folder are meant. No removal does so.
+
     Raises:
         UsageError: There are none.
     """
     every = history.runs()
     found = [one for one in every if history.project in ("", one.project)]
+    if not found and history.project == history.folder.resolve().parent.name:
+        found = list(every)
     if not found:
         of = f" of {history.project}" if history.project and every else ""
         others = ", ".join(dict.fromkeys(one.project for one in every))

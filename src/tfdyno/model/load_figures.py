@@ -19,7 +19,11 @@ SLICES = 20
 """Of a stretch; they are drawn again and again, because neighbours in time wait together."""
 RESAMPLES = 400
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
-LEAST_FOR_INTERVAL = 2
+LEAST_FOR_DRAWS = 2
+"""Slices that hold requests."""
+_BELOW, _ABOVE = 0.025, 0.975
+_SPREADS = 12.0
+"""Standard deviations of a binomial distribution beyond which nothing of it counts."""
 FULL_CPU_RATIO = 0.9
 """Of one CPU, from which on a client with one thread is taken to be at its end."""
 LATE_RATIO, LATE_S = 0.25, 0.010
@@ -32,8 +36,10 @@ def stage_figures(run: StageRun, *, usd_per_h: float | None = None) -> StageFigu
     """The figures of one stretch.
 
     A request counts from the warm-up on, by when it was meant to start; the rate is that of the
-    answers that came in the same span of time. The intervals (95 %) are a bootstrap over
-    ``SLICES`` equal slices of time, since requests that wait in one queue are not independent.
+    answers that came in the same span of time. The intervals (95 %) hold two: that of the order of
+    the latencies (``ranks``), right for requests that are independent, and a bootstrap over
+    ``SLICES`` equal slices of time, since those that wait in one queue are not. Where too few
+    latencies lie beyond a quantile, nothing bounds it: its upper end is infinite.
 
     Args:
         run: As it was measured.
@@ -102,6 +108,34 @@ def _limits(run: StageRun, cpu_ratio: float, p99_s: float) -> bool:
     return cpu_ratio >= FULL_CPU_RATIO or late
 
 
+def ranks(count: int, share: float) -> tuple[int, int]:
+    """Which of ``count`` sorted latencies, from 1 on, bound a quantile with 95 % confidence.
+
+    How many latencies are no larger than the quantile has a binomial distribution, whatever that
+    of the latencies is. 0 and ``count + 1``: none is known to be below, or above.
+
+    Args:
+        count: Latencies, at least 1.
+        share: The quantile, 0 to 1.
+    """
+    spread = (count * share * (1.0 - share)) ** 0.5
+    first = max(0, int(count * share - _SPREADS * (spread + 1.0)))
+    last = min(count, int(count * share + _SPREADS * (spread + 1.0)))
+    known = np.arange(first, last + 1)
+    steps = np.log((count - known[:-1]) / known[1:]) + np.log(share / (1.0 - share))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    upto = np.cumsum(np.exp(logs - logs.max()))
+    upto /= upto[-1]
+    low = first + int(np.searchsorted(upto, _BELOW, side="right"))
+    high = first + int(np.searchsorted(upto, _ABOVE, side="left")) + 1
+    return low, high
+
+
+def least_for_end(share: float) -> int:
+    """So many latencies give a quantile an upper end: one is above it with 97.5 %."""
+    return int(np.ceil(np.log(_BELOW) / np.log(share)))
+
+
 def _quantiles(latency: Array, start: Array, begin: float, span_s: float) -> list[Interval | None]:
     if latency.size == 0:
         return [None] * len(QUANTILES)
@@ -109,18 +143,27 @@ def _quantiles(latency: Array, start: Array, begin: float, span_s: float) -> lis
     values = latency[order]
     slices = np.minimum((start[order] - begin) / span_s * SLICES, SLICES - 1).astype(np.int64)
     best = _weighted(values, np.ones(values.size))
+    drawn = _drawn(values, slices)
+    padded = np.concatenate([[0.0], values, [np.inf]])
+    found: list[Interval | None] = []
+    for place, (share, middle) in enumerate(zip(QUANTILES, best, strict=True)):
+        low, high = (float(padded[rank]) for rank in ranks(values.size, share))
+        if drawn is not None:
+            low, high = min(low, float(drawn[0][place])), max(high, float(drawn[1][place]))
+        found.append(Interval(low=min(low, middle), best=middle, high=max(high, middle)))
+    return found
+
+
+def _drawn(values: Array, slices: Array) -> tuple[Array, Array] | None:
+    """Low and high of every quantile by slices drawn again; None: all are of one slice."""
     filled = np.unique(slices)
-    if filled.size < LEAST_FOR_INTERVAL:
-        return [Interval(low=one, best=one, high=one) for one in best]
+    if filled.size < LEAST_FOR_DRAWS:
+        return None
     draws = np.random.default_rng(0).choice(filled, (RESAMPLES, filled.size))
     table = np.array(
         [_weighted(values, np.bincount(draw, minlength=SLICES)[slices]) for draw in draws]
     )
-    low, high = np.quantile(table, 0.025, axis=0), np.quantile(table, 0.975, axis=0)
-    return [
-        Interval(low=min(float(a), b), best=b, high=max(float(c), b))
-        for a, b, c in zip(low, best, high, strict=True)
-    ]
+    return np.quantile(table, _BELOW, axis=0), np.quantile(table, _ABOVE, axis=0)
 
 
 def _weighted(values: Array, weights: Array) -> list[float]:

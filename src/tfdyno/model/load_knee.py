@@ -14,6 +14,8 @@ LEAST_RATIO = 1 / 16
 TRIES = 2
 """A rate has failed when it failed so often: one stall of a busy machine does not decide."""
 MOST_PROBES = 24
+MOST_DECIDING = 5
+"""Longer stretches; each that fails goes down by twice as many steps of ``PRECISION_RATIO``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +24,45 @@ class Probe:
 
     rate_per_s: float
     holds: bool
+    decides: bool = False
+    """Whether it was a longer stretch, which has to keep the promise for sure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextProbe:
+    """A rate to try."""
+
+    rate_per_s: float
+    decides: bool
+
+
+def next_probe(probes: tuple[Probe, ...], closed_per_s: float) -> NextProbe | None:
+    """What to try next; None: the search is over.
+
+    The search by short stretches takes the best of many, each of which may have been lucky. So
+    what it found is repeated in a longer one, and a lower rate where that fails.
+
+    Args:
+        probes: What was tried, in order.
+        closed_per_s: What the server reached with clients that wait for answers.
+    """
+    short = tuple(one for one in probes if not one.decides)
+    rate = next_rate(short, closed_per_s)
+    if rate is not None:
+        return NextProbe(rate_per_s=rate, decides=False)
+    deciding = [one for one in probes if one.decides]
+    if not deciding:
+        best = _best(short)
+        return None if best is None else NextProbe(rate_per_s=best, decides=True)
+    if deciding[-1].holds or len(deciding) >= MOST_DECIDING:
+        return None
+    lower = deciding[-1].rate_per_s / PRECISION_RATIO**2 ** (len(deciding) - 1)
+    is_worth = lower >= closed_per_s * LEAST_RATIO
+    return NextProbe(rate_per_s=lower, decides=True) if is_worth else None
 
 
 def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
-    """The rate to try next; None: the search is over.
+    """The rate of the next short stretch; None: these are over.
 
     First a ramp: up by ``RAMP`` while the promise is kept, or down by halves until it is. Then
     bisection, in the logarithm, between the best rate that held and the lowest above it that did
@@ -43,7 +80,7 @@ def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
     tries = [one for one in probes if one.rate_per_s == last.rate_per_s]
     if len(tries) < TRIES and not any(one.holds for one in tries):
         return last.rate_per_s
-    lowest, best = _lowest_failed(probes), knee(probes)
+    lowest, best = _lowest_failed(probes), _best(probes)
     if lowest is None:
         return max(one.rate_per_s for one in probes) * RAMP
     if best is None:
@@ -53,6 +90,17 @@ def next_rate(probes: tuple[Probe, ...], closed_per_s: float) -> float | None:
 
 
 def knee(probes: tuple[Probe, ...]) -> float | None:
+    """The largest rate that a longer stretch held at; before there is one, what the short ones say.
+
+    None: there is none.
+    """
+    deciding = [one for one in probes if one.decides]
+    if not deciding:
+        return _best(probes)
+    return max((one.rate_per_s for one in deciding if one.holds), default=None)
+
+
+def _best(probes: tuple[Probe, ...]) -> float | None:
     """The best rate that held below every rate that failed; None: none did."""
     lowest = _lowest_failed(probes)
     good = [one.rate_per_s for one in probes

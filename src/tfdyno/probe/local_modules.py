@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -19,14 +19,29 @@ def local_modules(script: Path) -> tuple[Path, ...]:
     Args:
         script: A Python file; one that cannot be read or parsed imports nothing.
     """
-    root = script.parent
+    return _all_from([script], script.parent)
+
+
+def modules_of(dotted: str, root: Path) -> tuple[Path, ...]:
+    """The files of a module of a folder, and those of the folder that it imports, sorted.
+
+    Args:
+        dotted: As ``package.module``.
+        root: That it is imported from; empty where it holds no such module.
+    """
+    own = tuple(_files_of(tuple(dotted.split(".")), root))
+    return tuple(sorted({*own, *_all_from(own, root)}))
+
+
+def _all_from(files: Sequence[Path], root: Path) -> tuple[Path, ...]:
+    """What files import of a folder, directly or not; they themselves do not count."""
     found: set[Path] = set()
-    left = [script]
+    left = list(files)
     while left:
         file = left.pop()
         for dotted in _imported(file, root):
             for path in _files_of(dotted, root):
-                if path not in found and path != script:
+                if path not in found and path not in files:
                     found.add(path)
                     left.append(path)
     return tuple(sorted(found))

@@ -26,8 +26,8 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     Args:
         request: ``reference``, ``kind``, ``path``, ``formats`` (``format`` and ``target`` each),
             ``data``, ``signature``, ``preprocess``, ``postprocess``, ``refused`` (the tables of
-            the rules), ``measure``, and ``kept``: where the inputs and outputs go
-            that the child with PyTorch compares with.
+            the rules), ``needs_classes`` (whether a gate asks for the accuracy), ``measure``, and
+            ``kept``: where the inputs and outputs go that the child with PyTorch compares with.
         progress: Called with every stage.
 
     Raises:
@@ -40,7 +40,7 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     if keras.backend.backend() != "tensorflow":
         raise UsageError("export runs on Keras' TensorFlow backend",
                          why=f"KERAS_BACKEND is {keras.backend.backend()}")  # fmt: skip
-    from tfdyno.runtime import export_check, export_data, export_source
+    from tfdyno.runtime import export_check, export_data, export_source, verify_export
 
     progress("reading the data")
     text = request["data"]
@@ -54,6 +54,7 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
         return {"obstacles": obstacles, "title": source.title}
     if given:
         data = export_data.fitted(given, source.specs, tuple(source.outputs), text)
+        verify_export.check_classes(source, data, text, needed=request["needs_classes"])
     else:
         data = export_data.random(source.specs, _vocabularies(source))
     made = []
@@ -156,11 +157,12 @@ def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> dict[s
     """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow.
 
     Returns:
-        ``judged``, the output that classes are known for, and ``amounts``, those that name none.
+        ``judged``, the output that classes are known for, ``amounts``, those that name none, and
+        ``batch``, the number of rows that the model takes (0: any).
     """
     import numpy as np
 
-    from tfdyno.runtime.verify_export import amounts, chunk, judged
+    from tfdyno.runtime.verify_export import amounts, chunk, fixed_batch, judged
 
     output, truth = judged(source, data)
     parts = []
@@ -173,7 +175,11 @@ def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> dict[s
     np.savez(folder / "inputs.npz", allow_pickle=False, **rows)
     np.savez(folder / "outputs.npz", allow_pickle=False, **outputs)
     np.savez(folder / "truth.npz", classes=truth[: len(next(iter(rows.values())))])
-    return {"judged": output, "amounts": list(amounts(source, data, output))}
+    return {
+        "judged": output,
+        "amounts": list(amounts(source, data, output)),
+        "batch": fixed_batch(source),
+    }
 
 
 if __name__ == "__main__":

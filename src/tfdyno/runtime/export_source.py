@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,12 @@ import tensorflow as tf
 from keras import tree
 
 from tfdyno.core.errors import UsageError
+from tfdyno.runtime.export_signature import (
+    named_specs,
+    signature_of,
+    spec_of,
+    specs_of_data,
+)
 from tfdyno.runtime.failure import Declined, first_line, user_code
 from tfdyno.runtime.kerasfile import has_lambda
 from tfdyno.runtime.workloads import application, function_of, model_and_data, title_of
@@ -22,7 +28,6 @@ from tfdyno.runtime.workloads import application, function_of, model_and_data, t
 Named = dict[str, Any]
 """Tensors or arrays by the name of the input or output."""
 _LACKING = re.compile(r"Could not locate (class|function) '([^']+)'")
-BUILD = "give --data, or --signature such as image=float32[batch,28,28,1]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +76,12 @@ def load(request: Mapping[str, Any], example: Mapping[str, Any] | None) -> Sourc
     asked = tuple(map(spec_of, request["signature"]))
     before, after = (_processing(request[name]) for name in ("preprocess", "postprocess"))
     if before is None or not (asked or example is not None):
-        signature = _signature(model, asked, example, title)
+        signature = signature_of(model, asked, example, title)
     else:
-        signature = _signature(model, (), None, title)
+        signature = signature_of(model, (), None, title)
     specs, call = _served(model, signature)
     if before is not None:
-        specs = asked or (_specs_of_data(example) if example is not None else specs)
+        specs = asked or (specs_of_data(example) if example is not None else specs)
         call = _with_preprocessing(model, before, specs, request["preprocess"])
     call = _with_names(model, call, after, request["postprocess"])
     source = Source(
@@ -89,21 +94,6 @@ def load(request: Mapping[str, Any], example: Mapping[str, Any] | None) -> Sourc
         notes=tuple(notes),
     )
     return _traced(source)
-
-
-def spec_of(text: str) -> tf.TensorSpec:
-    """``image=float32[batch,28,28,1]``; raises ``UsageError``."""
-    name, equals, rest = text.partition("=")
-    dtype, bracket, sizes = rest.strip().rstrip("]").partition("[")
-    try:
-        if not (equals and bracket and name.strip().isidentifier()):
-            raise ValueError(text)
-        parts = [part.strip() for part in sizes.split(",") if part.strip()]
-        shape = [int(part) if part.isdecimal() else None for part in parts]
-        return tf.TensorSpec(shape, tf.as_dtype(dtype.strip()), name=name.strip())
-    except (ValueError, TypeError):
-        remedy = "write image=float32[batch,28,28,1]"
-        raise UsageError(f"the signature '{text}' cannot be read", remedy=remedy) from None
 
 
 def weights_sha256(model: Any) -> str:  # noqa: ANN401
@@ -165,101 +155,11 @@ def _processing(reference: str) -> Callable[[Any], Any] | None:
     return function_of(reference) if reference else None
 
 
-def _signature(
-    model: Any,  # noqa: ANN401
-    asked: Sequence[tf.TensorSpec],
-    example: Mapping[str, Any] | None,
-    title: str,
-) -> list[Any]:
-    """Positional arguments of the model as structures of ``TensorSpec``."""
-    if not (model.built and _knows_inputs(model)):
-        return _built_from(model, asked, example, title)
-    from keras.src.export.export_utils import get_input_signature, make_tf_tensor_spec
-
-    try:
-        found = get_input_signature(model)
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"{title} has no signature", why=first_line(error), remedy=BUILD) from None
-    found = tree.map_structure(make_tf_tensor_spec, list(found))
-    return _with_types(found, asked, title) if asked else found
-
-
-def _knows_inputs(model: Any) -> bool:  # noqa: ANN401
-    known = isinstance(model, keras.Sequential) or hasattr(model, "_inputs_struct")
-    return known or bool(getattr(model, "_called", False))
-
-
-def _built_from(
-    model: Any,  # noqa: ANN401
-    asked: Sequence[tf.TensorSpec],
-    example: Mapping[str, Any] | None,
-    title: str,
-) -> list[Any]:
-    """What a model takes that was never called: as asked, or as the data has it."""
-    if not asked and example is None:
-        why = "it was never called, so nothing says what it takes"
-        raise UsageError(f"{title} has no signature", why=why, remedy=BUILD)
-    specs = tuple(asked) or _specs_of_data(example or {})
-    single = len(specs) == 1
-    signature: Any = specs[0] if single else {spec.name: spec for spec in specs}
-    with user_code(title):
-        model(tree.map_structure(_zeros, signature), training=False)
-    return [signature]
-
-
-def _zeros(spec: tf.TensorSpec) -> Any:  # noqa: ANN401
-    shape = [1 if size is None else size for size in spec.shape]
-    return tf.fill(shape, "") if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
-
-
-def _with_types(found: list[Any], asked: Sequence[tf.TensorSpec], title: str) -> list[Any]:
-    """The model's own arguments with the sizes and types that were asked for, by name."""
-    given = {spec.name: spec for spec in asked}
-    named = _named_specs(found)
-    known = [spec.name for spec in named]
-    if unknown := set(given) - set(known):
-        what = f"{title} has no input '{sorted(unknown)[0]}'"
-        raise UsageError(what, remedy=f"its inputs are {', '.join(known)}")
-    for spec in named:
-        other = given.get(spec.name, spec)
-        if not spec.shape.is_compatible_with(other.shape):
-            raise UsageError(f"the signature of {spec.name} does not fit {title}",
-                             why=f"it takes {_words(spec)}, not {_words(other)}")  # fmt: skip
-    return tree.pack_sequence_as(found, [given.get(spec.name, spec) for spec in named])
-
-
-def _words(spec: tf.TensorSpec) -> str:
-    sizes = ",".join("any" if size is None else str(size) for size in spec.shape)
-    return f"{spec.dtype.name}[{sizes}]"
-
-
-def _specs_of_data(example: Mapping[str, Any]) -> tuple[tf.TensorSpec, ...]:
-    specs = []
-    for name, value in example.items():
-        dtype = tf.string if value.dtype.kind in "SUO" else tf.as_dtype(value.dtype)
-        dtype = tf.float32 if dtype == tf.float64 else dtype
-        specs.append(tf.TensorSpec((None, *value.shape[1:]), dtype, name=name or "input"))
-    return tuple(specs)
-
-
-def _named_specs(signature: list[Any]) -> list[tf.TensorSpec]:
-    """All tensors of a signature with names of their own: a dictionary's key, or the tensor's."""
-    named, taken = [], set[str]()
-    for number, (place, spec) in enumerate(tree.flatten_with_path(signature)):
-        key = place[-1] if place and isinstance(place[-1], str) else ""
-        name = base = key or spec.name or (f"input_{number}" if number else "input")
-        while name in taken:
-            name = f"{base}_{number}"
-        taken.add(name)
-        named.append(tf.TensorSpec(spec.shape, spec.dtype, name=name))
-    return named
-
-
 def _served(
     model: Any,  # noqa: ANN401
     signature: list[Any],
 ) -> tuple[tuple[tf.TensorSpec, ...], Callable[[Named], Any]]:
-    specs = tuple(_named_specs(signature))
+    specs = tuple(named_specs(signature))
 
     def call(named: Named) -> Any:  # noqa: ANN401
         arguments = tree.pack_sequence_as(signature, [named[spec.name] for spec in specs])

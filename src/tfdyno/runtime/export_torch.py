@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.runtime.child import Progress, Request, leave, serve
-from tfdyno.runtime.export_compare import Judge
+from tfdyno.runtime.export_compare import Judge, filled
 from tfdyno.runtime.failure import first_line
 
 STATE = "state_dict.pt"
@@ -24,7 +24,8 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
 
     Args:
         request: ``folder`` (of the export), ``kept`` (inputs and outputs), ``order`` (the names
-            of the inputs as the model takes them), ``outputs`` (names).
+            of the inputs as the model takes them), ``outputs`` (names), ``judged`` and
+            ``amounts`` of them, ``batch`` (rows that the model takes, 0: any).
         progress: Called with every stage.
 
     Raises:
@@ -58,20 +59,32 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
         tuple(request["outputs"]), request["judged"], truth.get("classes"), request["amounts"]
     )
     progress("comparing on PyTorch")
+    rows = len(next(iter(given.values())))
+    size = request["batch"]
+
+    def run(inputs: dict[str, Any]) -> dict[str, Any]:
+        return _outputs(model, [torch.from_numpy(inputs[n]) for n in request["order"]], request)
+
     with torch.no_grad():
         try:
-            found = _outputs(model, [torch.from_numpy(given[n]) for n in request["order"]], request)
+            if not size:
+                judge.add(0, expected, run(given))
+            for first in range(0, rows, size) if size else ():
+                part, other = ({n: a[first : first + size] for n, a in one.items()}
+                               for one in (given, expected))  # fmt: skip
+                judge.add(first, other, filled(run, size)(part))
+        except TfdynoError:
+            raise
         except Exception as error:
             why = first_line(error)
             raise UsageError("the model does not run on PyTorch", why=why, remedy=REMEDY) from None
-    judge.add(0, expected, found)
     accuracy = judge.accuracy()
     torch.save(model.state_dict(), folder / STATE)
     return {
         "differences": [asdict(one) for one in judge.differences()],
         "accuracy": asdict(accuracy) if accuracy else None,
         "runner": f"Keras {keras.__version__} on PyTorch {torch.__version__}",
-        "rows": len(next(iter(given.values()))),
+        "rows": rows,
     }
 
 

@@ -6,18 +6,18 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.export import Accuracy, Difference, Latency
 from tfdyno.core.interval import Interval
 from tfdyno.model.statistics import bootstrap_median, median
-from tfdyno.runtime.export_compare import Judge
+from tfdyno.runtime.export_compare import Judge, filled
 from tfdyno.runtime.export_data import Arrays, Data
 from tfdyno.runtime.export_source import Source, load
 from tfdyno.runtime.failure import first_line
@@ -54,7 +54,7 @@ def original(source: Source) -> Runner:
         found = function(*(tf.constant(inputs[s.name], s.dtype) for s in source.specs))
         return {name: value.numpy() for name, value in found.items()}
 
-    return Runner(run=run, words=f"TensorFlow {tf.__version__}")
+    return Runner(run=_fitted(run, source), words=f"TensorFlow {tf.__version__}")
 
 
 def exported(kind: str, path: Path, source: Source) -> Runner:
@@ -64,10 +64,17 @@ def exported(kind: str, path: Path, source: Source) -> Runner:
         ToolError: It cannot be loaded: the converter wrote something damaged.
     """
     try:
-        return _RUNNERS[kind](path, source)
+        found = _RUNNERS[kind](path, source)
     except Exception as error:
         raise ToolError(f"the {kind} that was written cannot be loaded",
                         why=first_line(error)) from None  # fmt: skip
+    return replace(found, run=_fitted(found.run, source))
+
+
+def _fitted(run: Run, source: Source) -> Run:
+    """For any number of rows up to a chunk, where the signature has a fixed batch as well."""
+    size = fixed_batch(source)
+    return filled(run, size) if size else run
 
 
 def _saved_model(path: Path, source: Source) -> Runner:
@@ -184,31 +191,71 @@ def _run(runner: Runner, inputs: Arrays) -> Arrays:
 
 def chunk(source: Source) -> int:
     """Rows in one call: those of the signature where it has a fixed batch."""
-    fixed = [int(s.shape[0]) for s in source.specs if s.shape.rank and s.shape[0]]
-    return min(fixed, default=CHUNK)
+    return fixed_batch(source) or CHUNK
+
+
+def fixed_batch(source: Source) -> int:
+    """The number of rows that the signature takes; 0: any."""
+    return min((int(s.shape[0]) for s in source.specs if s.shape.rank and s.shape[0]), default=0)
+
+
+def check_classes(source: Source, data: Data, text: str, *, needed: bool) -> None:
+    """Refuse classes that cannot be judged by, before anything is converted.
+
+    Args:
+        source: The model.
+        data: Its rows.
+        text: What ``--data`` names.
+        needed: Whether a gate asks for the accuracy.
+
+    Raises:
+        UsageError: They fit several outputs, or none where they are needed.
+    """
+    if not judged(source, data)[0] and needed:
+        raise UsageError("--max-accuracy-drop needs classes that fit an output",
+                         why=f"{text} has none",
+                         remedy="give y with one class for each row")  # fmt: skip
 
 
 def judged(source: Source, data: Data) -> tuple[str, np.ndarray]:
-    """The output that classes are known for, and the classes; empty where none are."""
-    for name, spec in source.outputs.items():
-        found = data.classes.get(name, data.classes.get(""))
-        if found is None or spec.shape.rank is None:
-            continue
-        rank = spec.shape.rank
-        if spec.dtype.is_integer and found.ndim == rank:
-            return name, found.astype(int)  # the output is the class itself
-        if not spec.dtype.is_floating or rank < 2:
-            continue
-        last = spec.shape[-1]
-        if found.ndim == rank and found.shape[-1] == last != 1:
-            if not _are_shares(found):
-                continue
-            return name, np.argmax(found, axis=-1)  # one-hot
-        if found.ndim == rank and found.shape[-1] == 1:
-            found = found[..., 0]
-        if found.ndim == rank - 1 and _are_classes(found, last):
-            return name, found.astype(int)
-    return "", np.zeros(0)
+    """The output that classes are known for, and the classes; empty where none are.
+
+    Raises:
+        UsageError: Nothing says which of several outputs they are of.
+    """
+    unnamed = data.classes.get("")
+    found = {
+        name: truth
+        for name, spec in source.outputs.items()
+        if (truth := _truth(data.classes.get(name, unnamed), spec)) is not None
+    }
+    if unnamed is not None and len(found) > 1:
+        names = list(found)
+        raise UsageError(
+            f"the classes fit {len(found)} outputs: {', '.join(names)}",
+            why="nothing says which of them they are of",
+            remedy=f"call them by the output: y_{names[-1]} in a file, "
+            f"{{'{names[-1]}': y}} from a function",
+        )
+    return next(iter(found.items()), ("", np.zeros(0)))
+
+
+def _truth(given: np.ndarray | None, spec: tf.TensorSpec) -> np.ndarray | None:
+    """The targets as classes that an output can name; None: they are none of it."""
+    rank = spec.shape.rank
+    if given is None or rank is None:
+        return None
+    if spec.dtype.is_integer and given.ndim == rank:  # the output is the class itself
+        return given.astype(int) if np.array_equal(given, np.round(given)) else None
+    if not spec.dtype.is_floating or rank < 2:
+        return None
+    last = spec.shape[-1]
+    if given.ndim == rank and given.shape[-1] == last != 1:
+        return np.argmax(given, axis=-1) if _are_shares(given) else None  # one-hot
+    if given.ndim == rank and given.shape[-1] == 1:
+        given = given[..., 0]
+    fits = given.ndim == rank - 1 and _are_classes(given, last)
+    return given.astype(int) if fits else None
 
 
 def amounts(source: Source, data: Data, output: str) -> tuple[str, ...]:
@@ -238,8 +285,8 @@ def _are_classes(values: np.ndarray, scores: int | None) -> bool:
 
 def latencies(source: Source, before: Runner, after: Runner, data: Data) -> tuple[Latency, ...]:
     """A call of both in turns at batch 1 and 32; where the batch is fixed, at that."""
-    fixed = any(s.shape.rank and s.shape[0] for s in source.specs)
-    sizes = (chunk(source),) if fixed else BATCHES
+    fixed = fixed_batch(source)
+    sizes = (fixed,) if fixed else BATCHES
     return tuple(_latency(before.run, after.run, _repeated(data, size), size) for size in sizes)
 
 

@@ -244,10 +244,10 @@ def _write(path: Path, data: bytes) -> None:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-    except OSError as error:
+    except (OSError, ToolError) as error:
         raise ToolError(
             f"cannot write {path}",
-            why=error.strerror or str(error),
+            why=error.why if isinstance(error, ToolError) else error.strerror or str(error),
             remedy="free some space, then give the same command again",
         ) from None
 

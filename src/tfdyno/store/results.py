@@ -109,6 +109,14 @@ class Results:
         """
         return self._newest_session(key, finished=0)
 
+    def holds_unfinished(self) -> bool:
+        """Whether anything here did not come to its end, whatever was asked."""
+        if not self.path.exists():
+            return False
+        with self._file.reading() as database:
+            query = "SELECT EXISTS (SELECT 1 FROM measurement WHERE finished = 0)"
+            return bool(database.execute(query).fetchone()[0])
+
     def finished(self, key: str) -> tuple[Measurement, ...]:
         """The same of the newest session with this key that came to its end."""
         return self._newest_session(key, finished=1)

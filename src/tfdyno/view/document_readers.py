@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfdyno.core.bottleneck import Bottleneck, StageSpeed, StepDiagnosis
@@ -27,6 +28,8 @@ _ARTEFACT = (
     "seconds_s", "details", "notes",
 )  # fmt: skip
 _EXPORT = ("source", "gates", "environment", "created_at", "tfdyno", "notes")
+_NUMBERS = ("max_abs", "mean_abs", "max_relative_ratio")
+"""Of a difference: infinite where one side is NaN and the other not."""
 _FINDING = ("cause", "summary", "expected_gain", "proven_gain", "settings", "place")
 _DIAGNOSIS = ("title", "step_s", "split_s", "compute_s", "held_s", "batch_s", "notes")
 _AFTER = ("step_s", "split_s", "compute_s", "held_s", "batch_s")
@@ -37,7 +40,11 @@ def export_of(document: Raw, *, where: str = "the file") -> ExportResult:
 
     def read() -> ExportResult:
         raw = {name: document[name] for name in _EXPORT}
-        raw["artefacts"] = [{name: one[name] for name in _ARTEFACT} for one in document["formats"]]
+        raw["artefacts"] = [
+            {name: one[name] for name in _ARTEFACT}
+            | {"verification": _differing(one["verification"])}
+            for one in document["formats"]
+        ]
         return from_builtins(raw, ExportResult, where=where)
 
     return _read(read, "export", where)
@@ -66,7 +73,10 @@ def load_of(document: Raw, *, where: str = "the file") -> LoadResult:
             raise UsageError(f"{where} is of another version", why=str(document["format"]))
         drop = {"format", "verdict", *StageFigures.__dataclass_fields__}
         raw = {name: value for name, value in document.items() if name not in drop}
-        raw["stages"] = [one | {"run": _numbered(one["run"])} for one in document["stages"]]
+        raw["stages"] = [
+            one | {"run": _numbered(one["run"]), "figures": _unbounded(one["figures"])}
+            for one in document["stages"]
+        ]
         return from_builtins(raw, LoadResult, where=where)
 
     return _read(read, "bench --serve", where)
@@ -110,10 +120,28 @@ def diagnosis_of(document: Raw, *, where: str = "the file") -> DiagnoseTold:
     return _read(read, "diagnose", where)
 
 
+def _differing(verification: Raw) -> Raw:
+    """A comparison with differences that are no number again, which JSON writes as null."""
+    differences = [
+        {name: math.inf if value is None and name in _NUMBERS else value
+         for name, value in one.items()}
+        for one in verification["differences"]
+    ]  # fmt: skip
+    return {**verification, "differences": differences}
+
+
 def _numbered(run: Raw) -> Raw:
     """A stretch with numbers for keys again, which JSON writes as text."""
     return {**run, **{name: {int(key): value for key, value in run[name].items()}
                       for name in ("batches", "examples")}}  # fmt: skip
+
+
+def _unbounded(figures: Raw) -> Raw:
+    """Figures with infinite ends again, which JSON writes as null."""
+    return {
+        name: one | {"high": math.inf} if isinstance(one, dict) and one.get("high", 0) is None
+        else one for name, one in figures.items()
+    }  # fmt: skip
 
 
 def _bottleneck(one: Raw) -> Bottleneck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,9 @@ def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def difference_words(value: float) -> str:
-    """``0`` where equal to the last bit, else two digits."""
+    """``0`` where equal to the last bit, else two digits; ``no number``: NaN on one side."""
+    if not math.isfinite(value):
+        return "no number"
     return "0" if value == 0.0 else f"{value:.1e}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes, significant
@@ -21,8 +22,12 @@ _MS = 1e3
 
 
 def trade_off_figure(found: ExportResult) -> Figure | None:
-    """One point for each format that was timed; None where none was."""
-    timed = [one for one in found.artefacts if one.verification.latencies]
+    """One point for each format that was timed and whose difference is a number; None: none."""
+    timed = [
+        one
+        for one in found.artefacts
+        if one.verification.latencies and math.isfinite(one.verification.max_abs)
+    ]
     if not timed:
         return None
     size = timed[0].verification.latencies[0].batch_size

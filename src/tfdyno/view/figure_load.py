@@ -9,7 +9,15 @@ from tfdyno.core.load_test import ACCEPTED
 from tfdyno.core.units import significant
 from tfdyno.view.bar_scale import absolute
 from tfdyno.view.bars import Row, Segment, narrow, wide
-from tfdyno.view.load_words import batch_rows, mark_of, ms, ms_range, plan_words, wrong_words
+from tfdyno.view.load_words import (
+    batch_rows,
+    load_words,
+    mark_of,
+    ms,
+    ms_range,
+    plan_words,
+    wrong_words,
+)
 from tfdyno.view.palette import paint
 from tfdyno.view.plane import line, marks, padded, plane, rules, spec
 from tfdyno.view.svg import Figure, Key, Spec, Table, draw
@@ -58,7 +66,7 @@ def stages_table(result: LoadResult) -> Table:
     rows = tuple(
         (
             mark_of(result, one).replace("*", "knee:").replace("x", "broken:").lstrip()
-            + plan_words(one.run.plan),
+            + load_words(one.run.plan),
             significant(one.figures.accepted_per_s),
             ms(one.figures.p50_s),
             ms(one.figures.p95_s),
@@ -124,18 +132,19 @@ def batches_figure(stage: LoadStage) -> Figure | None:
 
 def _curve(result: LoadResult) -> list[LoadStage]:
     """The open loops by their rate; of one that was tried again, the try that decided."""
-    best: dict[float, LoadStage] = {}
-    for one in result.stages:
-        rate, p99_s = one.run.plan.rate_per_s, one.figures.p99_s
-        known = best.get(rate)
-        before_s = known.figures.p99_s if known else None
-        if (
-            one.run.plan.kind == "open"
-            and p99_s
-            and (before_s is None or p99_s.best < before_s.best)
-        ):
-            best[rate] = one
-    return [best[rate] for rate in sorted(best)]
+    last = {
+        one.run.plan.rate_per_s: one
+        for one in result.stages
+        if one.run.plan.kind == "open" and one.figures.p99_s
+    }
+    return [last[rate] for rate in sorted(last)]
+
+
+def _ends(one: LoadStage) -> tuple[float, float]:
+    """Of the p99's interval; one without an upper end is drawn to the worst that was seen."""
+    assert one.figures.p99_s
+    high = one.figures.p99_s.high
+    return one.figures.p99_s.low, one.figures.worst_s if math.isinf(high) else high
 
 
 def _spec(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Spec:
@@ -143,9 +152,8 @@ def _spec(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Spec:
     layers: list[Spec] = []
     band = []
     for one in stages:
-        assert one.figures.p99_s
-        ends = (one.figures.p99_s.low, one.figures.p99_s.high)
-        (x, low), (_, high) = (board.point(one.run.plan.rate_per_s, end * 1e3) for end in ends)
+        (x, low), (_, high) = (board.point(one.run.plan.rate_per_s, end * 1e3)
+                               for end in _ends(one))  # fmt: skip
         band.append({"x": x, "y": high, "b": low})
     layers.append(marks({"type": "area", "color": paint("c1"), "opacity": 0.2}, band,
                         y2={"field": "b"}))  # fmt: skip
@@ -169,8 +177,9 @@ def _spec(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Spec:
 
 def _board(stages: Sequence[LoadStage], limit_s: float, *, narrow: bool) -> Plane:
     rates = [one.run.plan.rate_per_s for one in stages]
-    values = [end * 1e3 for one in stages if one.figures.p50_s and one.figures.p99_s
-              for end in (one.figures.p50_s.low, one.figures.p99_s.high)]  # fmt: skip
+    # Of few requests nothing bounds the p50 below: there the least is 0, which has no logarithm.
+    values = [end * 1e3 for one in stages if (p50 := one.figures.p50_s)
+              for end in (p50.low or p50.best, _ends(one)[1])]  # fmt: skip
     values += [limit_s * 1e3] if limit_s else []
     return plane(
         x_range=padded(rates, below=1.15, above=1.15),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins
@@ -19,14 +20,17 @@ def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
 
     ``verdict`` (``good`` or ``failed``), ``faults``, the figures of the stretch that counts (as
     ``StageFigures``), ``knee_rate_per_s``, and all ``stages``. In a failed test the figures of the
-    whole are null: those of its stretches tell what went wrong, not how fast the server is.
+    whole are null: those of its stretches tell what went wrong, not how fast the server is. The
+    ``high`` of an interval is null where too few requests bound it.
 
     Args:
         result: The test.
         every: Whether every latency stands in it.
     """
     raw = to_builtins(result)
-    figures = to_builtins(main_stage(result).figures)
+    figures = _bounded(to_builtins(main_stage(result).figures))
+    for stage in raw["stages"]:
+        _bounded(stage["figures"])
     if result.failed:
         figures = dict.fromkeys(figures)
         raw["knee_rate_per_s"] = None
@@ -40,3 +44,11 @@ def load_document(result: LoadResult, *, every: bool = True) -> dict[str, Any]:
         **figures,
         **raw,
     }
+
+
+def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
+    """The same figures; an end that is infinite, which JSON cannot say, is null."""
+    for one in figures.values():
+        if isinstance(one, dict) and one.get("high") == math.inf:
+            one["high"] = None
+    return figures

@@ -56,7 +56,7 @@ def _answer(result: LoadResult) -> str:
         )
     stage = main_stage(result)
     p99 = stage.figures.p99_s
-    sure = f"The p99 lies in {ms_range(p99)} ms (95 %). " if p99 else ""
+    sure = f"The p99 is {ms_range(p99)} ms (95 %). " if p99 else ""
     return (
         f"{sure}Latency counts from when a request was meant to start to the last byte of its "
         f"answer. Measured from {result.machine}."
@@ -109,7 +109,8 @@ def _rate_lead(result: LoadResult) -> str:
     return (
         "A closed loop shows what the server can do; from there the rate climbs until the promise "
         "breaks, and the gap is halved until it is small. A rate holds with its p99 within the "
-        "promise, no refusal and no error."
+        "promise, no refusal and no error. What that finds is repeated in a longer stretch, which "
+        "decides: the whole interval of its p99 has to be within the promise."
     )
 
 

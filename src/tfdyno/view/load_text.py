@@ -8,11 +8,11 @@ from tfdyno.core.units import significant
 from tfdyno.view.load_words import (
     batch_rows,
     headline,
+    load_words,
     main_stage,
     mark_of,
     ms,
     ms_range,
-    plan_words,
     rows_words,
     usd_words,
     wrong_words,
@@ -67,7 +67,7 @@ def _examples(result: LoadResult) -> list[str]:
 
 def _stages(result: LoadResult, width: int, colour: bool) -> str:
     rows = [
-        [mark_of(result, one) + plan_words(one.run.plan), *_cells(one)] for one in result.stages
+        [mark_of(result, one) + load_words(one.run.plan), *_cells(one)] for one in result.stages
     ]
     return table(list(_HEADERS), rows, align="<>>>>>><", width=width, spare=(5, 3), colour=colour)
 

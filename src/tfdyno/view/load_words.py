@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
@@ -68,15 +69,22 @@ def plan_words(plan: LoadPlan) -> str:
     return f"{significant(plan.rate_per_s)} requests/s"
 
 
+def load_words(plan: LoadPlan) -> str:
+    """``800 requests/s``; ``800 requests/s, longer`` where that stretch decides on the rate."""
+    return f"{plan_words(plan)}, longer" if plan.decides else plan_words(plan)
+
+
 def ms(value: Interval | None) -> str:
     """Milliseconds with three digits; a dash where nothing was measured."""
     return significant(value.best * 1e3) if value else "–"
 
 
 def ms_range(value: Interval | None) -> str:
-    """``12.1–13.4``: the interval in milliseconds."""
+    """``12.1–13.4``: the interval in milliseconds; ``at least 12.1`` without an upper end."""
     if value is None:
         return "–"
+    if math.isinf(value.high):
+        return f"at least {significant(value.low * 1e3)}"
     return f"{significant(value.low * 1e3)}–{significant(value.high * 1e3)}"
 
 
@@ -124,4 +132,5 @@ def mark_of(result: LoadResult, stage: LoadStage) -> str:
         return "  " if result.p99_limit_s else ""
     if not stage.holds:
         return "x "
-    return "* " if stage.run.plan.rate_per_s == result.knee_rate_per_s else "  "
+    is_knee = result.knee_rate_per_s is not None and stage is main_stage(result)
+    return "* " if is_knee else "  "

@@ -138,7 +138,7 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
     return [
         ("parent", lineage.parent),
         ("workload", lineage.workload),
-        ("run", f"{lineage.run} ({lineage.run_status})" if lineage.run else ""),
+        ("run", _run_words(lineage)),
         ("recipe", _recipe_words(lineage)),
         ("seed", "" if lineage.seed is None else str(lineage.seed)),
         ("data", data),
@@ -148,6 +148,14 @@ def _lineage_pairs(lineage: Lineage) -> list[tuple[str, str]]:
         ("estimate", "kept (see --json)" if lineage.estimate else ""),
         ("sources", ", ".join(f"{k} {v[:_SHA]}" for k, v in lineage.sources.items())),
     ]
+
+
+def _run_words(lineage: Lineage) -> str:
+    """The run, and whether it is known to be the model's."""
+    if not lineage.run:
+        return ""
+    doubt = "" if lineage.run_verified else ", not verified that the model is of it"
+    return f"{lineage.run} ({lineage.run_status}{doubt})"
 
 
 def _recipe_words(lineage: Lineage) -> str:
@@ -175,7 +183,8 @@ def _verified_words(verification: Mapping[str, Any]) -> str:
     if not verification:
         return ""
     found = verification.get("verification") or {}
-    most = max((one.get("max_abs", 0.0) for one in found.get("differences") or []), default=None)
+    known = [one.get("max_abs", 0.0) for one in found.get("differences") or []]
+    most = max((one for one in known if one is not None), default=None)  # null: it is no number
     accuracy = found.get("accuracy") or {}
     parts = [str(verification.get("format", ""))]
     if most is not None:
