@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.project import DOCUMENT, FOLDER, OUTPUTS, ProjectRun, StepRun
+from tfdyno.core.codec import to_json
+from tfdyno.core.project import DOCUMENT, FOLDER, OUTPUTS, PART, ProjectRun, StepRun
+from tfdyno.core.project_output import FILE as MADE
+from tfdyno.core.project_output import Made
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -17,6 +23,7 @@ DOCUMENTS = Path(__file__).parent / "data" / "project"
 STEPS = {
     "choose": ("advise", "advise"), "estimate": ("estimate", "estimate"),
     "train": ("train", "train"), "speed": ("bench", "bench"), "look": ("diagnose", "diagnose"),
+    "faster": ("tune", "tune"),
     "export": ("export", "export"), "keep": ("models add", "models"), "phones": ("edge", "edge"),
     "size": ("advise --scenario serve", "size"), "load": ("bench --serve", "load"),
 }  # fmt: skip
@@ -37,13 +44,17 @@ def key_of(step: str, version: int = 1) -> str:
 
 def step_run(
     name: str, *, status: str = "finished", version: int = 1, error: str = "",
-    rests_on: Mapping[str, str] | None = None,
+    rests_on: Mapping[str, str] | None = None, making: int = 1,
 ) -> StepRun:  # fmt: skip
-    """A step as its run recorded it; one that was not reached has status ``waiting``."""
+    """A step as its run recorded it, or as one that it has not come to (status ``waiting``).
+
+    ``making`` counts how often its key was made.
+    """
     command = STEPS.get(name, (name, name))[0]
     if status == "waiting":
         return StepRun(step=name, command=command, status="stopped")
     key = key_of(name, version)
+    stamp = f"{version}{making}{name}" if status in ("finished", "reused") else ""
     return StepRun(
         step=name,
         command=command,
@@ -52,6 +63,7 @@ def step_run(
         rests_on={"tfdyno": "0.1.0", "file shapes.py": "ab" * 32, **(rests_on or {})},
         words=("tfdyno", *command.split(), "shapes.py"),
         output=f"{OUTPUTS}/{name}-{key[:16]}",
+        stamp=stamp,
         error=error,
         started_at="2026-11-24T04:00:00+00:00",
         duration_s=0.0 if status == "reused" else 12.5,
@@ -59,19 +71,35 @@ def step_run(
 
 
 def put(history: ProjectHistory, step: StepRun, content: Mapping[str, Any] | None) -> None:
-    """Lay an output where the step names it."""
+    """Lay an output where the step names it, in place of what another making left there."""
     folder = history.output(step)
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / MADE).write_bytes(to_json(Made(step=step.step, key=step.key, stamp=step.stamp)))
     (folder / "step.log").write_text("done\n", encoding="utf-8")
     if content is not None:
         (folder / DOCUMENT).write_text(json.dumps(content), encoding="utf-8")
 
 
-def project_run(name: str, *steps: StepRun, status: str = "finished") -> ProjectRun:
-    """A run whose id says when it began."""
+def begin(history: ProjectHistory, step: StepRun, files: Mapping[str, bytes]) -> Path:
+    """Lay beside the output what a try of the step began and did not end."""
+    part = history.output(step).with_name(f"{history.output(step).name}{PART}")
+    part.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (part / name).write_bytes(data)
+    (part / MADE).write_bytes(to_json(Made(step=step.step, key=step.key)))
+    at_s = datetime.fromisoformat(step.started_at).timestamp()
+    os.utime(part / MADE, (at_s, at_s))
+    return part
+
+
+def project_run(
+    name: str, *steps: StepRun, status: str = "finished", asked: tuple[str, ...] = ()
+) -> ProjectRun:
+    """A run whose id says when it began; it was asked for its steps, and those that are named."""
     at = f"2026-11-24T{name[9:11]}:00:00+00:00"
+    chosen = (*(one.step for one in steps), *asked)
     return ProjectRun(id=name, project="shapes", status=status, started_at=at,  # type: ignore[arg-type]
-                      ended_at=at, tfdyno="0.1.0", steps=steps)  # fmt: skip
+                      ended_at=at, tfdyno="0.1.0", chosen=chosen, steps=steps)  # fmt: skip
 
 
 def two_runs(folder: Path) -> ProjectHistory:
@@ -90,10 +118,20 @@ def two_runs(folder: Path) -> ProjectHistory:
 
 def failed_run(history: ProjectHistory) -> ProjectRun:
     """A third run: its training failed, and what comes after was not reached."""
-    steps = [step_run("choose", status="reused"),
-             step_run("train", status="failed", version=3, error="exit code 3: out of memory"),
-             *(step_run(name, status="waiting") for name in ("speed", "export"))]  # fmt: skip
-    run = project_run(THIRD, *steps, status="failed")
+    steps = [
+        step_run("choose", status="reused"),
+        step_run("train", status="failed", version=3, error="exit code 3: out of memory"),
+    ]
+    run = project_run(THIRD, *steps, status="failed", asked=("speed", "export"))
+    history.write(run)
+    return run
+
+
+def forced(history: ProjectHistory, step: str, printed: str, name: str = THIRD) -> ProjectRun:
+    """A run that was asked for one step alone, and made it again though nothing had changed."""
+    again = step_run(step, making=2)
+    put(history, again, document(printed))
+    run = project_run(name, again)
     history.write(run)
     return run
 
@@ -101,3 +139,9 @@ def failed_run(history: ProjectHistory) -> ProjectRun:
 def remove(history: ProjectHistory, name: str) -> None:
     """Delete an output by hand."""
     shutil.rmtree(history.output(step_run(name)))
+
+
+def forget(history: ProjectHistory, step: StepRun) -> None:
+    """As if the history had not kept what a step printed: in the output it still is."""
+    with sqlite3.connect(history.path) as database:
+        database.execute("DELETE FROM document WHERE stamp = ?", (step.stamp,))

@@ -49,6 +49,10 @@ def test_json_has_the_answer_and_the_documents(
         (["--run", "20261124-051"], "there is no run 20261124-051; did you mean 20261124-0"),
         (["--run", "2026"], "2026 is the beginning of several runs"),
         (["--run", " "], "--run is empty"),
+        (["--html", "."], "it is a folder; name a file in it"),
+        (["a" * 300], "File name too long"),
+        ([""], "project is empty"),
+        (["--run", FIRST, "--against", SECOND], f"{SECOND} is not older than {FIRST}"),
         (["--html", "none/page.html"], "cannot write none/page.html: there is no folder none"),
     ],
 )

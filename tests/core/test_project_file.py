@@ -68,6 +68,8 @@ def test_a_reference_in_a_load_counts_and_the_own_folder_does_not() -> None:
 
 def test_a_project_without_a_name_is_called_as_its_folder() -> None:
     assert read('steps.a = {command = "doctor"}').name == "work"
+    other = FILE.with_name("nightly.toml")  # in the same folder: it is no second "work"
+    assert project_from({"steps": {"a": {"command": "doctor"}}}, other).name == "work-nightly"
 
 
 def test_only_a_diagnosis_finds_without_failing_unless_the_file_says_so() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.measurements import measurement
 
-from tfdyno.core.project import ProjectRun, RunStatus, StepRun
+from tfdyno.core.project import ProjectRun, StepRun
 from tfdyno.core.project_report import Change, KeyFigure
-from tfdyno.model.run_gain import changes, gained, gained_bench, step_changes
+from tfdyno.model.run_gain import bases, changes, gained, gained_bench, step_changes
 
 TEXTS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["", "1", "2"]))
 RATE = KeyFigure(name="throughput", title="Throughput", value=100.0, unit="samples/s", low=90.0,
@@ -21,11 +21,11 @@ POSITIVE = st.floats(1e-6, 1e6)
 
 
 def step(rests_on: dict[str, str], name: str = "train") -> StepRun:
-    return StepRun(step=name, command="train", key="k", rests_on=rests_on)
+    return StepRun(step=name, command="train", status="finished", key="k", rests_on=rests_on)
 
 
-def run(*steps: StepRun, status: RunStatus = "finished") -> ProjectRun:
-    return ProjectRun(id="r", project="p", status=status, steps=steps)
+def run(*steps: StepRun) -> ProjectRun:
+    return ProjectRun(id="r", project="p", status="finished", steps=steps)
 
 
 def figure(like: KeyFigure, bounds: tuple[float, float, float]) -> KeyFigure:
@@ -54,25 +54,42 @@ def test_the_changes_lead_from_one_to_the_other_and_name_nothing_that_is_equal(
 
 @given(TEXTS)
 def test_a_run_has_not_changed_from_itself(rests_on: dict[str, str]) -> None:
-    assert changes(run(step(rests_on)), run(step(rests_on))) == ()
+    one = run(step(rests_on))
+    assert changes(bases([one]), one, {"train"}) == ()
 
 
-def test_a_step_that_came_or_went_is_one_change_and_one_not_reached_is_none() -> None:
-    before = run(step({"option epochs": "5"}), step({"a": "1"}, "gone"), step({"a": "1"}, "last"))
+def test_a_step_is_compared_with_the_newest_run_in_which_it_came_to_its_end() -> None:
+    first = replace(run(step({"a": "1"}), step({"a": "1"}, "other")), id="first")
+    failed = replace(run(replace(step({"a": "2"}), status="failed"), step({"a": "2"}, "other")),
+                     id="failed")  # fmt: skip
+    found = bases([failed, first])
+    assert {name: since for name, (since, _) in found.items()} == {
+        "train": "first", "other": "failed",
+    }  # fmt: skip
+    after = run(step({"a": "3"}), step({"a": "2"}, "other"))
+    assert changes(found, after, {"train", "other"}) == (
+        Change(step="train", what="a", before="1", after="3", since="first"),
+    )
+
+
+def test_only_a_step_that_no_run_knew_is_new_and_one_that_is_not_asked_for_is_nothing() -> None:
+    before = bases([run(step({"option epochs": "5"}), step({"a": "1"}, "unasked"))])
     waiting = StepRun(step="last", command="train", status="stopped")
-    after = run(step({"option epochs": "6"}), waiting, step({"a": "1"}, "new"))
-    assert changes(before, after) == (
-        Change(step="train", what="option epochs", before="5", after="6"),
-        Change(step="gone", what="step", before="train"),
+    after = run(step({"option epochs": "6"}), waiting, step({}, "new"), step({}, "tried"),
+                replace(step({}, "of a run that was removed"), status="reused"))  # fmt: skip
+    assert changes(before, after, {"train", "unasked", "tried"}) == (
+        Change(step="train", what="option epochs", before="5", after="6", since="r"),
         Change(step="new", what="step", after="train"),
     )
 
 
-def test_a_step_that_a_run_did_not_come_to_has_not_gone() -> None:
-    whole, part = run(step({}), step({}, "last")), run(step({}), status="failed")
-    assert changes(whole, part) == ()
-    assert changes(part, whole) == ()
-    assert [one.step for one in changes(whole, run(step({})))] == ["last"]
+def test_what_was_made_again_from_the_same_is_a_change_and_what_was_reused_is_none() -> None:
+    first, again = (replace(step({"a": "1"}), stamp=stamp) for stamp in ("s1", "s2"))
+    assert step_changes(first, again) == (
+        Change(step="train", what="making", before="s1", after="s2"),
+    )
+    assert step_changes(first, replace(first, status="reused")) == ()
+    assert step_changes(first, replace(again, stamp="")) == ()  # it failed
 
 
 @pytest.mark.parametrize(
@@ -94,6 +111,8 @@ def test_the_ratio_matches_the_hand_calculation(
     assert found.interval == pytest.approx(interval, abs=1e-4)
     assert found.confidence_ratio == pytest.approx(0.90)  # 0.95 + 0.95 - 1
     assert found.verdict == verdict
+    assert found.way == "intervals"
+    assert found.caveat == "what the machine did between the two is not taken out"
 
 
 @given(*[st.tuples(POSITIVE, POSITIVE, POSITIVE)] * 2, st.sampled_from([RATE, TIME]))
@@ -118,6 +137,7 @@ def test_an_interval_holds_its_ratio_and_turns_over_with_the_runs(
         (replace(RATE, low=None, high=None), "no interval is known"),
         (replace(RATE, place="cloud"), "measured on desk and cloud"),
         (replace(RATE, place=""), "measured on desk and an unknown machine"),
+        (replace(RATE, terms="64 clients"), "measured with what is not known and 64 clients"),
         (replace(RATE, basis="estimated"), "an estimate, not a measurement"),
         (replace(RATE, value=0.0, low=0.0), "one of them is not above 0"),
         (replace(RATE, low=0.0), "no interval is known"),
@@ -148,3 +168,14 @@ def test_two_benches_are_judged_by_their_samples() -> None:
     refused = gained_bench("speed", (RATE, RATE), (a, other))
     assert (refused.verdict, refused.ratio) == ("not_compared", 0.0)
     assert refused.reason.startswith("task.title differs")
+    few = gained_bench("speed", (RATE, RATE), (a, replace(b, runs=b.runs[:2])))
+    assert few.reason == "the later has 2 of 2 runs with a steady state; a comparison needs 3"
+
+
+def test_two_benches_of_two_machines_are_not_compared_whatever_their_samples_say() -> None:
+    a, b = (measurement([[s * f] * 9 for f in (1.0, 1.01, 0.99)]) for s in (1.0, 0.5))
+    there = replace(RATE, place="cloud, 8 CPUs")
+    found = gained_bench("speed", (replace(RATE, place="cloud, 4 CPUs"), there), (a, b))
+    assert (found.verdict, found.ratio, found.way) == ("not_compared", 0.0, "")
+    assert found.reason == "measured on cloud, 4 CPUs and cloud, 8 CPUs"
+    assert gained_bench("speed", (there, there), (a, b)).way == "samples"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tfdyno.core.codec import to_json
 from tfdyno.core.errors import UsageError
 from tfdyno.core.project import ProjectRun, StepRun
+from tfdyno.core.project_output import Made
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -57,10 +60,48 @@ def test_an_unknown_or_ambiguous_run_is_named(tmp_path: Path) -> None:
         history.run("zz")
 
 
-def test_removing_a_run_names_the_outputs_that_nobody_else_has(tmp_path: Path) -> None:
+def test_a_run_that_is_removed_is_forgotten(tmp_path: Path) -> None:
     history = ProjectHistory(folder=tmp_path)
     history.write(RUN)
     history.write(replace(RUN, id="b2", steps=(DATA,)))
-    assert history.remove(("a1",)) == ("outputs/train-1",)
+    history.remove(("a1",))
     assert [one.id for one in history.runs()] == ["b2"]
-    assert history.remove(("b2",)) == ("outputs/data-1",)
+
+
+def make(history: ProjectHistory, step: StepRun, text: bytes) -> None:
+    history.output(step).mkdir(parents=True, exist_ok=True)
+    (history.output(step) / "document.json").write_bytes(text)
+    made = Made(step=step.step, key=step.key, stamp=step.stamp)
+    (history.output(step) / "made.json").write_bytes(to_json(made))
+
+
+def test_what_a_step_printed_is_kept_by_its_making_and_goes_with_the_last_run_of_it(
+    tmp_path: Path,
+) -> None:
+    history = ProjectHistory(folder=tmp_path)
+    first = replace(TRAIN, status="finished", stamp="s1")
+    make(history, first, b'{"n": 1}')
+    history.write(replace(RUN, steps=(first,)))
+    again = replace(first, stamp="s2")
+    assert history.document(again) is None
+    make(history, again, b'{"n": 2}')
+    history.write(replace(RUN, id="b2", steps=(first,)))  # of a making that is gone by now
+    history.write(replace(RUN, id="c3", steps=(again,)))
+    assert (history.document(first), history.document(again)) == (b'{"n": 1}', b'{"n": 2}')
+    shutil.rmtree(history.output(first))
+    assert history.document(first) == b'{"n": 1}'
+    history.remove(("a1",))
+    assert history.document(first) == b'{"n": 1}'
+    history.remove(("b2",))
+    assert (history.document(first), history.document(again)) == (None, b'{"n": 2}')
+
+
+def test_a_document_that_is_too_large_lies_in_its_output_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.store.project_history.MOST_BYTES", 7)
+    history = ProjectHistory(folder=tmp_path)
+    step = replace(TRAIN, status="finished", stamp="s1")
+    make(history, step, b'{"n": 1}')
+    history.write(replace(RUN, steps=(step,)))
+    assert history.document(step) is None

@@ -269,8 +269,10 @@ def test_a_project_of_any_names_does_not_scroll_sideways(
     tmp_path: Path, name: str, width_px: int
 ) -> None:
     history = past_runs.two_runs(tmp_path)
-    long = "a-step-with-a-name-that-does-not-end-" * 3
-    steps = (past_runs.step_run(long, rests_on={f"option {long}": long * 2}),)
+    long = "a_step_with_a_name_that_does_not_end_" * 3
+    steps = (replace(past_runs.step_run(long, rests_on={f"option {long}": long * 2}),
+                     headline="It is done"),)  # fmt: skip
+    past_runs.put(history, steps[0], {"a": 1})
     if name == "failed":
         past_runs.failed_run(history)
         history.write(past_runs.project_run("20261124-090000-" + "f" * 60, *steps, status="failed"))

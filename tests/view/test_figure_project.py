@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from tests import past_runs
-from tests.past_runs import FIRST, SECOND, two_runs
+from tests.past_runs import FIRST, SECOND, THIRD, project_run, step_run, two_runs
 
+from tfdyno.core.project import FOLDER
 from tfdyno.jobs.report import report
-from tfdyno.view.figure_project import offers_figure, runs_figure, trials_figure
+from tfdyno.store.project_history import ProjectHistory
+from tfdyno.view.figure_project import offers_figure, runs_figures, trials_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,9 +63,41 @@ def test_trials_stand_fastest_first_and_those_without_a_speed_in_the_table() -> 
 
 def test_a_run_that_reused_its_bench_is_no_second_measurement(tmp_path: Path) -> None:
     history = two_runs(tmp_path)
-    found = runs_figure(report(history).history, SECOND)
-    assert found is not None
-    assert [row[0] for row in found.table.rows] == [FIRST, SECOND]
-    assert runs_figure(report(history, run=FIRST).history, FIRST) is None
-    again = report(history, run=FIRST).history
-    assert runs_figure((*again, *again), FIRST) is None
+    (found,) = runs_figures(report(history).history, SECOND)
+    assert [row[0] for row in found.table.rows] == [SECOND, FIRST]
+    assert runs_figures(report(history, run=FIRST).history, FIRST) == ()
+    history.write(project_run(THIRD, step_run("speed", status="reused", version=2)))
+    (found,) = runs_figures(report(history).history, THIRD)
+    assert [row[0] for row in found.table.rows] == [SECOND, FIRST]
+
+
+def test_each_bench_has_a_figure_of_its_own_on_each_machine(tmp_path: Path) -> None:
+    history = ProjectHistory(folder=tmp_path / FOLDER)
+    for version, name in enumerate((FIRST, SECOND, THIRD), start=1):
+        steps = [step_run(one, version=version) for one in ("small", "big")]
+        steps = [replace(one, command="bench") for one in steps]
+        raw = past_runs.document("bench")
+        if name == THIRD:
+            raw["environment"]["host"] = "cloud"
+        for step, rate in zip(steps, (3340.0, 167.0), strict=True):
+            past_runs.put(history, step, raw | {"throughput_per_s": rate})
+        history.write(project_run(name, *steps))
+    found = runs_figures(report(history).history, THIRD)
+    assert [one.caption.partition(",")[0] for one in found] == [
+        "Throughput of small",
+        "Throughput of big",
+    ]
+    assert all("anew on desk, Intel" in one.caption for one in found)
+    for one, said in zip(found, ("3,340 samples/s", "167 samples/s"), strict=True):
+        assert [(row[0], row[2]) for row in one.table.rows] == [(SECOND, said), (FIRST, said)]
+
+
+def test_a_bench_that_failed_is_no_bar(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    failed = step_run("speed", status="failed", version=3)
+    raw = json.dumps(past_runs.document("bench")).encode()
+    past_runs.begin(history, failed, {"answer.json": raw})
+    history.write(project_run(THIRD, failed, status="failed"))
+    assert report(history).told.steps[0].figures
+    (found,) = runs_figures(report(history).history, THIRD)
+    assert [row[0] for row in found.table.rows] == [SECOND, FIRST]

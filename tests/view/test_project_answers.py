@@ -39,6 +39,7 @@ def told(*steps: StepTold) -> RunTold:
         ("estimate", "On l4 a step takes 2.10 ms"),
         ("train", "Trained for 6 epochs: accuracy 100 % and loss 0.285 at the end."),
         ("speed", "samples/s ("),
+        ("faster", "Tuning gained 3.13x"),
         ("look", "works on one element at a time"),
         ("export", "onnx and litert-int8 passed their gates. Accuracy: onnx 100 % of 256 rows"),
         ("keep", "Kept as shapes:1."),
@@ -85,41 +86,54 @@ def test_a_failed_load_test_gives_no_figure() -> None:
     assert answer(step("load", raw)) == "The load test failed: 3 answers were wrong."
 
 
+def tuned(**changes: Any) -> StepTold:
+    return step("faster", past_runs.document("tune") | changes, "tune")
+
+
+def trial(status: str, *, ran: bool) -> dict[str, Any]:
+    first: dict[str, Any] = past_runs.document("tune")["trials"][0]
+    return first | {"status": status, "ran": ran}
+
+
+def test_a_tuning_says_what_it_gained_out_of_the_trials_that_ran() -> None:
+    gained = "Tuning gained 3.13x (2.30–4.27, 99 %) with steps_per_execution=8, "
+    assert answer(tuned()).startswith(gained)
+    assert answer(tuned()).endswith("input.cache=true out of 2 trials.")
+    trials = [trial("measured", ran=True), trial("failed", ran=True), trial("same", ran=False),
+              trial("hopeless", ran=False)]  # fmt: skip
+    assert answer(tuned(trials=trials)).endswith("out of 2 trials, 1 of which failed.")
+    reason = "It is faster. What is learned was not compared."
+    proof = past_runs.document("tune")["proof"] | {"reason": reason}
+    assert answer(tuned(proof=proof)).endswith("2 trials. What is learned was not compared.")
+
+
 @pytest.mark.parametrize(
-    ("document", "words"),
+    "headline",
     [
-        (
-            {"trials": [{}, {}], "best": {"changes": {"batch_size": 64}},
-             "proof": {"ratio": 1.3, "low": 1.2, "high": 1.4}},
-            "Tuning gained 1.30x (1.20–1.40) with batch_size=64 out of 2 trials.",
-        ),
-        (
-            {"trials": [{}], "proof": {"ratio": 1.02, "interval": [0.97, 1.08]}, "best": {}},
-            "Tuning gained 1.020x (0.970–1.080) out of 1 trial, which may be chance.",
-        ),
-        (
-            {"trials": [{}], "best": {},
-             "proof": {"ratio": 1.02, "interval": [0.97, 1.08], "kept": False,
-                       "reason": "It is not surely faster."}},
-            "Tuning gained nothing that is proven out of 1 trial: it is not surely faster.",
-        ),
-        (
-            {"trials": [{}, {}], "best": {"changes": {"batch_size": "64"}},
-             "proof": {"ratio": 2.6, "interval": [1.5, 4.5], "confidence_ratio": 0.99,
-                       "kept": True, "reason": "It is faster. What is learned was not compared."}},
-            "Tuning gained 2.60x (1.50–4.50, 99 %) with batch_size=64 out of 2 trials. "
-            "What is learned was not compared.",
-        ),
-        ({"trials": [{}], "best": {"changes": {}}, "proof": None},
-         "Tuning made 1 trial; none was faster than the start."),
-        ({"trials": [{}, {}]}, "Tuning made 2 trials; no gain was proven."),
-        ({"trials": [{}, {"status": "failed"}], "best": {"changes": {}}},
-         "Tuning made 2 trials, 1 of which failed; none was faster than the start."),
-        ({"trials": [{}], "proof": {"ratio": 1.5}}, "Tuning made 1 trial; no gain was proven."),
+        "Planned for l4, not measured: 3 of 8 trials would be run.",
+        "The fastest that fits is batch_size=64 with 900 samples/s; the start does not fit.",
+        "The starting recipe is the fastest of 8 trials.",
+        "No trial could be measured to its end.",
     ],
-)  # fmt: skip
-def test_a_tuning_without_an_interval_gained_nothing(document: dict[str, Any], words: str) -> None:
-    assert answer(step("faster", document, "tune")) == words
+)
+def test_a_tuning_without_a_proof_says_what_its_own_headline_says(headline: str) -> None:
+    trials = [trial("planned", ran=False)]
+    told = tuned(headline=headline, proof=None, trials=trials)
+    assert answer(told) == headline
+    assert heading(told) == headline.rstrip(".")
+    ran = tuned(headline=headline, proof=None, trials=[trial("measured", ran=True), *trials])
+    assert answer(ran) == f"{headline} It made 1 trial."
+
+
+def test_a_tuning_that_was_measured_and_not_kept_gained_nothing() -> None:
+    proof = {"ratio": 1.8, "interval": [1.6, 2.0], "confidence_ratio": 0.99, "kept": False,
+             "reason": "It is faster, but the losses differ."}  # fmt: skip
+    told = tuned(headline="The starting recipe stays: x=1 is not proven to be better.", proof=proof)
+    assert answer(told) == (
+        "The starting recipe stays: x=1 is not proven to be better. Measured: 1.80x (1.60–2.00, "
+        "99 %), and not kept. It is faster, but the losses differ. It made 2 trials."
+    )
+    assert "gained" not in heading(told)
 
 
 def test_settings_are_told_however_they_are_written() -> None:

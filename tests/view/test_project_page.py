@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests import past_runs
-from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, put, step_run, two_runs
+from tests.past_runs import (
+    FIRST,
+    SECOND,
+    THIRD,
+    failed_run,
+    forget,
+    project_run,
+    put,
+    step_run,
+    two_runs,
+)
 
-from tfdyno.core.project import DOCUMENT, FOLDER
+from tfdyno.core.folder_lock import FolderLock
+from tfdyno.core.project import DOCUMENT, FOLDER, LOCK
 from tfdyno.jobs.report import benches, report
 from tfdyno.store.project_history import ProjectHistory
 from tfdyno.view.project_page import project_page
@@ -41,7 +52,7 @@ def test_the_page_loads_nothing_and_every_link_leads_somewhere(tmp_path: Path) -
 def test_the_answer_of_every_step_stands_in_the_head(tmp_path: Path) -> None:
     found = words(page(two_runs(tmp_path)))
     head, _, rest = found.partition("Numbers behind this figure")
-    for text in ("Tesla T4 for under $0.01", "9 of them reused", "It trains", "is not kept",
+    for text in ("Tesla T4 for under $0.01", "10 of them reused", "It trains", "is not kept",
                  "passed their gates", "Kept as shapes:1", "fits on 7 of 7",
                  "925 requests/s"):  # fmt: skip
         assert text in head
@@ -56,7 +67,7 @@ def test_the_figures_of_the_steps_own_pages_are_there(tmp_path: Path) -> None:
                  "One step, by what",
                  "Time of a batch by stage", "largest difference of an output", "LiteRT on",
                  "Latency of accepted requests", "How long requests took",
-                 "Throughput, each time"):  # fmt: skip
+                 "Throughput of speed, each time", "Speed of the trials"):  # fmt: skip
         assert any(part in one for one in captions), part
     assert "left out:" not in words(html)
 
@@ -92,22 +103,28 @@ def test_a_project_may_have_one_step_alone_of_any_command(tmp_path: Path, name: 
 def test_a_tuning_is_shown_by_its_trials(tmp_path: Path) -> None:
     history = ProjectHistory(folder=tmp_path / FOLDER)
     trials = [{"changes": {"batch_size": size}, "status": "measured", "samples_per_s": size * 3.0,
-               "reason": ""} for size in (32, 64)] + [
-        {"changes": {"batch_size": 4096}, "status": "failed", "reason": "out of memory"}
+               "ran": True, "reason": ""} for size in (32, 64)] + [
+        {"changes": {"batch_size": 4096}, "status": "failed", "ran": True,
+         "reason": "out of memory"}
     ]  # fmt: skip
     document = {"trials": trials, "best": {"changes": {"batch_size": 64}, "samples_per_s": 192.0},
-                "proof": {"ratio": 1.9, "low": 1.7, "high": 2.1}}  # fmt: skip
+                "proof": {"ratio": 1.9, "interval": [1.7, 2.1], "kept": True}}  # fmt: skip
     step = step_run("tune")
     put(history, step, document)
     history.write(project_run(FIRST, step))
     found = words(page(history))
-    assert "Tuning gained 1.90x (1.70–2.10) with batch_size=64 out of 3 trials" in found
+    assert (
+        "Tuning gained 1.90x (1.70–2.10) with batch_size=64 out of 3 trials, 1 of which failed"
+        in found
+    )
     assert "batch_size=4096 failed – out of memory" in found
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     history = two_runs(tmp_path)
     past_runs.remove(history, "phones")
+    for name in ("phones", "train"):
+        forget(history, step_run(name))
     (history.output(step_run("train")) / DOCUMENT).write_text("{")
     raw = past_runs.document("diagnose")
     put(history, step_run("look"), {k: v for k, v in raw.items() if k != "facts"})
@@ -138,3 +155,45 @@ def test_more_runs_than_columns_are_counted(tmp_path: Path) -> None:
     found = words(page(history))
     assert "6 of 12 runs side by side" in found
     assert THIRD in found
+
+
+def test_the_newest_run_is_the_first_column(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    failed_run(history)
+    html = page(history)
+    columns = re.findall(r'<th scope="col"[^>]*>(2026[^<]*)<small>', html)
+    assert columns == [THIRD, SECOND, FIRST]
+
+
+def test_a_run_that_goes_on_says_what_is_to_come(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    steps = (step_run("choose", status="reused"), step_run("train", status="running"))
+    history.write(project_run(THIRD, *steps, status="running", asked=("speed", "export")))
+    lock = FolderLock(history.folder, LOCK)
+    try:
+        found = words(page(history))
+    finally:
+        lock.close()
+    assert "The run is going on: 1 of 4 steps is done so far." in found
+    assert "To come The run has not come to these steps yet speed, export" in found
+
+
+def test_only_what_samples_show_stands_in_the_head(tmp_path: Path) -> None:
+    history = two_runs(tmp_path)
+    raw = past_runs.document("export")
+    for one in raw["formats"]:  # ten times as fast, by intervals that hold nothing of the machine
+        for call in one["latency"]:
+            call["exported_s"] = {name: s / 10 for name, s in call["exported_s"].items()}
+    export, fast = step_run("export", version=6), step_run("speed", version=6)
+    put(history, export, raw)
+    bench = past_runs.document("bench")
+    for run in bench["runs"]:
+        run["samples_s"] = [s / 10 for s in run["samples_s"]]
+    put(history, fast, bench)
+    history.write(project_run(THIRD, export, fast))
+    found = report(history)
+    better = {(one.step, one.way) for one in found.compared[0].gained if one.verdict == "better"}
+    assert better == {("export", "intervals"), ("speed", "samples")}
+    head = words(project_page(found, benches(found.told))).partition("History Next")[0]
+    assert f"Since {SECOND}, speed: Throughput:" in head
+    assert f"Since {SECOND}, export" not in head

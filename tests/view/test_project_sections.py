@@ -11,7 +11,7 @@ from tfdyno.core.project_report import StepTold
 from tfdyno.view.project_sections import step_section
 from tfdyno.view.svg import available
 
-DRAWN = {"choose": 1, "look": 4, "export": 1, "phones": 1, "size": 1, "load": 2}
+DRAWN = {"choose": 1, "look": 4, "export": 1, "phones": 1, "size": 1, "load": 2, "faster": 1}
 """Figures of a step's own page, without those of a bench, which come with its samples."""
 
 

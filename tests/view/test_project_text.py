@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests import past_runs
-from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, two_runs
+from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_run, two_runs
 
 from tfdyno.core.project_report import Removal
-from tfdyno.jobs.report import compared, report, tell
+from tfdyno.jobs.report import compare_runs, report, tell
 from tfdyno.jobs.runs import runs_of
 from tfdyno.view.project_text import compared_text, removal_text, report_text, run_text, runs_text
 
@@ -28,7 +28,7 @@ def history(tmp_path: Path) -> ProjectHistory:
 def test_the_answer_comes_before_the_steps_and_the_history(history: ProjectHistory) -> None:
     text = report_text(report(history))
     places = [text.index(part) for part in (
-        f"shapes, run {SECOND}", "All 10 steps are done, 9 of them reused", "choose: Advised:",
+        f"shapes, run {SECOND}", "All 11 steps are done, 10 of them reused", "choose: Advised:",
         "key figure", f"From {FIRST} to {SECOND}", "changed   speed: option arguments is new",
         "gained    speed: Throughput:")]  # fmt: skip
     assert places == sorted(places)
@@ -62,7 +62,7 @@ def test_runs_are_listed_newest_first_with_their_steps(history: ProjectHistory) 
     assert lines[0].split() == ["run", "when", "(UTC)", "done", "reused", "failed", "steps", "took"]
     newest = [THIRD, "2026-11-24", "06:00", "failed", "0", "1", "1", "4", "12.5", "s"]
     assert lines[1].split() == newest
-    assert lines[3].split()[:5] == [FIRST, "2026-11-24", "04:00", "done", "10"]
+    assert lines[3].split()[:5] == [FIRST, "2026-11-24", "04:00", "done", "11"]
     assert max(map(len, runs_text(runs_of(history)).splitlines())) <= 80
 
 
@@ -75,7 +75,7 @@ def test_projects_that_share_a_folder_are_told_apart(history: ProjectHistory) ->
 def test_a_run_shows_why_where_and_what_of_every_step(history: ProjectHistory) -> None:
     failed = failed_run(history)
     past_runs.remove(history, "choose")
-    text = run_text(tell(history, failed, history.run(SECOND)))
+    text = run_text(tell(history, failed, history.runs()))
     assert "outputs/choose-163686f6f7365000 (its output was deleted)" in text
     assert "why      nothing that it rests on has changed" in text
     assert "error    exit code 3: out of memory" in text
@@ -83,9 +83,25 @@ def test_a_run_shows_why_where_and_what_of_every_step(history: ProjectHistory) -
     assert "command  tfdyno train shapes.py" in text
 
 
+def test_an_output_that_is_anothers_by_now_is_said_beside_its_name(history: ProjectHistory) -> None:
+    past_runs.forced(history, "speed", "bench-fast")
+    text = run_text(tell(history, history.run(FIRST), history.runs()), width=200)
+    assert "(its output was made anew by a later run)" in text
+    assert "found    It trains" in text
+
+
+def test_a_long_name_leaves_room_for_what_was_found(history: ProjectHistory) -> None:
+    long = replace(step_run("speed"), step=f"speed-{'of-the-largest-model-' * 4}")
+    past_runs.put(history, long, past_runs.document("bench"))
+    history.write(project_run(THIRD, long))
+    (row,) = [line for line in report_text(report(history)).splitlines() if "done  " in line]
+    assert row.startswith("speed-of-the-larges…  done")
+    assert "throughput: 167 samples/s" in row
+
+
 def test_a_comparison_of_a_run_with_itself_finds_nothing(history: ProjectHistory) -> None:
-    one = tell(history, history.run(FIRST))
-    assert compared_text(compared(one, one)).splitlines()[1:] == [
+    one = history.run(FIRST)
+    assert compared_text(compare_runs(history, one, history.runs(), one)).splitlines()[1:] == [
         "  changed   nothing that a step rests on has changed"
     ]
 
@@ -97,6 +113,10 @@ def test_what_is_removed_is_told_with_what_stays() -> None:
     assert removal_text(found, removed=False).splitlines() == [
         "Would remove 1 run and 1 output, 2 KiB; 2 outputs of theirs stay, which other",
         "runs name.", f"  {FIRST}  2026-11-24 04:00, finished", "! outputs/a: Permission denied",
+    ]  # fmt: skip
+    unnamed = Removal(runs=(), outputs=(), kept_outputs=(), unnamed=("outputs/x",), freed_bytes=7)
+    assert removal_text(unnamed, removed=True).splitlines() == [
+        "Removed 1 output that no run names, 7 B.", "  outputs/x  no run names it",
     ]  # fmt: skip
     none = Removal(runs=(), outputs=(), kept_outputs=(), freed_bytes=0)
     assert removal_text(none, removed=True) == "There is no run to remove."

@@ -18,6 +18,7 @@ from tfdyno.view.project_words import (
     gained_words,
     run_sentence,
     status_words,
+    step_count,
     step_counts,
     titled_words,
     why_words,
@@ -35,6 +36,10 @@ def told(*steps: StepTold, status: str = "finished") -> RunTold:
 
 def step(name: str, status: str = "finished") -> StepTold:
     return StepTold(run=step_run(name, status=status))
+
+
+def to_come(name: str) -> StepTold:
+    return StepTold(run=replace(step_run(name, status="waiting"), status="running"))
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,7 @@ def test_a_figure_says_what_it_is_and_what_it_rests_on() -> None:
     assert figure_words(replace(RATE, low=None, high=None)) == "165 samples/s"
     assert basis_words(RATE) == "measured on desk"
     assert basis_words(replace(RATE, place="")) == "measured"
+    assert basis_words(replace(RATE, terms="64 clients")) == "measured on desk; 64 clients"
     assert basis_words(replace(RATE, basis="estimated")) == "estimated"
     assert basis_words(replace(RATE, basis="exact")) == "counted"
 
@@ -76,8 +82,15 @@ def test_a_figure_says_what_it_is_and_what_it_rests_on() -> None:
         (Change(step="a", what="file t.py", after=DIGEST), "file t.py is new"),
         (Change(step="a", what="option x", after="7"), "option x is new (7)"),
         (Change(step="a", what="option x", before="7"), "option x is gone (7)"),
-        (Change(step="a", what="step", after="train"), "is new"),
-        (Change(step="a", what="step", before="train"), "is not part of the run"),
+        (Change(step="a", what="step", after="train"), "ran for the first time"),
+        (
+            Change(step="a", what="making", before="s1", after="s2"),
+            "was made again, though nothing that it rests on has changed",
+        ),
+        (
+            Change(step="a", what="option x", before="1", after="2", since=FIRST),
+            f"option x: 1 → 2 (since {FIRST})",
+        ),
         (Change(step="a", what="tfdyno", before="0.1", after="0.2"), "tfdyno: 0.1 → 0.2"),
     ],
 )
@@ -88,10 +101,13 @@ def test_a_change_is_one_phrase(change: Change, words: str) -> None:
 def test_what_changed_for_many_steps_stands_once() -> None:
     names = ("a", "b", "c")
     found = [Change(step=one, what="tfdyno", before="0.1", after="0.2") for one in names]
-    found += [Change(step=one, what="step", before="x") for one in "de"]
+    found += [Change(step=one, what="making", before="x", after="y") for one in "de"]
+    found += [replace(found[0], step="f", since=FIRST)]
     assert changes_words(found) == [
-        ("a, b and c", "tfdyno: 0.1 → 0.2"), ("d and e", "are not part of the run"),
-    ]  # fmt: skip
+        ("a, b and c", "tfdyno: 0.1 → 0.2"),
+        ("d and e", "were made again, though nothing that they rest on has changed"),
+        ("f", f"tfdyno: 0.1 → 0.2 (since {FIRST})"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +116,20 @@ def test_what_changed_for_many_steps_stands_once() -> None:
         (
             {"verdict": "better", "ratio": 1.24, "interval": (1.19, 1.3), "confidence_ratio": 0.99},
             "Throughput: 165 samples/s → 205 samples/s; better, 1.24x (1.19–1.30, 99 %)",
+        ),
+        (
+            {
+                "verdict": "better",
+                "ratio": 1.24,
+                "interval": (1.19, 1.3),
+                "confidence_ratio": 0.9,
+                "reason": "from the intervals of both",
+                "caveat": "what the machine did is in it",
+                "way": "intervals",
+                "since": FIRST,
+            },
+            "Throughput: 165 samples/s → 205 samples/s; better, 1.24x (1.19–1.30, 90 %); what the "
+            f"machine did is in it (since {FIRST})",
         ),
         (
             {"verdict": "not_compared", "reason": "no interval is known"},
@@ -121,7 +151,7 @@ def test_a_gain_has_its_interval_or_says_why_there_is_none(
 def test_a_size_has_its_change_in_percent(after: float, words: str) -> None:
     size = replace(RATE, title="Size", value=40.0, unit="bytes", basis="exact", low=None, high=None)
     one = Gained(step="s", figure="Size", before=size, after=replace(size, value=after),
-                 verdict="better", ratio=2.0)  # fmt: skip
+                 verdict="better", ratio=2.0, way="counts")  # fmt: skip
     assert gained_words(one) == words
 
 
@@ -131,20 +161,31 @@ def test_a_size_has_its_change_in_percent(after: float, words: str) -> None:
         (told(step("a"), step("b")), "All 2 steps are done."),
         (told(step("a"), step("b", "reused")),
          "All 2 steps are done, 1 of them reused from an earlier run."),
+        (told(step("a", "reused"), step("b", "reused")),
+         "All 2 steps are done, all of them reused from an earlier run."),
         (told(step("a")), "The one step is done."),
+        (told(step("a", "reused")), "The one step is done, reused from an earlier run."),
         (told(), "The run has no steps."),
         (told(step("a"), step("b", "failed"), step("c", "waiting"), step("d", "waiting")),
-         "1 of 4 steps are done; b failed; c and d were not reached."),
+         "1 of 4 steps is done; b failed; c and d were not reached."),
         (told(step("a", "stopped")), "0 of 1 step are done; a was stopped."),
-        (told(step("a"), step("b", "running"), status="running"),
-         "The run is going on: 1 of 2 steps are done so far."),
+        (told(step("a"), step("b", "running"), to_come("c"), status="running"),
+         "The run is going on: 1 of 3 steps is done so far."),
     ],
 )  # fmt: skip
 def test_how_far_a_run_came_is_one_sentence(run: RunTold, sentence: str) -> None:
     assert run_sentence(run) == sentence
 
 
+def test_a_run_has_the_steps_that_it_was_asked_for() -> None:
+    run = project_run(FIRST, step_run("a"), step_run("b"), asked=("c",))
+    assert step_count(run) == 3
+    assert step_count(replace(run, chosen=())) == 2  # of a run that did not tell
+
+
 def test_a_step_that_was_not_reached_has_a_status_of_its_own() -> None:
+    assert status_words(to_come("a")) == "to come"
+    assert why_words(to_come("a")) == "the run has not come to it yet"
     found = ("finished", "reused", "stopped", "waiting")
     words = ["done", "reused", "stopped", "not reached"]
     assert [status_words(step("a", one)) for one in found] == words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,21 +9,24 @@ import click
 from tfdyno.cli.options import HTML, JSON, Filled, check_writable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tfdyno.core.project_report import ProjectReport
 
 
 @click.command()
-@click.argument("project", required=False, type=click.Path(path_type=Path), metavar="[PROJECT]")
+@click.argument("project", required=False, type=Filled(), metavar="[PROJECT]")
 @click.option("--run", "run", type=Filled(), metavar="ID", help="Of this run.  [default: newest]")
-@click.option("--against", type=Filled(), metavar="ID", help="Compare with this run alone.")
+@click.option("--against", type=Filled(), metavar="ID", help="Compare with this older run.")
 @HTML
 @JSON
 def report(
-    project: Path | None, run: str | None, against: str | None, html: Path | None, as_json: bool
+    project: str | None, run: str | None, against: str | None, html: Path | None, as_json: bool
 ) -> None:
     """Join a project's results into one page, with its history.
 
-    PROJECT is its file or folder; without it, project.toml here. An ID may be cut to its beginning;
+    PROJECT is its file, or a folder with the runs of all its projects; without it, project.toml
+    here. An ID may be cut to its beginning;
     tfdyno runs list has them.
 
     The answer comes first: what each step found. Then what changed from run to run, and what it

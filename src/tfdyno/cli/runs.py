@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfdyno.cli.options import JSON, Filled, Whole
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROJECT = click.option(
     "--project",
-    type=click.Path(path_type=Path),
+    type=Filled(),
     metavar="PATH",
     help="Its file or folder.  [default: project.toml here]",
 )
@@ -34,7 +33,7 @@ def runs() -> None:
 @runs.command(name="list")
 @_PROJECT
 @JSON
-def list_(project: Path | None, as_json: bool) -> None:
+def list_(project: str | None, as_json: bool) -> None:
     """List all runs, the newest first."""
     from tfdyno.jobs.runs import runs_of
 
@@ -54,18 +53,17 @@ def list_(project: Path | None, as_json: bool) -> None:
 @click.argument("run", required=False, type=Filled(), metavar="[ID]")
 @_PROJECT
 @JSON
-def show(run: str | None, project: Path | None, as_json: bool) -> None:
+def show(run: str | None, project: str | None, as_json: bool) -> None:
     """Show a run step by step: why each was made, its key, its output, its error.
 
     ID may be cut to its beginning; without it, the newest run.
     """
-    from tfdyno.jobs.report import run_before, tell
+    from tfdyno.jobs.report import tell
     from tfdyno.jobs.runs import run_named, runs_of
 
     history = _history(project)
     every = runs_of(history)
-    found = run_named(every, run or "")
-    told = tell(history, found, run_before(every, found))
+    told = tell(history, run_named(every, run or ""), every)
     if as_json:
         from tfdyno.view.project_document import run_document
 
@@ -81,22 +79,21 @@ def show(run: str | None, project: Path | None, as_json: bool) -> None:
 @click.argument("after", type=Filled(), metavar="[B]", required=False)
 @_PROJECT
 @JSON
-def compare(before: str | None, after: str | None, project: Path | None, as_json: bool) -> None:
+def compare(before: str | None, after: str | None, project: str | None, as_json: bool) -> None:
     """Say what changed from run A to run B, and what it gained.
 
-    B is the newest run unless it is named, A the one before it.
+    B is the newest run unless it is named, A the one before it. A step that did not come to its
+    end in A is compared with the newest run before that in which it did.
     A ratio has its interval; where none is possible it says why.
     """
-    from tfdyno.jobs.report import compared, run_before, tell
+    from tfdyno.jobs.report import compare_runs
     from tfdyno.jobs.runs import run_named, runs_of
 
     history = _history(project)
     every = runs_of(history)
     newer = run_named(every, after or "")
-    older = run_named(every, before) if before else run_before(every, newer)
-    if older is None:
-        raise UsageError(f"{newer.id} is the first run of its project", remedy="name two runs")
-    found = compared(tell(history, older), tell(history, newer))
+    older = run_named(every, before) if before else None
+    found = compare_runs(history, newer, every, older)
     if as_json:
         from tfdyno.view.project_document import compared_document
 
@@ -109,21 +106,23 @@ def compare(before: str | None, after: str | None, project: Path | None, as_json
 
 @runs.command()
 @click.argument("ids", nargs=-1, type=Filled(), metavar="[ID]…")
-@click.option("--keep", type=Whole("keep", least=0), help="Instead: all but the newest N.")
+@click.option(
+    "--keep", type=Whole("keep", least=0), help="Instead: of each project all but the newest N."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @_PROJECT
 @JSON
 def rm(
-    ids: tuple[str, ...], keep: int | None, dry_run: bool, yes: bool, project: Path | None,
+    ids: tuple[str, ...], keep: int | None, dry_run: bool, yes: bool, project: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Forget runs, and delete the outputs that no other run names.
 
-    Says first what goes. A step that a later run reused keeps its output. What a killed removal
-    left goes too.
+    Says first what goes, outputs that no run names at all included. A step that a later run reused
+    keeps its output.
     """
-    from tfdyno.jobs.runs import chosen, remove
+    from tfdyno.jobs.runs_removal import chosen, remove
 
     history = _history(project)
     planned = remove(history, lambda every: chosen(every, ids, keep), dry=True)
@@ -131,13 +130,26 @@ def rm(
     if dry_run:
         _told(planned, removed=False, as_json=as_json)
         return
-    if names and not yes:
-        _told(planned, removed=False, as_json=False)
-        if as_json or not sys.stdin.isatty():
-            raise UsageError("nothing was removed", remedy="add --yes to remove it")
-        click.confirm("Remove?", abort=True)
+    if not (planned.is_empty or yes or _agreed(planned)):
+        click.echo("Nothing was removed.", err=True)
+        if as_json:
+            _told(planned, removed=False, as_json=True)
+        return
     done = remove(history, lambda every: tuple(one.id for one in every if one.id in names))
     _told(done, removed=True, as_json=as_json)
+    if done.left:
+        raise ToolError(f"{len(done.left)} of them could not be deleted",
+                        remedy="the next tfdyno runs rm tries again")  # fmt: skip
+
+
+def _agreed(planned: Removal) -> bool:
+    """Whether the person says yes to what goes; on stderr, since the answer is on stdout."""
+    from tfdyno.view.project_text import removal_text
+
+    click.echo(removal_text(planned, removed=False), err=True)
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was removed", remedy="add --yes to remove it")
+    return click.confirm("Remove?", err=True)
 
 
 def _told(found: Removal, *, removed: bool, as_json: bool) -> None:
@@ -151,7 +163,7 @@ def _told(found: Removal, *, removed: bool, as_json: bool) -> None:
     click.echo(removal_text(found, removed=removed))
 
 
-def _history(project: Path | None) -> ProjectHistory:
+def _history(project: str | None) -> ProjectHistory:
     from tfdyno.jobs.runs import history_at
 
     return history_at(project)

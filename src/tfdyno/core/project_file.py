@@ -57,14 +57,34 @@ def project_from(raw: Mapping[str, Any], file: Path) -> Project:
     for step in steps.values():
         _check_needs(step, tuple(steps), file)
     order = ordered({name: step.needs for name, step in steps.items()})
-    name = _text(head, "name", "[project]", file)
     return Project(
-        name=name or file.resolve().parent.name,
+        name=project_name(raw, file),
         file=file,
-        is_named=bool(name),
+        is_named=bool(_text(head, "name", "[project]", file)),
         steps=tuple(steps[name] for name in order),
         store=_text(head, "store", "[project]", file),
     )
+
+
+def project_name(raw: Mapping[str, Any], file: Path) -> str:
+    """What a project is called: in its file, else as its folder; its runs are found by that.
+
+    Of two files in one folder that give no name each has its own: ``nightly.toml`` in ``digits`` is
+    ``digits-nightly``.
+
+    Args:
+        raw: The file's tables; nothing but the name has to be right.
+        file: For messages, and where it lies.
+
+    Raises:
+        UsageError: It is no project at all, or its name is no text.
+    """
+    if not isinstance(raw.get("steps"), dict):
+        raise UsageError(f"{file} is no project", why="it has no tables [steps.NAME]")
+    head = _table(raw.get("project", {}), "[project]", file)
+    folder = file.resolve().parent.name
+    own = folder if file.name == FILE else f"{folder}-{file.stem}"
+    return _text(head, "name", "[project]", file) or own
 
 
 def _step(name: str, table: dict[str, Any], file: Path) -> Step:

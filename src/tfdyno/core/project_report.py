@@ -14,9 +14,14 @@ StepKind = Literal[
     "models", "edge", "load", "other",
 ]  # fmt: skip
 """Of a document; ``size``: ``advise --scenario serve``; ``load``: ``bench --serve``."""
-State = Literal["whole", "gone", "unreadable", "none"]
-"""Of a step's document; ``gone``: its output was deleted by hand; ``none``: there never was one."""
+State = Literal["whole", "gone", "remade", "unreadable", "none"]
+"""Of a step's output; ``gone``: deleted by hand; ``remade``: another run's by now; ``none``: there
+never was one. The history keeps documents too, so that there may be one whatever the state."""
 GainVerdict = Literal["better", "worse", "no_difference", "not_compared"]
+GainWay = Literal["samples", "intervals", "counts", ""]
+"""What a ratio is from: the samples of two benches, the intervals of two figures, exact numbers."""
+DONE: frozenset[Status] = frozenset(("finished", "reused"))
+"""How a step ends that has an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class KeyFigure:
     """What it belongs to where a step has several: a format, a GPU."""
     place: str = ""
     """The machine it was measured on; empty: not known, or it makes no difference."""
+    terms: str = ""
+    """Under which it holds: ``64 clients``; figures of other terms are not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +56,13 @@ class Change:
 
     step: str
     what: str
-    """``option epochs``, ``file train.py``; ``step`` where the whole step came or went."""
+    """``option epochs``, ``file train.py``; ``step`` where no run before came to it; ``making``
+    where nothing has changed and yet it was made again."""
     before: str = ""
     """Empty: it was not there."""
     after: str = ""
+    since: str = ""
+    """Id of the run that it has changed since, where that is not the run before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +91,7 @@ class StepTold:
     @property
     def reached(self) -> bool:
         """Whether the run came to this step."""
-        return bool(self.run.key) or self.run.status in ("finished", "reused", "failed")
+        return bool(self.run.key) or self.run.status in (*DONE, "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +111,14 @@ class Gained:
     """Of the ratio; (0, 0) where it is exact or not compared."""
     confidence_ratio: float = 0.0
     """0: exact, or not compared."""
+    way: GainWay = ""
+    """Empty: not compared."""
     reason: str = ""
     """What decided, or why it is not compared."""
+    caveat: str = ""
+    """What the ratio leaves in or takes out; always told with it."""
+    since: str = ""
+    """Id of the run that it is compared with, where that is not the run before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +126,8 @@ class RunsCompared:
     """What changed from one run to a later one, and what that gained."""
 
     before: str
-    """Its id."""
+    """Its id. A step that did not come to its end there is compared with the newest run before
+    that in which it did."""
     after: str
     changes: tuple[Change, ...] = ()
     gained: tuple[Gained, ...] = ()
@@ -134,11 +151,11 @@ class ProjectReport:
     """Of history and outputs."""
     told: RunTold
     history: tuple[RunTold, ...] = ()
-    """The runs that are shown side by side, the oldest first; the one told is among them."""
+    """The runs that are shown side by side, the newest first; the one told is among them."""
     run_count: int = 0
     """Of the project, those not shown included."""
     compared: tuple[RunsCompared, ...] = ()
-    """Of neighbours in the history, the newest pair first; or of the two that were named."""
+    """Each of them with the run before it, the newest first; or the two that were named."""
     made_at: str = ""
     """UTC, ISO 8601."""
     tfdyno: str = ""
@@ -146,13 +163,20 @@ class ProjectReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Runs that go, or went."""
+    """Runs that go, or went, with their folders, all relative to the project's own."""
 
     runs: tuple[ProjectRun, ...]
     outputs: tuple[str, ...]
-    """Relative folders that no other run names."""
+    """Of these runs, finished or begun, that no other run needs."""
     kept_outputs: tuple[str, ...]
-    """Relative folders that runs which stay name as well."""
+    """Of these runs, that runs which stay name as well."""
+    unnamed: tuple[str, ...] = ()
+    """That no run names at all, as where a history was moved away."""
     freed_bytes: int
     left: tuple[str, ...] = ()
-    """Outputs that could not be deleted, with why."""
+    """That could not be deleted, with why."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing goes."""
+        return not (self.runs or self.unnamed)

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tfdyno
-from tfdyno.core.codec import from_json, read_toml
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.project import ANSWER, DOCUMENT, LOG, PART, StepRun
-from tfdyno.core.project_report import Gained, ProjectReport, RunsCompared, RunTold, StepTold
-from tfdyno.jobs.runs import PROJECT_FILE, run_named, runs_of
+from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.project import StepRun
+from tfdyno.core.project_report import DONE, Gained, ProjectReport, RunsCompared, RunTold
+from tfdyno.jobs._report_documents import told_step
+from tfdyno.jobs.runs import run_named, runs_of
 from tfdyno.model import run_gain
 from tfdyno.model.comparison import compare
 from tfdyno.model.steady_part import run_medians_s
 from tfdyno.model.summary import summary
 from tfdyno.view.bench_document import Told, measurement_of
-from tfdyno.view.key_figures import key_figures, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfdyno.core.measurement import Comparison, Measurement
-    from tfdyno.core.project import ProjectRun
-    from tfdyno.core.project_report import State
+    from tfdyno.core.project import ProjectRun, Status
+    from tfdyno.core.project_report import StepTold
     from tfdyno.store.project_history import ProjectHistory
 
-MOST_LINES, MOST_LOG_BYTES = 12, 4096
-"""Of the end of a log."""
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_RUNS = 6
 """Columns of the history."""
 
@@ -45,101 +39,124 @@ def report(
     Args:
         history: Of the project.
         run: Beginning of an id; empty: the newest.
-        against: Likewise, of the run to compare with; empty: of each shown run the one before it.
+        against: Likewise, of an older run to compare with; empty: of each shown run the one before.
         most: Runs that are set side by side.
 
     Raises:
-        UsageError: There is no history, or no such run.
+        UsageError: There is no history, no such run, or ``against`` is not older.
     """
     runs = runs_of(history)
     shown = run_named(runs, run)
-    own = [one for one in runs if one.project == shown.project]
     base = run_named(runs, against) if against else None
+    own = _of_its_project(runs, shown)
     place = own.index(shown)
-    columns = list(reversed(own[place : place + most]))
+    if base is not None:
+        _check_older(runs, base, shown)
+    columns = own[place : place + most]
     if base is not None and base not in columns:
-        columns = [base, *columns[1 if len(columns) == most else 0 :]]
-    told = [tell(history, one, run_before(runs, one)) for one in columns]
-    by_id = {one.run.id: one for one in told}
-    pairs = [(by_id[base.id], by_id[shown.id])] if base and base.id != shown.id else []
-    if not against:
-        pairs = list(itertools.pairwise(told))[::-1]
+        columns = (*columns[: most - 1], base)
+    told = tuple(tell(history, one, own) for one in columns)
+    after = columns[:-1] if base is None else (shown,)
     return ProjectReport(
         folder=str(history.folder),
-        told=by_id[shown.id],
-        history=tuple(told),
+        told=told[0],
+        history=told,
         run_count=len(own),
-        compared=tuple(compared(*pair) for pair in pairs),
+        compared=tuple(compare_runs(history, one, runs, base) for one in after),
         made_at=datetime.now(tz=UTC).isoformat(timespec="seconds"),
         tfdyno=tfdyno.__version__,
     )
 
 
-def tell(history: ProjectHistory, run: ProjectRun, before: ProjectRun | None = None) -> RunTold:
+def _check_older(runs: Sequence[ProjectRun], base: ProjectRun, shown: ProjectRun) -> None:
+    if runs.index(base) <= runs.index(shown):
+        raise UsageError(
+            f"run {base.id} is not older than {shown.id}",
+            remedy="tfdyno runs compare takes two runs in any order",
+        )
+
+
+def tell(history: ProjectHistory, run: ProjectRun, runs: Sequence[ProjectRun]) -> RunTold:
     """A run with what the documents of its steps say.
 
     Args:
         history: Of the project.
-        run: To be told.
-        before: The run before it, for what has changed since; None: there is none.
+        run: To be told, one of ``runs``.
+        runs: Newest first.
     """
-    old = {one.step: one for one in before.steps if one.key} if before else {}
-    steps = [_step(history, one) for one in (*run.steps, *_not_reached(history, run))]
-    return RunTold(
-        run=run,
-        steps=tuple(_since(one, old[one.run.step]) if one.run.step in old else one
-                    for one in steps),
-    )  # fmt: skip
+    own = _of_its_project(runs, run)
+    place = own.index(run)
+    tried_later = {step.output for one in own[:place] for step in one.steps}
+    steps = []
+    for step in (*run.steps, *_not_reached(run, own)):
+        told = told_step(history, step, is_last=step.output not in tried_later)
+        steps.append(_since(told, own[place + 1 :]))
+    return RunTold(run=run, steps=tuple(steps))
 
 
-def _not_reached(history: ProjectHistory, run: ProjectRun) -> list[StepRun]:
-    """Steps that the project's file names and the newest run, which ended early, did not come to.
-
-    Of older runs it is not known: the file may have had other steps then.
-    """
-    if run.status not in ("failed", "stopped") or history.run().id != run.id:
-        return []
-    try:
-        named = read_toml(history.folder.parent / PROJECT_FILE).get("steps")
-    except TfdynoError:
-        return []  # it has another name, or is gone: nobody knows what was to come
+def _not_reached(run: ProjectRun, own: Sequence[ProjectRun]) -> list[StepRun]:
+    """Steps that the run was to do and has not come to; while it goes on they are to come."""
     known = {one.step for one in run.steps}
-    return [
-        StepRun(step=name, command=str(one.get("command", "")), status="stopped")
-        for name, one in (named.items() if isinstance(named, dict) else ())
-        if name not in known and isinstance(one, dict)
-    ]
+    commands = {step.step: step.command for one in reversed(own) for step in one.steps}
+    status: Status = "running" if run.status == "running" else "stopped"
+    return [StepRun(step=name, command=commands.get(name, ""), status=status)
+            for name in run.chosen if name not in known]  # fmt: skip
 
 
-def _since(one: StepTold, old: StepRun) -> StepTold:
+def _since(one: StepTold, earlier: Sequence[ProjectRun]) -> StepTold:
+    """With how the step stood when it was last looked at, and what has changed since."""
+    looks = (old for run in earlier for old in run.steps if old.step == one.run.step and old.key)
+    old = next(looks, None)
+    if old is None:
+        return one
     return replace(one, before=old.status, changed=run_gain.step_changes(old, one.run))
 
 
-def run_before(runs: Sequence[ProjectRun], run: ProjectRun) -> ProjectRun | None:
-    """The run of the same project before this one; None: it is the first."""
-    own = [one for one in runs if one.project == run.project]
-    place = own.index(run) + 1
-    return own[place] if place < len(own) else None
+def _of_its_project(runs: Sequence[ProjectRun], run: ProjectRun) -> tuple[ProjectRun, ...]:
+    return tuple(one for one in runs if one.project == run.project)
 
 
-def compared(before: RunTold, after: RunTold) -> RunsCompared:
-    """What changed from one run to another, and what each figure that both have gained by it."""
-    first = {one.run.step: one for one in before.steps}
+def compare_runs(
+    history: ProjectHistory, after: ProjectRun, runs: Sequence[ProjectRun],
+    base: ProjectRun | None = None,
+) -> RunsCompared:  # fmt: skip
+    """What changed up to a run, and what each figure gained by it.
+
+    Each step is compared with the run before, or else with the newest one before that in which it
+    came to its end: a run that failed, or was asked for other steps, hides nothing.
+
+    Args:
+        history: Of the project.
+        after: The later run, one of ``runs``.
+        runs: Newest first.
+        base: Begin here instead of at the run before.
+
+    Raises:
+        UsageError: No run was before it.
+    """
+    own = _of_its_project(runs, base or after)
+    earlier = own[own.index(base) :] if base else own[own.index(after) + 1 :]
+    if not earlier:
+        raise UsageError(f"{after.id} is the first run of its project", remedy="name two runs")
+    before, bases = earlier[0], run_gain.bases(earlier)
+    known = {step.step for one in earlier for step in one.steps if step.key}
     found, notes = list[Gained](), list[str]()
     for step in after.steps:
-        old = first.get(step.run.step)
-        if old is None or not (old.run.key and step.run.key) or old.run.key == step.run.key:
+        since, old = bases.get(step.step, ("", step))
+        if step.status not in DONE or not run_gain.is_remade(old, step):
             continue
-        for run, side in ((before, old), (after, step)):
-            notes += [f"{side.run.step} of {run.run.id}: {side.trouble}"] if side.trouble else []
-        found += _gained(old, step)
+        sides = told_step(history, old), told_step(history, step)
+        for name, side in zip((since, after.id), sides, strict=True):
+            notes += [f"{step.step} of {name}: {side.trouble}"] if not side.document else []
+        found += [replace(one, since=since) for one in _gained(*sides)]
     return RunsCompared(
-        before=before.run.id,
-        after=after.run.id,
-        changes=run_gain.changes(before.run, after.run),
-        gained=tuple(found),
+        before=before.id,
+        after=after.id,
+        changes=tuple(replace(one, since="") if one.since == before.id else one
+                      for one in run_gain.changes(bases, after, known)),
+        gained=tuple(replace(one, since="") if one.since == before.id else one for one in found),
         notes=tuple(notes),
-    )
+    )  # fmt: skip
 
 
 def _gained(old: StepTold, new: StepTold) -> Iterator[Gained]:
@@ -165,70 +182,6 @@ def _measurements(old: StepTold, new: StepTold) -> tuple[Measurement, Measuremen
         return measurement_of(old.document), measurement_of(new.document)
     except TfdynoError:
         return None
-
-
-def _step(history: ProjectHistory, step: StepRun) -> StepTold:
-    document, state, trouble = _document(history, step)
-    kind = kind_of(step.command, document)
-    log, lines = _log(history, step)
-    return StepTold(
-        log=log,
-        last_lines=lines,
-        run=step,
-        kind=kind,
-        state=state,
-        trouble=trouble,
-        answer=step.headline,
-        figures=key_figures(kind, document),
-        document=document,
-    )
-
-
-def _log(history: ProjectHistory, step: StepRun) -> tuple[str, tuple[str, ...]]:
-    """Where a step that did not come to its end wrote what it told, and the end of that."""
-    if not step.output or step.status not in ("failed", "stopped"):
-        return "", ()
-    for output in (f"{step.output}{PART}", step.output):
-        path = history.folder / output / LOG
-        with contextlib.suppress(OSError):
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - MOST_LOG_BYTES))
-                text = file.read().decode(errors="replace")
-            lines = [_shown(line) for line in text.split("\n")]
-            return f"{output}/{LOG}", tuple(filter(None, lines))[-MOST_LINES:]
-    return "", ()
-
-
-def _shown(line: str) -> str:
-    """What of a line is left on a screen, without what would move the cursor or colour it."""
-    last = _ANSI.sub("", line).rstrip().rpartition("\r")[2]
-    return "".join(one for one in last if one.isprintable())
-
-
-def _document(history: ProjectHistory, step: StepRun) -> tuple[dict[str, Any], State, str]:
-    """What the step's command printed, whether it is there, and why it is not."""
-    if not step.output or step.status in ("running", "stopped"):
-        return {}, "none", ""
-    folder = history.output(step)
-    path = folder / DOCUMENT
-    if step.status == "failed":  # a gate that was not passed leaves an answer, a crash does not
-        places = (path, folder.with_name(f"{folder.name}{PART}") / ANSWER)
-        path = next((one for one in places if one.exists() and one.stat().st_size), path)
-        if not path.exists():
-            return {}, "none", ""
-    try:
-        raw = from_json(path.read_bytes(), object, where=DOCUMENT)
-    except FileNotFoundError:
-        gone = "its output" if not path.parent.exists() else DOCUMENT
-        return {}, "gone", f"{gone} was deleted"
-    except OSError as error:
-        return {}, "unreadable", f"{DOCUMENT} cannot be read: {error.strerror or error}"
-    except TfdynoError as error:
-        is_cut = step.status == "failed"  # a child that was killed while it printed
-        return {}, "none" if is_cut else "unreadable", "" if is_cut else str(error).rstrip(".")
-    if not isinstance(raw, dict):
-        return {}, "unreadable", f"{DOCUMENT} holds no object"
-    return raw, "whole", ""
 
 
 def benches(told: RunTold) -> dict[str, tuple[list[Told], Comparison | None]]:

@@ -1,74 +1,96 @@
-"""The runs of a project: find the folder and a run in it, tell what changed, forget some."""
+"""The runs of a project: find the folder and a run in it."""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
-import re
-import shutil
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.folder_lock import FolderLock, is_held
-from tfdyno.core.project import FOLDER, LOCK, OUTPUTS
-from tfdyno.core.project_report import Removal
+from tfdyno.core.codec import read_toml
+from tfdyno.core.errors import UsageError
+from tfdyno.core.folder_lock import is_held
+from tfdyno.core.project import FOLDER, LOCK
+from tfdyno.core.project_file import FILE, project_name
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from tfdyno.core.project import ProjectRun
 
-PROJECT_FILE = "project.toml"
-_OUTPUT = re.compile(r"(.*-[0-9a-f]{16})(\.\w+)?")
-"""Name of an output, and what one that is not finished has behind it."""
-TRASH = ".trash-"
-"""Begins the name of an output that is being deleted: whatever has it is no whole output."""
+_LONG = 60
+"""Characters of a name that are shown."""
 
 
 def history_at(place: str | Path | None) -> ProjectHistory:
     """The history of a project.
 
     Args:
-        place: Its file, the folder of that, or the folder of the history itself; None:
-            ``project.toml`` here.
+        place: Its file, of whose project the history then is; the folder of that, or the folder of
+            the history itself, of all projects in which it is; None: ``project.toml`` here, or all
+            that are here where there is none that can be read.
 
     Raises:
-        UsageError: There is no such place.
+        UsageError: There is no such place, or the file is no project.
     """
     path = Path(place) if place is not None else Path()
-    if not path.exists():
+    try:
+        is_file, is_there = path.is_file(), path.exists()
+    except OSError as error:  # the name is too long
+        what = f"there is no {str(path)[:_LONG]}…"
+        raise UsageError(what, why=error.strerror or str(error)) from None
+    if not is_there:
         raise UsageError(f"there is no {path}", remedy=_near(path))
-    if path.is_file():
-        return ProjectHistory(folder=path.parent / FOLDER)
+    if is_file:
+        return ProjectHistory(folder=path.parent / FOLDER, project=_project(path))
     own = ProjectHistory(folder=path)
-    return own if own.path.exists() else ProjectHistory(folder=path / FOLDER)
+    if own.path.exists():
+        return own
+    name = ""
+    if place is None:
+        with contextlib.suppress(UsageError):
+            name = _project(path / FILE)
+    return ProjectHistory(folder=path / FOLDER, project=name)
+
+
+def _project(file: Path) -> str:
+    """The name of a file's project; what else is in the file may be wrong by now."""
+    return project_name(read_toml(file), file)
 
 
 def runs_of(history: ProjectHistory) -> tuple[ProjectRun, ...]:
-    """All runs, newest first, as they stand: one whose process is gone is stopped.
+    """The runs that are asked about, newest first; one whose process is gone is stopped.
+
+    A project that is called as its folder, and has no runs of that name, may have been moved: then
+    all runs of the folder are meant. No removal does so.
 
     Raises:
-        UsageError: There is no history.
+        UsageError: There are none.
     """
-    found = history.runs()
+    every = history.runs()
+    found = [one for one in every if history.project in ("", one.project)]
+    if not found and history.project == history.folder.resolve().parent.name:
+        found = list(every)
     if not found:
+        of = f" of {history.project}" if history.project and every else ""
+        others = ", ".join(dict.fromkeys(one.project for one in every))
         raise UsageError(
-            f"{history.folder} holds no runs", remedy=f"tfdyno run {PROJECT_FILE} makes one"
-        )
-    live = _live(history, found)
-    return tuple(one if one.id == live else _ended(one) for one in found)
+            f"{history.folder} holds no runs{of}", why=f"those in it are of {others}" if of else "",
+            remedy=f"name {history.folder} to see them" if of else f"tfdyno run {FILE} makes one",
+        )  # fmt: skip
+    live = live_run(history, every)
+    return tuple(one if one.id == live else ended(one) for one in found)
 
 
-def _live(history: ProjectHistory, runs: Sequence[ProjectRun]) -> str:
+def live_run(history: ProjectHistory, runs: Sequence[ProjectRun]) -> str:
     """The id of the run that is going on: the newest, while a process holds the folder."""
     newest = runs[0]
     return newest.id if newest.status == "running" and is_held(history.folder, LOCK) else ""
 
 
-def _ended(run: ProjectRun) -> ProjectRun:
+def ended(run: ProjectRun) -> ProjectRun:
     """A run that nobody works on any more: what it left running was stopped."""
     steps = tuple(
         replace(step, status="stopped") if step.status == "running" else step for step in run.steps
@@ -95,116 +117,6 @@ def run_named(runs: Sequence[ProjectRun], prefix: str) -> ProjectRun:
     return (exact or found)[0]
 
 
-def chosen(runs: Sequence[ProjectRun], ids: Iterable[str], keep: int | None) -> tuple[str, ...]:
-    """The ids that are to go: those named, or all but the newest ``keep``; newest first.
-
-    Raises:
-        UsageError: Neither or both were said, or an id names no run.
-    """
-    names = tuple(ids)
-    if bool(names) == (keep is not None):
-        raise UsageError("say which runs go: their ids, or --keep N for all but the newest")
-    if keep is not None:
-        return tuple(one.id for one in runs[keep:])
-    wanted = {run_named(runs, one).id for one in names}
-    return tuple(one.id for one in runs if one.id in wanted)
-
-
-def remove(history: ProjectHistory, choose: Callable[[Sequence[ProjectRun]], tuple[str, ...]],
-           *, dry: bool = False) -> Removal:  # fmt: skip
-    """Forget runs, and delete the outputs that no other run names.
-
-    Rows go first, in one transaction; then each output is renamed to a name that no run knows and
-    deleted under it. Whenever this is killed, every folder of a step's name is whole; what was left
-    is deleted by the next call.
-
-    Args:
-        history: Of the project.
-        choose: The ids, out of all runs, newest first.
-        dry: Only say what would go.
-
-    Raises:
-        UsageError: A run is going on in the folder, or ``choose`` refuses.
-        ToolError: The folder cannot be written.
-    """
-    if dry or not history.path.exists():  # else a lock's file would be made there
-        runs = runs_of(history)
-        return _planned(history, runs, choose(runs))
-    with contextlib.closing(FolderLock(history.folder, LOCK)):
-        runs = tuple(map(_ended, history.runs()))  # none is going on: it would hold the folder
-        plan = _planned(history, runs, choose(runs))
-        named = history.remove(tuple(one.id for one in plan.runs))
-        gone = dict.fromkeys((*named, *_leftovers(history)))
-        left = [_delete(history.folder, one) for one in gone]
-    return replace(plan, left=tuple(filter(None, left)))
-
-
-def _planned(
-    history: ProjectHistory, runs: Sequence[ProjectRun], ids: tuple[str, ...]
-) -> Removal:  # fmt: skip
-    gone = tuple(one for one in runs if one.id in ids)
-    for one in gone:
-        if one.status == "running":
-            raise UsageError(f"run {one.id} is going on", remedy="stop it, or wait for its end")
-    kept = {step.output for one in runs if one.id not in ids for step in one.steps}
-    named = {step.output for one in gone for step in one.steps if _is_output(step.output)}
-    outputs = tuple(sorted(named - kept))
-    sizes = [_size_bytes(history.folder / one) for one in outputs]
-    return Removal(runs=gone, outputs=outputs, kept_outputs=tuple(sorted(named & kept)),
-                   freed_bytes=sum(sizes))  # fmt: skip
-
-
-def _leftovers(history: ProjectHistory) -> list[str]:
-    """Outputs on their way out, and outputs, whole or begun, that no run names."""
-    folder = history.folder / OUTPUTS
-    if not folder.is_dir():
-        return []
-    named = {step.output for run in history.runs() for step in run.steps}
-    return [
-        f"{OUTPUTS}/{one.name}"
-        for one in sorted(folder.iterdir())
-        if one.name.startswith(TRASH)
-        or ((found := _OUTPUT.fullmatch(one.name)) and f"{OUTPUTS}/{found[1]}" not in named)
-    ]
-
-
-def _delete(folder: Path, output: str) -> str:
-    """Delete an output under another name; why it is still there, empty where it is gone."""
-    if not _is_output(output):
-        return ""
-    path = folder / output
-    try:
-        if not path.name.startswith(TRASH):
-            aside = path.with_name(f"{TRASH}{path.name}")
-            if aside.exists() and not aside.is_symlink():
-                shutil.rmtree(aside)
-            path = path.rename(aside)
-        if path.is_symlink():
-            path.unlink()
-        else:
-            shutil.rmtree(path)
-    except FileNotFoundError:
-        return ""  # deleted by hand
-    except OSError as error:
-        return f"{output}: {error.strerror or error}"
-    return ""
-
-
-def _is_output(name: str) -> bool:
-    """Whether it is a folder right under that of the outputs; a file may have been edited."""
-    parts = PurePosixPath(name).parts
-    return len(parts) == 2 and parts[0] == OUTPUTS and parts[1] != ".."
-
-
-def _size_bytes(folder: Path) -> int:
-    try:
-        return sum(
-            one.lstat().st_size for one in folder.rglob("*") if one.is_file() or one.is_symlink()
-        )
-    except OSError as error:
-        raise ToolError(f"cannot read {folder}", why=error.strerror or str(error)) from None
-
-
 def _near(path: Path) -> str:
     """What the person may have meant."""
     try:
@@ -214,4 +126,4 @@ def _near(path: Path) -> str:
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
     if near:
         return f"did you mean {path.parent / near[0]}?"
-    return f"name a {PROJECT_FILE}, or the folder that it is in"
+    return f"name a {FILE}, or the folder that it is in"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfdyno.core.project_report import Change, Gained, GainVerdict
+from tfdyno.core.project_report import DONE, Change, Gained, GainVerdict
 from tfdyno.model.comparison import compare, verdict_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     from tfdyno.core.measurement import Measurement
     from tfdyno.core.project import ProjectRun, StepRun
     from tfdyno.core.project_report import KeyFigure
@@ -17,38 +20,68 @@ _VERDICTS: dict[str, GainVerdict] = {
     "faster": "better", "slower": "worse", "no_difference": "no_difference",
     "not_comparable": "not_compared",
 }  # fmt: skip
+_SIDES = {"A": "the earlier", "B": "the later"}
+"""What ``compare`` calls its sides."""
 
 
-def changes(before: ProjectRun, after: ProjectRun) -> tuple[Change, ...]:
-    """Everything that a step of either run rests on and the other's does not, or otherwise.
+def bases(earlier: Sequence[ProjectRun]) -> dict[str, tuple[str, StepRun]]:
+    """By step, the newest run in which it came to its end: the id, and the step as it was there.
 
-    A step that only one of them has is one change, unless the other ended before it could come to
-    it. A step that one of them did not come to says nothing: what it would have rested on is not
-    known.
+    Args:
+        earlier: Runs of the project, newest first.
     """
-    first = {step.step: step for step in before.steps}
-    last = {step.step: step for step in after.steps}
+    found: dict[str, tuple[str, StepRun]] = {}
+    for run in earlier:
+        for step in run.steps:
+            if step.status in DONE:
+                found.setdefault(step.step, (run.id, step))
+    return found
+
+
+def changes(
+    before: Mapping[str, tuple[str, StepRun]], after: ProjectRun, known: Collection[str]
+) -> tuple[Change, ...]:
+    """Everything that a step of a run rests on and that is no longer as it was.
+
+    A step that a run was not asked for says nothing: it may well be part of the project.
+
+    Args:
+        before: By step, what it is compared with, as ``bases`` has it.
+        after: The later run.
+        known: Names of the steps that any earlier run came to.
+    """
     found = []
-    for name in dict.fromkeys((*first, *last)):
-        one, other = first.get(name), last.get(name)
-        if one is None or other is None:
-            if (before if one is None else after).status != "finished":
-                continue
-            found.append(Change(step=name, what="step", before=one.command if one else "",
-                                after=other.command if other else ""))  # fmt: skip
-        elif one.rests_on and other.rests_on:
-            found += step_changes(one, other)
+    for step in after.steps:
+        if step.step in before:
+            since, old = before[step.step]
+            found += [replace(one, since=since) for one in step_changes(old, step)]
+        elif step.key and step.step not in known and step.status != "reused":
+            found.append(Change(step=step.step, what="step", after=step.command))
     return tuple(found)
 
 
 def step_changes(before: StepRun, after: StepRun) -> tuple[Change, ...]:
-    """What one step rests on and what is not the same in both runs, in the order of the earlier."""
+    """What one step rests on and what is not the same in both runs, in the order of the earlier.
+
+    Where that is nothing, and yet both ended with makings of their own, that is one change. A step
+    that one of them did not come to says nothing: what it would have rested on is not known.
+    """
+    if not before.key or not after.key:
+        return ()
     old, new = before.rests_on, after.rests_on
-    return tuple(
+    found = tuple(
         Change(step=after.step, what=what, before=old.get(what, ""), after=new.get(what, ""))
         for what in dict.fromkeys((*old, *new))
         if (what in old, old.get(what)) != (what in new, new.get(what))
     )
+    if not found and is_remade(before, after):
+        return (Change(step=after.step, what="making", before=before.stamp, after=after.stamp),)
+    return found
+
+
+def is_remade(before: StepRun, after: StepRun) -> bool:
+    """Whether both came to their end, each with a making of its own."""
+    return bool(before.stamp and after.stamp) and before.stamp != after.stamp
 
 
 def gained(step: str, before: KeyFigure, after: KeyFigure) -> Gained:
@@ -61,30 +94,27 @@ def gained(step: str, before: KeyFigure, after: KeyFigure) -> Gained:
 
     and holds in at least ``a + b - 1`` of all cases, however the two depend on each other
     (Bonferroni's inequality). Where less is better both are turned over. What was estimated, or
-    was measured on another machine or without an interval, is not compared.
+    was measured on another machine, under other terms or without an interval, is not compared.
     """
     told = partial(Gained, step=step, figure=after.title, of=after.of, before=before, after=after)
-    obstacle = _obstacle(before, after)
+    obstacle = _obstacle(before, after) or _no_interval(before, after)
     if obstacle:
         return told(verdict="not_compared", reason=obstacle)
     is_more = after.better == "more"
     ratio = after.value / before.value if is_more else before.value / after.value
     if after.basis == "exact":
         verdict: GainVerdict = "no_difference" if ratio == 1 else "better" if ratio > 1 else "worse"
-        return told(verdict=verdict, reason="counted, not measured", ratio=ratio)
+        return told(verdict=verdict, reason="counted, not measured", ratio=ratio, way="counts")
     lows = (before.low or 0.0, after.low or 0.0)
     highs = (before.high or 0.0, after.high or 0.0)
     low, high = lows[1] / highs[0], highs[1] / lows[0]
     interval = (low, high) if is_more else (1 / high, 1 / low)
     sure = max(0.0, before.confidence_ratio + after.confidence_ratio - 1.0)
-    verdict = _VERDICTS[verdict_of(ratio, interval)]
-    reason = (
-        "from the intervals of both, measured at different times: what the machine did meanwhile "
-        "is not taken out"
-    )
     return told(
-        verdict=verdict, ratio=ratio, interval=interval, confidence_ratio=sure, reason=reason
-    )
+        verdict=_VERDICTS[verdict_of(ratio, interval)], ratio=ratio, interval=interval,
+        confidence_ratio=sure, way="intervals", reason="from the intervals of both",
+        caveat="what the machine did between the two is not taken out",
+    )  # fmt: skip
 
 
 def gained_bench(
@@ -92,24 +122,23 @@ def gained_bench(
 ) -> Gained:
     """The same of two measurements with their samples, as ``tfdyno compare`` judges them."""
     before, after = figures
+    told = partial(Gained, step=step, figure=after.title, of=after.of, before=before, after=after)
+    if obstacle := _obstacle(before, after):
+        return told(verdict="not_compared", reason=obstacle)
     found = compare(*sides)
-    is_compared = found.verdict != "not_comparable"
-    return Gained(
-        step=step,
-        figure=after.title,
-        of=after.of,
-        before=before,
-        after=after,
-        verdict=_VERDICTS[found.verdict],
-        ratio=found.ratio if is_compared else 0.0,
-        interval=found.interval if is_compared else (0.0, 0.0),
-        confidence_ratio=found.confidence_ratio if is_compared else 0.0,
-        reason=found.reason.rstrip("."),
-    )
+    reason = found.reason.rstrip(".")
+    if found.verdict == "not_comparable":
+        side, _, rest = reason.partition(" ")
+        return told(verdict="not_compared", reason=f"{_SIDES.get(side, side)} {rest}")
+    reason, _, caveat = reason.partition("; ")
+    return told(
+        verdict=_VERDICTS[found.verdict], ratio=found.ratio, interval=found.interval,
+        confidence_ratio=found.confidence_ratio, way="samples", reason=reason, caveat=caveat,
+    )  # fmt: skip
 
 
 def _obstacle(before: KeyFigure, after: KeyFigure) -> str:
-    """Why the two do not compare; empty: they do."""
+    """Why the two do not compare, whatever is known of their spread; empty: they do."""
     if before.basis == "estimated" or after.basis == "estimated":
         return "an estimate, not a measurement"
     if not after.better or before.unit != after.unit:
@@ -118,10 +147,15 @@ def _obstacle(before: KeyFigure, after: KeyFigure) -> str:
         return "one of them is not above 0"
     if after.basis == "exact":
         return ""
-    if before.place != after.place:
-        names = " and ".join(one.place or "an unknown machine" for one in (before, after))
-        return f"measured on {names}"
-    bounds = (before.low, before.high, after.low, after.high)
-    if any(one is None or one <= 0 for one in bounds):
-        return "no interval is known"
+    for name, word in (("place", "on"), ("terms", "with")):
+        sides = [str(getattr(one, name)) for one in (before, after)]
+        if sides[0] != sides[1]:
+            unknown = "an unknown machine" if name == "place" else "what is not known"
+            return f"measured {word} {' and '.join(one or unknown for one in sides)}"
     return ""
+
+
+def _no_interval(before: KeyFigure, after: KeyFigure) -> str:
+    bounds = (before.low, before.high, after.low, after.high)
+    is_bare = any(one is None or one <= 0 for one in bounds)
+    return "no interval is known" if is_bare and after.basis != "exact" else ""

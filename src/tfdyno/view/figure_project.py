@@ -11,7 +11,7 @@ from tfdyno.view.amounts import table_usd
 from tfdyno.view.bar_scale import absolute
 from tfdyno.view.bench_words import seconds_words
 from tfdyno.view.key_figures import each, number, part, picked
-from tfdyno.view.project_answers import settings_words
+from tfdyno.view.project_answers import figure_of, settings_words
 from tfdyno.view.project_words import bounds_words, figure_words, value_words, when
 from tfdyno.view.svg import Figure, Key, Table, draw
 
@@ -123,32 +123,42 @@ def _settings(trial: Raw) -> str:
     return settings_words(trial.get("changes")) or "as it is"
 
 
-def runs_figure(history: Sequence[RunTold], shown: str) -> Figure | None:
-    """The speed that bench measured in each run; None where fewer than two runs have one."""
-    found: list[tuple[RunTold, KeyFigure]] = []
-    seen = set[str]()
+def runs_figures(history: Sequence[RunTold], shown: str) -> tuple[Figure, ...]:
+    """The speed that each bench measured in the runs: one figure per step and machine.
+
+    One that only one run measured has none: what was reused was not measured again.
+
+    Args:
+        history: Runs, in the order of the bars.
+        shown: Id of the one that is told.
+    """
+    found: dict[tuple[str, str], list[tuple[RunTold, KeyFigure]]] = {}
     for told in history:
         for step in told.steps:
-            rate = next((one for one in step.figures if one.name == "throughput"), None)
-            if step.kind == "bench" and rate and step.run.key not in seen:
-                seen.add(step.run.key)
-                found.append((told, rate))
-                break
-    if len(found) < 2:
-        return None
+            rate = figure_of(step, "throughput") if step.kind == "bench" else None
+            if rate and step.run.status == "finished":
+                found.setdefault((step.run.step, rate.place), []).append((told, rate))
+    return tuple(_runs_figure(name, place, measured, shown)
+                 for (name, place), measured in found.items() if measured[1:])  # fmt: skip
+
+
+def _runs_figure(
+    name: str, place: str, measured: list[tuple[RunTold, KeyFigure]], shown: str
+) -> Figure:
     rows = tuple(
         bars.Row(name=told.run.id, number=value_words(rate), strong=told.run.id == shown,
                  low=rate.low or 0.0, high=rate.high or 0.0,
                  segments=(bars.Segment(variable="c1", value=rate.value,
                                         tip=f"{told.run.id}: {figure_words(rate)}"),))
-        for told, rate in found
+        for told, rate in measured
     )  # fmt: skip
     # With the intervals as limits, so that the axis reaches to their ends.
     axis = absolute(rows, "samples per second", limit=max(row.high for row in rows))
     chart = replace(axis, limit=0.0)
-    said = "; ".join(f"{told.run.id} {figure_words(rate)}" for told, rate in found)
+    said = "; ".join(f"{told.run.id} {figure_words(rate)}" for told, rate in measured)
+    where = f" on {place}" if place else ""
     return Figure(
-        label=f"Bars of the measured throughput of {len(found)} runs. {said}.",
+        label=f"Bars of the throughput that {name} measured{where} in {len(rows)} runs. {said}.",
         wide=draw(bars.wide(chart)),
         narrow=draw(bars.narrow(chart)),
         key=(Key(text="samples per second", variable="c1"),
@@ -156,8 +166,8 @@ def runs_figure(history: Sequence[RunTold], shown: str) -> Figure | None:
         table=Table(
             headings=("Run", "When (UTC)", "Throughput", "Interval"),
             rows=tuple((told.run.id, when(told.run.started_at), value_words(rate),
-                        bounds_words(rate)) for told, rate in found),
+                        bounds_words(rate)) for told, rate in measured),
             text_columns=frozenset((0, 1)),
         ),
-        caption="Throughput, each time that it was measured anew",
+        caption=f"Throughput of {name}, each time that it was measured anew{where}",
     )  # fmt: skip

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tfdyno.core.load_test import LOAD_FORMAT
 from tfdyno.core.project_report import KeyFigure, StepKind
+from tfdyno.core.units import significant
+from tfdyno.view.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -17,14 +21,17 @@ if TYPE_CHECKING:
 
 _BY_COMMAND: dict[str, StepKind] = {
     "advise": "advise", "estimate": "estimate", "memory": "memory", "data": "data",
-    "train": "train", "tune": "tune", "bench": "bench", "diagnose": "diagnose",
-    "export": "export", "models": "models", "edge": "edge", "serve": "load",
+    "train": "train", "launch": "train", "tune": "tune", "bench": "bench",
+    "diagnose": "diagnose", "export": "export", "models": "models", "edge": "edge", "serve": "load",
 }  # fmt: skip
+NOT_KEPT = "not_kept"
+"""Name of a gain that was measured of a change that was not kept."""
 _RANGE_RATIO = 0.9
 """What an estimate's range holds in so many cases."""
 _SURE_RATIO = 0.95
 """Of the intervals of bench, export and load tests."""
 _EDGE_SURE_RATIO = 0.96
+_HERE = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 def kind_of(command: str, document: Raw) -> StepKind:
@@ -45,7 +52,8 @@ def kind_of(command: str, document: Raw) -> StepKind:
 def key_figures(kind: StepKind, document: Raw) -> tuple[KeyFigure, ...]:
     """The figures of a document; a figure whose keys are missing or no numbers is left out."""
     read = _READERS.get(kind)
-    return tuple(one for one in read(document) if one) if read and document else ()
+    found = [one for one in read(document) if one] if read and document else []
+    return tuple(sorted(found, key=lambda one: one.name == NOT_KEPT))  # no step stands for that
 
 
 def number(raw: object, *path: str | int) -> float | None:
@@ -79,11 +87,14 @@ def picked(document: Raw) -> Raw:
 
 
 def machine(document: Raw) -> str:
-    """Host and device of a measurement's environment."""
+    """Host, device and CPUs of a measurement's environment: ``desk, 2 x L4, 16 CPUs``."""
     environment = part(document, "environment")
-    cards = [str(one.get("name", "")) for one in each(environment, "cards")]
-    device = " + ".join(cards) if environment.get("device") == "gpu" else environment.get("cpu", "")
-    return ", ".join(str(one) for one in (environment.get("host", ""), device) if one)
+    cards = Counter(str(one.get("name", "")) for one in each(environment, "cards"))
+    several = " + ".join(f"{n} x {name}" if n > 1 else name for name, n in cards.items())
+    device = several if environment.get("device") == "gpu" else environment.get("cpu", "")
+    cpus = number(environment, "cpu_count")
+    found = (environment.get("host", ""), device, plural(round(cpus), "CPU") if cpus else "")
+    return ", ".join(str(one) for one in found if one)
 
 
 def _figure(
@@ -137,10 +148,15 @@ def _estimate(document: Raw) -> Iterator[KeyFigure | None]:
 
 
 def _memory(document: Raw) -> Iterator[KeyFigure | None]:
-    for key in ("device_memory_bytes", "peak_memory_bytes"):
-        bounds = part(document, key)
-        yield _figure(key, "Memory of the GPU", number(bounds, "best"), "bytes", bounds=bounds,
-                      sure_ratio=_RANGE_RATIO, basis="estimated", better="less")  # fmt: skip
+    for one in each(document, "memory"):
+        for key, title in (
+            ("device_memory_bytes", "Memory of the GPU"),
+            ("peak_memory_bytes", "Of it, of the program itself"),
+        ):
+            bounds = part(one, key)
+            yield _figure(key, title, number(bounds, "best"), "bytes", bounds=bounds,
+                          of=str(one.get("gpu", "")), sure_ratio=_RANGE_RATIO, basis="estimated",
+                          better="less")  # fmt: skip
 
 
 def _data(document: Raw) -> Iterator[KeyFigure | None]:
@@ -180,8 +196,9 @@ def _bench(document: Raw) -> Iterator[KeyFigure | None]:
     yield _figure("peak_memory", "Memory at most", number(document, "peak_memory_bytes"), "bytes",
                   better="less", place=place)  # fmt: skip
     against = part(document, "comparison")
+    # No gain where it falls: A of a later run may be what B was.
     yield _figure("against", "B over A", number(against, "ratio") or None, "times",
-                  bounds=against.get("interval"), better="more", place=place,
+                  bounds=against.get("interval"), place=place,
                   sure_ratio=number(against, "confidence_ratio") or 0.0)  # fmt: skip
 
 
@@ -195,21 +212,28 @@ def _around(bounds: list[float] | None, value: float | None) -> list[float] | No
 def _diagnose(document: Raw) -> Iterator[KeyFigure | None]:
     place = machine(document)
     for proof in each(document, "proofs"):
-        yield _figure("proof", "Gain of the fix", number(proof, "ratio") or None, "times",
-                      bounds=proof.get("interval"), better="more", of=str(proof.get("cause", "")),
-                      sure_ratio=number(proof, "confidence_ratio") or 0.0, place=place)  # fmt: skip
+        yield _proof(proof, "Gain of the fix", place, of=str(proof.get("cause", "")))
     yield _figure("step", "Step", number(document, "step_s"), "s", better="less", place=place)
     yield _figure("throughput", "Throughput", number(document, "samples_per_s") or None,
                   "samples/s", better="more", place=place)  # fmt: skip
 
 
+def _proof(proof: Raw, title: str, place: str, *, of: str = "") -> KeyFigure | None:
+    """A change against the run as it was.
+
+    A run that has adopted it starts from there and finds no further gain. That is no loss: neither
+    more nor less of it is better.
+    """
+    kept = bool(proof.get("kept"))
+    name, title = ("proof", title) if kept else (NOT_KEPT, "Measured and not kept")
+    return _figure(name, title, number(proof, "ratio") or None, "times", of=of,
+                   bounds=proof.get("interval"), place=place,
+                   sure_ratio=number(proof, "confidence_ratio") or 0.0)  # fmt: skip
+
+
 def _tune(document: Raw) -> Iterator[KeyFigure | None]:
-    proof, best = part(document, "proof"), part(document, "best")
-    place = str(document.get("device_name") or "")
-    interval = proof.get("interval") or [proof.get("low"), proof.get("high")]
-    sure = number(proof, "confidence_ratio") or 0.0
-    yield _figure("proof", "Gain of the tuning", number(proof, "ratio") or None, "times",
-                  bounds=interval, better="more", place=place, sure_ratio=sure)  # fmt: skip
+    best, place = part(document, "best"), str(document.get("device_name") or "")
+    yield _proof(part(document, "proof"), "Gain of the tuning", place)
     yield _figure("throughput", "Throughput of the best", number(best, "samples_per_s"),
                   "samples/s", better="more", place=place, bounds=best.get("interval_per_s"),
                   sure_ratio=number(document, "confidence_ratio") or 0.0)  # fmt: skip
@@ -229,8 +253,7 @@ def _export(document: Raw) -> Iterator[KeyFigure | None]:
                       sure_ratio=_SURE_RATIO, better="less", of=of, place=place)  # fmt: skip
         ratio = part(call, "speedup_ratio")
         yield _figure("speedup", "Times as fast as the model", number(ratio, "best"), "times",
-                      bounds=ratio, sure_ratio=_SURE_RATIO, better="more", of=of,
-                      place=place)  # fmt: skip
+                      bounds=ratio, sure_ratio=_SURE_RATIO, of=of, place=place)  # fmt: skip
         yield _figure("size", "Size", number(one, "size_bytes"), "bytes", better="less", of=of,
                       basis="exact")  # fmt: skip
 
@@ -257,16 +280,50 @@ def _edge(document: Raw) -> Iterator[KeyFigure | None]:
 def _load(document: Raw) -> Iterator[KeyFigure | None]:
     if document.get("verdict") == "failed":
         return
-    place = str(document.get("machine", ""))
+    place, run = _served(document), part(_main_stage(document), "run")
+    rows = plural(round(number(run, "rows_per_request") or 1), "row") + " a request"
+    limit_s = number(document, "p99_limit_s") or 0.0
     yield _figure("knee", "Requests with p99 within the promise",
                   number(document, "knee_rate_per_s"), "requests/s", better="more",
-                  place=place)  # fmt: skip
+                  place=place, terms=f"p99 within {1e3 * limit_s:g} ms, {rows}")  # fmt: skip
+    terms = f"{_load_words(part(run, 'plan'))}, {rows}"
     yield _figure("accepted", "Requests answered", number(document, "accepted_per_s"),
-                  "requests/s", better="more", place=place)  # fmt: skip
+                  "requests/s", better="more", place=place, terms=terms)  # fmt: skip
     for name in ("p99", "p50"):
         bounds = part(document, f"{name}_s")
         yield _figure(name, name, number(bounds, "best"), "s", bounds=bounds, better="less",
-                      sure_ratio=_SURE_RATIO, place=place)  # fmt: skip
+                      sure_ratio=_SURE_RATIO, place=place, terms=terms)  # fmt: skip
+
+
+def _served(document: Raw) -> str:
+    """Where the server was, as far as it is known: its machine is seldom told."""
+    server, asker = part(document, "server"), str(document.get("machine", ""))
+    try:
+        host = urlsplit(str(document.get("url", ""))).hostname or ""
+    except ValueError:
+        host = ""
+    is_here = bool(server.get("processes")) or host in _HERE
+    found = (asker if is_here else host, server.get("platform"),
+             "" if is_here or not asker else f"asked from {asker}")  # fmt: skip
+    return ", ".join(str(one) for one in found if one)
+
+
+def _main_stage(document: Raw) -> Raw:
+    """The stretch that the figures are of, as ``load_words.main_stage`` chooses it."""
+    stages, knee = list(each(document, "stages")), number(document, "knee_rate_per_s")
+    held = [one for one in stages if one.get("holds")]
+    at_knee = [one for one in held if number(one, "run", "plan", "rate_per_s") == knee]
+    if knee is not None and at_knee:
+        return at_knee[-1]
+    return stages[0 if number(document, "p99_limit_s") else -1] if stages else {}
+
+
+def _load_words(plan: Raw) -> str:
+    """``64 clients``, ``800 requests/s offered``."""
+    rate, clients = number(plan, "rate_per_s"), number(plan, "clients")
+    if plan.get("kind") == "open" and rate:
+        return f"{significant(rate)} requests/s offered"
+    return plural(round(clients), "client") if clients else "an unknown load"
 
 
 _READERS: dict[StepKind, Callable[[Raw], Iterator[KeyFigure | None]]] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.units import significant
 from tfdyno.view.amounts import plural
-from tfdyno.view.key_figures import each, number, part, picked
+from tfdyno.view.key_figures import NOT_KEPT, each, number, part, picked
 from tfdyno.view.project_words import basis_words, figure_words, lower, stopped, value_words
 from tfdyno.view.wording import listing
 
@@ -37,7 +37,7 @@ def answer(step: StepTold) -> str:
     """What a step found, in a sentence or two; its own headline where its kind says nothing."""
     tell = _ANSWERS.get(step.kind)
     try:
-        said = " ".join(tell(step)) if tell and step.document else ""
+        said = " ".join(filter(None, tell(step))) if tell and step.document else ""
     except _UNREADABLE:  # a document of another version: what its run said of it stands
         said = ""
     return said or stopped(step.run.headline)
@@ -139,24 +139,30 @@ def _diagnose(step: StepTold) -> Iterator[str]:
 
 
 def _tune(step: StepTold) -> Iterator[str]:
-    proof, told = figure_of(step, "proof"), part(step.document, "proof")
-    trials = list(each(step.document, "trials"))
-    failed = sum(one.get("status") == "failed" for one in trials)
-    count = plural(len(trials), "trial") + (f", {failed} of which failed" if failed else "")
-    tried = f" out of {count}" if trials else ""
-    reason, best = str(told.get("reason", "")), part(step.document, "best")
-    changes = settings_words(best.get("changes"))
-    if told.get("kept") is False:
-        yield f"Tuning gained nothing that is proven{tried}: {lower(stopped(reason))}"
-    elif proof and proof.low is not None:
+    proof, best = figure_of(step, "proof"), part(step.document, "best")
+    if proof and proof.low is not None:
+        changes = settings_words(best.get("changes"))
+        trials = _trials(step.document)
         settings = f" with {changes}" if changes else ""
-        sure = "" if proof.low > 1 else ", which may be chance"
-        yield f"Tuning gained {figure_words(proof)}{settings}{tried}{sure}."
-        yield from filter(None, (stopped(reason.partition(". ")[2]),))  # what it does not prove
-    elif trials and best and not changes:
-        yield f"Tuning made {count}; none was faster than the start."
-    elif trials:
-        yield f"Tuning made {count}; no gain was proven."
+        tried = f" out of {trials}" if trials else ""
+        yield f"Tuning gained {figure_words(proof)}{settings}{tried}."
+        reason = str(part(step.document, "proof").get("reason", ""))
+        yield stopped(reason.partition(". ")[2])  # what it does not prove
+        return
+    yield stopped(str(step.document.get("headline") or ""))
+    if measured := figure_of(step, NOT_KEPT):
+        reason = stopped(str(part(step.document, "proof").get("reason", "")))
+        yield f"Measured: {figure_words(measured)}, and not kept. {reason}"
+    if trials := _trials(step.document):
+        yield f"It made {trials}."
+
+
+def _trials(document: Raw) -> str:
+    """``8 trials, 2 of which failed``, of those that ran; empty where none did."""
+    ran = [one for one in each(document, "trials") if one.get("ran")]
+    failed = sum(one.get("status") == "failed" for one in ran)
+    lost = f", {failed} of which failed" if failed else ""
+    return plural(len(ran), "trial") + lost if ran else ""
 
 
 def settings_words(found: object) -> str:

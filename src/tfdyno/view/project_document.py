@@ -12,6 +12,7 @@ from tfdyno.view.project_words import (
     gained_words,
     run_sentence,
     status_words,
+    step_count,
     step_counts,
     why_words,
 )
@@ -91,6 +92,7 @@ def removal_document(found: Removal, *, removed: bool) -> dict[str, Any]:
         "runs": [_run(one) for one in found.runs],
         "outputs": list(found.outputs),
         "kept_outputs": list(found.kept_outputs),
+        "unnamed": list(found.unnamed),
         "freed_bytes": found.freed_bytes,
         "left": list(found.left),
     }
@@ -105,7 +107,7 @@ def _run(run: ProjectRun) -> dict[str, Any]:
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "duration_s": sum(one.duration_s for one in run.steps),
-        "step_count": len(run.steps),
+        "step_count": step_count(run),
         "done": done,
         "reused": reused,
         "failed": failed,
@@ -116,7 +118,7 @@ def _run(run: ProjectRun) -> dict[str, Any]:
 def _step(one: StepTold) -> dict[str, Any]:
     return {
         **to_builtins(one.run),
-        "status": status_words(one).replace(" ", "_"),
+        "status": one.run.status if one.reached else status_words(one).replace(" ", "_"),
         "kind": one.kind,
         "state": one.state,
         "answer": answer(one),

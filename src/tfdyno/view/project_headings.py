@@ -98,7 +98,7 @@ def _heading_train(step: StepTold) -> str:
 
 def _heading_tune(step: StepTold) -> str:
     proof = _proven(step)
-    return f"Tuning gained {figure_words(proof)}" if proof else ""
+    return f"Tuning gained {figure_words(proof)}" if proof else _own_headline(step)
 
 
 _HEADINGS: dict[str, Callable[[StepTold], str]] = {
@@ -108,7 +108,6 @@ _HEADINGS: dict[str, Callable[[StepTold], str]] = {
 
 
 def _proven(step: StepTold) -> KeyFigure | None:
-    """The gain of a tuning, where it is one that is surely above 1."""
-    proof, told = figure_of(step, "proof"), part(step.document, "proof")
-    is_sure = proof and proof.low is not None and proof.low > 1
-    return proof if is_sure and told.get("kept") is not False else None
+    """The gain of a tuning that was kept, where it is surely above 1."""
+    proof = figure_of(step, "proof")
+    return proof if proof and proof.low is not None and proof.low > 1 else None

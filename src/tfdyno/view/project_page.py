@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_json
 from tfdyno.view import palette, svg
 from tfdyno.view.bench_words import seconds_words
-from tfdyno.view.figure_project import runs_figure
+from tfdyno.view.figure_project import runs_figures
 from tfdyno.view.project_answers import head
 from tfdyno.view.project_document import report_document
 from tfdyno.view.project_headings import headline
@@ -52,11 +53,12 @@ def project_page(report: ProjectReport, benches: Benches) -> str:
         "gains": _best(report),
         "sections": tuple(step_section(one, benches) for one in told.steps if one.reached),
         "waiting": [one.run.step for one in told.steps if not one.reached],
+        "is_going_on": told.run.status == "running",
         "logs": {f"step-{one.run.step}": one for one in told.steps if one.last_lines},
         "runs": [_column(one.run.id, one.run.started_at, one.run.status, report)
                  for one in report.history],
         "rows": _rows(report),
-        "drawn": runs_figure(report.history, told.run.id),
+        "drawn": runs_figures(report.history, told.run.id),
         "compared": [_pair(one) for one in report.compared],
         "run_count": report.run_count,
         "commands": _commands(report),
@@ -83,7 +85,7 @@ def _column(name: str, started_at: str, status: str, report: ProjectReport) -> d
 
 def _rows(report: ProjectReport) -> list[tuple[str, list[dict[str, str]]]]:
     """A row per step that any of the runs has, a cell per run."""
-    names = dict.fromkeys(step.run.step for one in reversed(report.history) for step in one.steps)
+    names = dict.fromkeys(step.run.step for one in report.history for step in one.steps)
     return [
         (name, [_cell(next((s for s in one.steps if s.run.step == name), None))
                 for one in report.history])
@@ -99,7 +101,7 @@ def _cell(step: StepTold | None) -> dict[str, str]:
     took = seconds_words(step.run.duration_s) if status in ("done", "failed", "stopped") else ""
     return {
         "status": status,
-        "mark": {"not reached": "none"}.get(status, status),
+        "mark": status if step.reached else "none",
         "took": took if step.run.duration_s else "",
         "figure": titled_words(step.figures[0]) if step.figures else "",
         "trouble": step.trouble,
@@ -116,14 +118,17 @@ def _pair(found: RunsCompared) -> dict[str, Any]:
 
 
 def _best(report: ProjectReport) -> list[str]:
-    """What was surely better or worse than in the run before, for the head of the page."""
+    """What the newest comparison surely found by the samples of benches, for the head of the page.
+
+    Other intervals do not hold what the machine did between two runs.
+    """
     if not report.compared:
         return []
     newest = report.compared[0]
     return [
-        f"Since {newest.before}, {one.step}: {gained_words(one)}."
+        f"Since {one.since or newest.before}, {one.step}: {gained_words(replace(one, since=''))}."
         for one in newest.gained
-        if one.confidence_ratio and one.verdict in ("better", "worse")
+        if one.way == "samples" and one.verdict in ("better", "worse")
     ]
 
 

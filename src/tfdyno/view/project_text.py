@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.units import format_bytes
@@ -15,12 +16,14 @@ from tfdyno.view.project_words import (
     gained_words,
     run_sentence,
     status_words,
+    step_count,
     step_counts,
     titled_words,
     when,
     why_words,
 )
-from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.text import WIDTH, paint, pairs, shorten, table, telling_width, wrapped
+from tfdyno.view.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +38,14 @@ if TYPE_CHECKING:
     )
 
 _COLOURS = {
-    "failed": "red", "stopped": "yellow", "not reached": "dim", "running": "cyan", "done": "green",
-    "reused": "green", "finished": "green",
+    "failed": "red", "stopped": "yellow", "not reached": "dim", "to come": "dim", "running": "cyan",
+    "done": "green", "reused": "green",
 }  # fmt: skip
 _BULLET = "  "
 _LOG_LINES = 4
 """Of the log of a step that failed."""
+_NAME = 20
+"""Columns that a step's name may take in a table."""
 _WIDE = 100
 """Columns from which a table of steps has their commands as well."""
 
@@ -60,13 +65,15 @@ def report_text(report: ProjectReport, *, width: int = WIDTH, colour: bool = Fal
 
 
 def _steps(told: RunTold, width: int, colour: bool) -> str:
+    # A long name would leave no room for what was found.
+    widest = max(_NAME, telling_width([one.run.step for one in told.steps]))
     rows = [
         (
-            one.run.step,
+            shorten(one.run.step, widest),
             one.run.command,
             paint(status_words(one), _COLOURS[status_words(one)], colour=colour),
             _took(one),
-            titled_words(one.figures[0]) if one.figures else "",
+            _key_figure(one, width),
         )
         for one in told.steps
     ]
@@ -80,6 +87,14 @@ def _steps(told: RunTold, width: int, colour: bool) -> str:
         elastic=len(columns) - 1,
         colour=colour,
     )
+
+
+def _key_figure(one: StepTold, width: int) -> str:
+    """What a step stands for; where there is little room the interval is left to the sentences."""
+    if not one.figures:
+        return ""
+    first = one.figures[0]
+    return titled_words(first if width >= _WIDE else replace(first, low=None, high=None))
 
 
 def _took(one: StepTold) -> str:
@@ -105,7 +120,7 @@ def compared_text(found: RunsCompared, *, width: int = WIDTH, colour: bool = Fal
     said = said or ["nothing that a step rests on has changed"]
     gains = [f"{one.step}: {gained_words(one)}" for one in found.gained]
     parts = [title, *_list("changed", said, width), *_list("gained", gains, width),
-             *_list("unreadable", list(found.notes), width)]  # fmt: skip
+             *_list("not told", list(found.notes), width)]  # fmt: skip
     return "\n".join(parts)
 
 
@@ -132,7 +147,7 @@ def runs_text(runs: Sequence[ProjectRun], *, width: int = WIDTH, colour: bool = 
                 f"{done}",
                 f"{reused}",
                 f"{failed}",
-                f"{len(one.steps)}",
+                f"{step_count(one)}",
                 duration_words(one),
             )
         )
@@ -157,7 +172,8 @@ def _step(one: StepTold, width: int, colour: bool) -> str:
     title = f"{paint(step.step, 'bold', colour=colour)}  " + paint(
         f"{status}{took}", _COLOURS[status], colour=colour
     )
-    output = step.output if one.state != "gone" else f"{step.output} ({one.trouble})"
+    is_other = one.state in ("gone", "remade")
+    output = f"{step.output} ({one.trouble})" if is_other else step.output
     return f"{title}\n" + pairs(
         [
             ("command", " ".join(step.words) or step.command),
@@ -176,15 +192,19 @@ def _step(one: StepTold, width: int, colour: bool) -> str:
 
 def removal_text(found: Removal, *, removed: bool, width: int = WIDTH) -> str:
     """What goes, or went."""
-    if not found.runs:
-        return "There is no run to remove."
+    if found.is_empty:
+        return "\n".join(["There is no run to remove.", *_left(found, width)])
     verb = "Removed" if removed else "Would remove"
+    counts = [(len(found.runs), "run"), (len(found.outputs), "output")]
+    said = [plural(count, noun) for count, noun in counts if count]
+    said += [f"{plural(len(found.unnamed), 'output')} that no run names"] if found.unnamed else []
     stay = plural(len(found.kept_outputs), "output")
     kept = f"; {stay} of theirs stay, which other runs name" if found.kept_outputs else ""
-    note = (
-        f"{verb} {plural(len(found.runs), 'run')} and {plural(len(found.outputs), 'output')}, "
-        f"{format_bytes(found.freed_bytes)}{kept}."
-    )
+    note = f"{verb} {listing(said)}, {format_bytes(found.freed_bytes)}{kept}."
     lines = [f"  {one.id}  {when(one.started_at)}, {one.status}" for one in found.runs]
-    left = [wrapped(f"! {one}", width=width, rest="  ") for one in found.left]
-    return "\n".join([wrapped(note, width=width), *lines, *left])
+    lines += [f"  {one}  no run names it" for one in found.unnamed]
+    return "\n".join([wrapped(note, width=width), *lines, *_left(found, width)])
+
+
+def _left(found: Removal, width: int) -> list[str]:
+    return [wrapped(f"! {one}", width=width, rest="  ") for one in found.left]

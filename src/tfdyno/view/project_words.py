@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Interval
+from tfdyno.core.project_report import DONE
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.amounts import hours_range, percent, plural, short_hours, table_usd
 from tfdyno.view.bench_words import seconds_words, step_words
@@ -95,36 +96,48 @@ def basis_words(one: KeyFigure) -> str:
         return "counted"
     if one.basis == "estimated":
         return "estimated"
-    return f"measured on {one.place}" if one.place else "measured"
+    where = f" on {one.place}" if one.place else ""
+    return f"measured{where}" + (f"; {one.terms}" if one.terms else "")
 
 
 def status_words(step: StepTold) -> str:
-    """``done``, ``reused``, ``failed``, ``stopped``, ``not reached``, ``running``."""
+    """``done``, ``reused``, ``failed``, ``stopped``, ``not reached``, ``running``, ``to come``."""
     if not step.reached:
-        return "not reached"
+        return "to come" if step.run.status == "running" else "not reached"
     return {"finished": "done"}.get(step.run.status, step.run.status)
 
 
 def run_sentence(told: RunTold) -> str:
     """How far the run came: ``All 7 steps are done, 2 of them reused from before.``."""
     steps = told.steps
-    done = [one for one in steps if one.run.status in ("finished", "reused")]
+    done = [one for one in steps if one.run.status in DONE]
     if not steps:
         return "The run has no steps."
     if told.run.status == "running":
-        return f"The run is going on: {len(done)} of {plural(len(steps), 'step')} are done so far."
+        return f"The run is going on: {_done_words(len(done), len(steps))} so far."
     if len(done) == len(steps):
-        reused = sum(one.run.status == "reused" for one in steps)
-        also = f", {reused} of them reused from an earlier run" if reused else ""
-        whole = "The one step is done" if len(steps) == 1 else f"All {len(steps)} steps are done"
-        return f"{whole}{also}."
-    said = [f"{len(done)} of {plural(len(steps), 'step')} are done"]
+        return f"{_all_done_words(steps)}."
+    said = [_done_words(len(done), len(steps))]
     for word, verb in (("failed", "failed"), ("stopped", "was stopped"),
                        ("not reached", "was not reached")):  # fmt: skip
         names = [one.run.step for one in steps if status_words(one) == word]
         were = verb.replace("was", "were") if len(names) > 1 else verb
         said += [f"{listing(names)} {were}"] if names else []
     return f"{'; '.join(said)}."
+
+
+def _done_words(done: int, count: int) -> str:
+    """``1 of 4 steps is done``."""
+    return f"{done} of {plural(count, 'step')} {'is' if done == 1 else 'are'} done"
+
+
+def _all_done_words(steps: Sequence[StepTold]) -> str:
+    reused = sum(one.run.status == "reused" for one in steps)
+    if len(steps) == 1:
+        return "The one step is done" + (", reused from an earlier run" if reused else "")
+    which = "all" if reused == len(steps) else f"{reused}"
+    also = f", {which} of them reused from an earlier run" if reused else ""
+    return f"All {len(steps)} steps are done{also}"
 
 
 def lower(text: str) -> str:
@@ -145,9 +158,15 @@ def stopped(text: str) -> str:
 
 
 def change_words(one: Change) -> str:
-    """``option epochs: 5 → 6``; digests are cut, a step that came or went says so."""
+    """``option epochs: 5 → 6``; digests are cut, and a run that is not the one before is named."""
+    return _change_words(one) + (f" (since {one.since})" if one.since else "")
+
+
+def _change_words(one: Change) -> str:
     if one.what == "step":
-        return "is new" if not one.before else "is not part of the run"
+        return "ran for the first time"
+    if one.what == "making":
+        return "was made again, though nothing that it rests on has changed"
     if not one.before or not one.after:
         there = one.after or one.before
         came = "is new" if one.after else "is gone"
@@ -170,31 +189,38 @@ def _short(text: str) -> str:
 
 def changes_words(found: Sequence[Change]) -> list[tuple[str, str]]:
     """Names of steps and what changed for them; what is the same for several stands once."""
-    grouped = dict[tuple[str, bool], list[str]]()
+    grouped = dict[str, list[str]]()
     for one in found:
-        grouped.setdefault((change_words(one), one.what == "step"), []).append(one.step)
+        grouped.setdefault(change_words(one), []).append(one.step)
     return [
-        (listing(steps, most=4), text.replace("is ", "are ", 1) if whole and steps[1:] else text)
-        for (text, whole), steps in grouped.items()
-    ]
+        (listing(steps, most=4),
+         text.replace("was made again, though nothing that it rests on has",
+                      "were made again, though nothing that they rest on has")
+         if steps[1:] else text)
+        for text, steps in grouped.items()
+    ]  # fmt: skip
 
 
 def gained_words(one: Gained) -> str:
     """The figure before and after, its ratio with the interval, or why there is none."""
     times = f"{value_words(one.before)} → {value_words(one.after)}"
     name = f"{one.figure}, {one.of}" if one.of else one.figure
+    since = f" (since {one.since})" if one.since else ""
+    return f"{name}: {times}{_verdict_words(one)}{since}"
+
+
+def _verdict_words(one: Gained) -> str:
     if one.verdict == "not_compared":
-        return f"{name}: {times}; not compared: {one.reason}"
-    if one.before.basis == "exact":
+        return f"; not compared: {one.reason}"
+    if one.way == "counts":
         share = one.after.value / one.before.value - 1
-        return f"{name}: {times}" + (f" ({_signed(share)})" if share else "; unchanged")
+        return f" ({_signed(share)})" if share else "; unchanged"
     sure = sure_words(one.confidence_ratio)
     bounds = f"{ratio_words(one.ratio)} ({interval_words(one.interval)}, {sure})"
     said = {"better": "better", "worse": "worse", "no_difference": "no difference"}[one.verdict]
     # Such as that the machine's own speed is taken out: the ratio may then lie on the other side
     # of 1 than that of the two numbers.
-    besides = one.reason.partition("; ")[2]
-    return f"{name}: {times}; {said}, {bounds}" + (f"; {besides}" if besides else "")
+    return f"; {said}, {bounds}" + (f"; {one.caveat}" if one.caveat else "")
 
 
 def _signed(share: float) -> str:
@@ -218,10 +244,16 @@ def step_counts(run: ProjectRun) -> tuple[int, int, int]:
     return words.count("finished"), words.count("reused"), words.count("failed")
 
 
+def step_count(run: ProjectRun) -> int:
+    """Steps that the run was to do, those that it did not come to included."""
+    return len({*run.chosen, *(one.step for one in run.steps)})
+
+
 def why_words(one: StepTold) -> str:
     """Why a step was made, or not, as against the run before."""
     if not one.reached:
-        return "the run did not come to it"
+        is_to_come = one.run.status == "running"
+        return "the run has not come to it yet" if is_to_come else "the run did not come to it"
     if one.run.why:
         return one.run.why
     if one.run.status == "reused":

@@ -3,7 +3,7 @@
 Each is what the command printed with ``--json`` on two CPUs that other programs used as well: the
 figures are good for tests of words and pages, not for anything else. What is changed after: the
 machine's name, paths of FOLDER, and the single latencies of all stretches of the load test but the
-one that counts. Takes ten minutes, and the environment of ``tfdyno serve --setup``.
+one that counts. Takes ten minutes, the extra ``tune`` and the environment of ``tfdyno serve --setup``.
 """
 
 import json
@@ -32,12 +32,16 @@ STEPS = {
     "edge": ["edge", "exported/model.tflite", "--device", "phone,microcontroller"],
     "size": ["advise", "shapes.py", "--scenario", "serve", "--requests-per-day", "1000000",
              "--p99-ms", "50", "--gpu", "l4,t4"],
+    "tune": ["tune", "sums.py", "--trials", "2", "--runs", "2", "--seconds", "1", "--keep-batch",
+             "--output", "tuned", "--space", "execution=own", "--space", "precision=own",
+             "--space", "steps_per_execution=1,8"],
 }  # fmt: skip
 
 
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(HERE / "shapes.py", folder)
+    for script in ("shapes.py", "sums.py"):
+        shutil.copy(HERE / script, folder)
     for name, words in STEPS.items():
         before, separator, after = " ".join(words).partition(" -- ")
         asked = [*before.split(), "--json", *(["--", *after.split()] if separator else [])]
