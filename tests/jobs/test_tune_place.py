@@ -196,6 +196,20 @@ def test_a_model_alone_is_proven_by_its_speed_and_the_answer_says_so() -> None:
     assert machine.compared == []
 
 
+def test_a_function_whose_data_turns_out_to_be_made_up_is_proven_by_its_speed_too() -> None:
+    machine = Machine(step_s=step_s)
+
+    def compare(_pair: object, /, **_ways: object) -> Any:  # noqa: ANN401
+        raise UsageError("make brings no data, and train needs data")
+
+    nodes = contextlib.nullcontext((replace(machine.node, compare=compare),))
+    named = {**SPACE, "batch_size": (64,)}
+    *_, told = tune(question(named=named), engine=nodes)
+    assert told.proof
+    assert told.proof.kept
+    assert losses_warning(told).endswith("not the losses: train.py brings no data.")
+
+
 def test_a_loop_is_given_what_a_loop_can_take_and_its_losses_are_compared_as_such() -> None:
     machine = Machine(step_s=step_s, task=replace(TASK, is_loop=True))
     told = last(question(named={"precision": ("",)}), machine)
@@ -268,7 +282,9 @@ def test_without_room_for_the_start_execution_is_tried_and_none_twice(
     monkeypatch.setattr("tfdyno.jobs._tune_look.predictor_for", lambda *_a, **_k: traced)
     monkeypatch.setattr("tfdyno.jobs._tune_look.cpu_policy", lambda: "mixed_bfloat16")
     machine = Machine(step_s=step_s, peak_bytes=lambda r: float(r.batch_size), most_bytes=100.0)
-    told = last(question(recipe=Recipe(batch_size=128), named={}, trials=40), machine)
+    named = {"batch_size": (64,), "steps_per_execution": (1,)}
+    asked = question(recipe=Recipe(batch_size=128), named=named, trials=40)
+    told = last(asked, machine)
     assert told.space.choices["execution"] == ("xla", "graph")
     assert told.space.choices["precision"] == ("", "mixed_bfloat16")
     assert {one.recipe.execution for one in told.trials} == {"auto", "graph"}
@@ -277,7 +293,7 @@ def test_without_room_for_the_start_execution_is_tried_and_none_twice(
         "nothing to compare with."
     )
     count = len(machine.ran)
-    last(question(recipe=Recipe(batch_size=128), named={}, trials=40, resume=True), machine)
+    last(replace(asked, resume=True), machine)
     assert len(machine.ran) == count
 
 

@@ -66,7 +66,11 @@ def settled(
         proof = proven(question, one, look, node, place, progress)
         if proof.kept:
             notes = (*so_far.notes, *_not_proven(order, found))
-            return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes)
+            why = so_far.uncompared
+            if NO_DATA in proof.reason:  # as it came out only now
+                why = _no_data(question)
+            return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes,
+                           uncompared=why)  # fmt: skip
         found.append(proof)
     notes = (*so_far.notes, *_not_proven(order[1:], found[1:]))
     return replace(so_far, proof=found[0], notes=notes) if found else so_far
@@ -127,8 +131,7 @@ def proven(
         raise
     except TfdynoError as error:
         if NO_DATA in str(error):  # a function whose batches were made up for the runs
-            why = f"{question.workload.reference} {NO_DATA}"
-            return _proof(best, sides, found, None, _of_speed(why), kept=True)
+            return _proof(best, sides, found, None, _of_speed(_no_data(question)), kept=True)
         reason = f"It is faster, but its losses could not be compared: {error}"
         return _proof(best, sides, found, None, reason, kept=False)
     finally:
@@ -137,6 +140,10 @@ def proven(
     if not agreed.agrees:
         reason = "It is faster, but the losses do not agree."
     return _proof(best, sides, found, agreed, reason, kept=agreed.agrees)
+
+
+def _no_data(question: Question) -> str:
+    return f"{question.workload.reference} {NO_DATA}"
 
 
 def _of_speed(why: str) -> str:
