@@ -174,7 +174,7 @@ class _Tuner:
 
     def _lost(self, node: Node, trial: Trial, error: NodeLost) -> None:
         """Go on without a node; raises what it said where it was the last one."""
-        self._nodes = tuple(one for one in self._nodes if one.name != node.name)
+        self._nodes = tuple(one for one in self._nodes if one is not node)
         if not self._nodes:
             raise error
         self._left_out = (*self._left_out, f"Node {node.name} was lost: {error}")
