@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs._tune_place.CHILD", tune_child.__name__)
     monkeypatch.setattr("tfdyno.jobs._same_losses.train", same_losses)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "law.json").write_text("{}")
@@ -47,5 +48,21 @@ def test_what_cannot_be_tuned_is_said() -> None:
         tfdyno.tune(object(), progress=False)
     with pytest.raises(tfdyno.UsageError, match="did you mean batch_size"):
         tfdyno.tune("train.py", space={"batchsize": [1]}, progress=False)
+    with pytest.raises(tfdyno.UsageError, match="batch_size '6,4' is not a number"):
+        tfdyno.tune("train.py", space={"batch_size": "6,4"}, progress=False)
+    with pytest.raises(tfdyno.UsageError, match="option 'tirals' is not one of"):
+        tfdyno.tune("train.py", tirals=3, progress=False)
+    with pytest.raises(tfdyno.UsageError, match="seed -1"):
+        tfdyno.tune("train.py", seed=-1, progress=False)
     with pytest.raises(tfdyno.UsageError, match="trials 0"):
         tfdyno.tune("train.py", trials=0, progress=False)
+
+
+@pytest.mark.parametrize("value", [128, "128"])
+def test_a_single_value_is_one(value: object) -> None:
+    found = tfdyno.tune(
+        "train.py", space={"batch_size": value, "precision": [""]}, trials=1, runs=2, seconds=1,
+        seed=1, output="out", progress=False,
+    )  # fmt: skip
+    assert found.space.choices["batch_size"] == (64, 128)
+    assert "precision" not in found.space.choices

@@ -10,7 +10,7 @@ from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.recipe_file import Given, given_recipe
-from tfdyno.core.search_space import read_space, typed_value
+from tfdyno.core.search_space import read_values
 from tfdyno.core.tuning import Tuning
 from tfdyno.core.workload import Workload
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tfdyno.jobs._tune_question import Question
+
+_OPTIONS = (
+    "input_shapes", "input_spec", "script_arguments", "fit_number", "python", "allow_unsafe",
+)  # fmt: skip
+"""Fields of ``Workload`` that decide nothing of a recipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +47,14 @@ def tune(
     subject: Any,  # noqa: ANN401
     *,
     recipe: Given = None,
-    space: Mapping[str, Sequence[object]] | None = None,
+    space: Mapping[str, object] | None = None,
     trials: int | None = None,
     runs: int | None = None,
     seconds: float | None = None,
     keep_batch: bool = False,
     output: str | Path | None = None,
     resume: bool = False,
+    seed: int = 0,
     progress: bool = True,
     **options: Any,
 ) -> TuneResult:
@@ -61,13 +67,15 @@ def tune(
         subject: A script, ``file.py:function``, ``model.keras`` or task as on the command line, or
             a ``Workload``.
         recipe: To start from: a ``Recipe``, its settings by name, or the path of a TOML file.
-        space: Values of settings by name, as ``{"batch_size": [32, 64]}``; others have usual ones.
+        space: Values of settings by name, as ``{"batch_size": [32, 64]}``, or a single one; that of
+            the start is tried in any case. Others have usual ones.
         trials: That are run, at most; None: 20.
         runs: Fresh processes of a trial; None: 3.
         seconds: Of steps in a run, at most; None: 20.
         keep_batch: Leave the samples of an update as they are.
         output: Folder of the study; None: ``tfdyno-tuning``.
         resume: Go on with the study in it.
+        seed: Of the order of trials.
         progress: Tell every stage on stderr.
         options: Fields of ``Workload``: ``script_arguments``, ``fit_number``, ``python``, …
 
@@ -81,7 +89,7 @@ def tune(
     from tfdyno.jobs.tune_write import written
 
     start = given_recipe(recipe) or Recipe()
-    given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output}
+    given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output, "seed": seed}
     question = _question(
         _workload(subject, options), start, space or {},
         {**given, "keep_batch": keep_batch, "resume": resume},
@@ -98,6 +106,8 @@ def _workload(subject: Any, options: Mapping[str, Any]) -> Workload:  # noqa: AN
 
     from tfdyno.jobs.reference import parse_reference
 
+    for name in options:
+        settings.one_of(name, _OPTIONS, "option")
     if isinstance(subject, Workload):
         return replace(subject, **options)
     if isinstance(subject, str | Path):
@@ -107,10 +117,15 @@ def _workload(subject: Any, options: Mapping[str, Any]) -> Workload:  # noqa: AN
                      remedy="give a script or 'file.py:function'")  # fmt: skip
 
 
+def _several(values: object) -> Sequence[object]:
+    """The values; a single one, text included, by itself."""
+    return tuple(values) if isinstance(values, list | tuple | range) else (values,)
+
+
 def _question(
     workload: Workload,
     start: Recipe,
-    space: Mapping[str, Sequence[object]],
+    space: Mapping[str, object],
     given: Mapping[str, Any],
 ) -> Question:
     from tfdyno.jobs._tune_question import Question
@@ -121,15 +136,15 @@ def _question(
         "runs": lambda value: settings.whole(value, "runs", least=2),
         "seconds_s": lambda value: settings.positive(value, "seconds"),
         "folder": Path,
+        "seed": lambda value: settings.whole(value, "seed", least=0),
     }
-    typed = [f"{name}={','.join(map(typed_value, values))}" for name, values in space.items()]
     asked: dict[str, Any] = {
         name: one(given[name]) for name, one in read.items() if given[name] is not None
     }
     return Question(
         workload=workload,
         recipe=start,
-        named=read_space(typed, start),
+        named={name: read_values(name, _several(values), start) for name, values in space.items()},
         data=default_data(workload),
         keep_batch=given["keep_batch"],
         resume=given["resume"],

@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs._tune_place.CHILD", tune_child.__name__)
     monkeypatch.setattr("tfdyno.jobs._same_losses.train", same_losses)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "law.json").write_text("{}")
@@ -51,6 +52,7 @@ def run(*words: str) -> int:
         (["--dry-run", "--gpu", "rtx-4091"], "did you mean rtx-4090"),
         (["--address", "here:1"], "--address needs --on ray"),
         (["--on", "slurm"], "engine 'slurm' is not one of local, ray"),
+        (["--memory-limit", "1e400"], "--memory-limit 1e400 is not possible"),
         (["--runs", "1"], "give a whole number, 2 or more"),
         (["--trials", "0"], "trials 0 is not possible"),
         (["--resume"], "there is nothing to resume in tfdyno-tuning"),
@@ -89,6 +91,14 @@ def test_text_and_files_have_the_answer(capsys: pytest.CaptureFixture[str]) -> N
     assert "  warning   It changes the batch of an update from 64 to 128 samples" in text
     assert "tfdyno train train.py --recipe out" in text
     assert "batch_size = 128" in Path("out/recipe.toml").read_text()
+
+
+def test_without_an_answer_the_exit_code_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("law.json").write_text('{"most": 0}')
+    words = ["-q", "--trials", "2", *SPACE[6:], "--set", "batch_size=64", "--output", "out"]
+    assert run(*words) == 1
+    assert capsys.readouterr().out.startswith("No trial could be measured to its end.")
+    assert not Path("out/recipe.toml").exists()
 
 
 def test_json_is_the_document_and_progress_is_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from tfdyno.core.search_space import (
     Value,
     changes_of,
     read_space,
+    read_values,
     recipe_at,
     typed_value,
 )
@@ -107,3 +108,23 @@ def test_an_update_is_never_a_part_too_many(sizes: list[int], update: int) -> No
 
 def test_all_that_is_tuned_is_a_setting() -> None:
     read_space([f"{name}=own" for name in TUNABLE], START)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "accumulation"), [(32, 16), (64, 8), (128, 4), (256, 2), (512, 1), (1024, 1)]
+)
+def test_where_the_start_accumulates_every_batch_goes_into_its_update(
+    batch_size: int, accumulation: int
+) -> None:
+    start = from_settings({"batch_size": "128", "accumulation": "4"})
+    space = SearchSpace(choices={"batch_size": (128, 32, 64, 256, 512, 1024)})
+    found = recipe_at({"batch_size": batch_size}, space, start, update_samples=512)
+    assert found.accumulation == accumulation
+
+
+def test_values_of_python_are_taken_as_they_are() -> None:
+    assert read_values("precision", ["", "mixed_bfloat16"], START) == ("", "mixed_bfloat16")
+    assert read_values("batch_size", [32, "64"], START) == (32, 64)
+    assert read_values("input.deterministic", [None, False], START) == (None, False)
+    with pytest.raises(UsageError, match="batch_size has no value"):
+        read_values("batch_size", [], START)

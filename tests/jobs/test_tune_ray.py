@@ -18,7 +18,10 @@ from tests.jobs.test_tune import SMALL, same_losses
 from tests.jobs.test_tune_real import FIXED
 from tests.jobs.test_tune_real import SMALL as SCRIPT
 
+from tfdyno.core.codec import to_builtins
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.jobs._tune_question import NodeLost, Question
+from tfdyno.jobs._tune_ray_worker import measure_here
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.jobs.tune import tune
 from tfdyno.jobs.tune_ray import ray_nodes
@@ -54,34 +57,74 @@ def law(**numbers: object) -> None:
 
 
 def question(**fields: Any) -> Question:
-    given: dict[str, Any] = {"trials": 6, "runs": 2, "folder": Path("out"), **fields}
-    return Question(workload=parse_reference("train.py"), named=SMALL, **given)
+    given: dict[str, Any] = {"trials": 6, "runs": 2, "folder": Path("out"), "named": SMALL,
+                             **fields}  # fmt: skip
+    return Question(workload=parse_reference("train.py"), **given)
 
 
 def last(asked: Question, said: list[str] | None = None) -> Tuning:
     heard = said if said is not None else []
-    with ray_nodes(asked, progress=heard.append) as nodes:
-        *_, end = tune(asked, nodes=nodes)
+    *_, end = tune(asked, engine=ray_nodes(asked, progress=heard.append))
     return end
 
 
 @pytest.mark.usefixtures("driver")
 def test_equal_nodes_measure_beside_each_other_and_others_are_left_out() -> None:
+    law(xla=0.5)
     said: list[str] = []
-    told = last(question(), said)
+    told = last(question(keep_batch=True), said)
     assert told.engine == "ray"
-    assert sum(one.ran for one in told.trials) == 6
+    assert sum(one.ran for one in told.trials) == 4
     assert {one.where for one in told.trials if one.ran} == {"first", "second"}
     assert "left out, since they are other machines: larger" in said
     assert told.proof
     used = [json.loads(line) for line in Path("nodes.jsonl").read_text().splitlines()]
     assert set(used[-2 * told.proof.runs :]) == {"a"}  # both sides of the proof on one node
+    assert told.proof.agreement
+    assert Path("losses.jsonl").exists()  # which the nodes write, and nobody else
 
 
 @pytest.mark.usefixtures("driver")
-@pytest.mark.parametrize("lost", ["lost_at", "node_lost_at"])
-def test_a_cluster_that_is_lost_is_no_trials_fault_and_the_study_goes_on(lost: str) -> None:
-    law(**{lost: 5})
+def test_what_is_refused_starts_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfdyno.jobs.tune_ray.DRIVER", "no.such.module")
+    said: list[str] = []
+    with pytest.raises(UsageError, match="do not go together"):
+        last(question(keep_batch=True, named={"accumulation": (1, 2)}), said)
+    with pytest.raises(UsageError, match="nothing to resume"):
+        last(question(resume=True), said)
+    assert said == []
+
+
+def test_a_node_without_a_limit_has_that_of_its_own_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+
+    def measured(*_asked: object, memory_limit_bytes: int, **_more: object) -> Any:  # noqa: ANN401
+        seen.append(memory_limit_bytes)
+        raise ToolError("it is enough")
+
+    monkeypatch.setattr("tfdyno.jobs._tune_ray_worker.measured", measured)
+    monkeypatch.setattr("tfdyno.jobs._tune_place.memory_bytes", lambda _host: 10 << 30)
+    asked = question()
+    request: dict[str, Any] = {
+        "workload": to_builtins(asked.workload), "recipe": to_builtins(asked.recipe),
+        "protocol": to_builtins(asked.protocol), "order": 0, "doing": "", "unset": [],
+        "folder": ".", "limit_bytes": 0,
+    }  # fmt: skip
+    for changed in ({"on_cpu": True}, {"on_cpu": False}, {"on_cpu": True, "limit_bytes": 7}):
+        assert "error" in measure_here(request | changed)
+    assert seen == [9 << 30, 0, 7]
+
+
+def test_a_node_without_the_folder_is_no_trials_fault() -> None:
+    told = measure_here({"unset": [], "folder": "/no/such/folder"})
+    assert told["error"]["kind"] == "lost"
+
+
+@pytest.mark.usefixtures("driver")
+def test_a_cluster_that_is_lost_is_no_trials_fault_and_the_study_goes_on() -> None:
+    law(lost_at=6)
     with pytest.raises(NodeLost):
         last(question())
     law()

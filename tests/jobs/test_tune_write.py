@@ -31,6 +31,12 @@ def test_a_changed_batch_is_said_in_the_recipe_itself(tmp_path: Path) -> None:
     assert "changes the batch of an update from 32 to 128 samples" in text
 
 
+def test_losses_that_were_not_compared_are_said_in_the_recipe_itself(tmp_path: Path) -> None:
+    written(tmp_path, replace(TOLD, uncompared="keras:MobileNetV2 brings no data"))
+    text = " ".join((tmp_path / "recipe.toml").read_text().replace("# ", "").split())
+    assert "not the losses: keras:MobileNetV2 brings no data." in text
+
+
 def test_what_was_stopped_or_planned_leaves_no_recipe(tmp_path: Path) -> None:
     for told in (replace(TOLD, ended="stopped"), replace(TOLD, planned_for="L4")):
         assert [one.name for one in written(tmp_path, told)] == ["tuning.json"]

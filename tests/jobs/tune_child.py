@@ -33,8 +33,12 @@ def step_s(recipe: dict[str, Any], law: dict[str, Any]) -> float:
 
 
 def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Answer by the law; every run is written down."""
-    recipe, law = request["recipe"], LAW | json.loads(Path("law.json").read_text())
+    """Answer by the law; every run is written down. What asks for no run looks at the place."""
+    law = LAW | json.loads(Path("law.json").read_text())
+    software = SOFTWARE | law.get("software", {})
+    if "protocol" not in request:
+        return {"software": software}
+    recipe = request["recipe"]
     log = Path("runs.jsonl")
     number = len(log.read_text().splitlines()) if log.exists() else 0
     with log.open("a") as file:
@@ -46,6 +50,8 @@ def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: A
     if number == law.get("stop_at"):
         os.kill(os.getppid(), signal.SIGINT)
         signal.pause()
+    if number in law.get("crash_at", ()):
+        os._exit(7)
     if batch_size > law.get("most", 1 << 20):
         raise ToolError("train.py: this machine ran out of memory",
                         why=f"a batch of {batch_size} does not fit")  # fmt: skip
@@ -64,8 +70,8 @@ def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: A
         "peak_memory_bytes": (100 + batch_size) << 20, "memory_kind": "process",
         "started_at": "2026-11-24T12:00:00Z",
     }  # fmt: skip
-    task = TASK | {"batch_size": batch_size, "samples_per_epoch": 100_000}
-    return {"run": run, "task": task, "software": SOFTWARE}
+    task = TASK | {"batch_size": batch_size, "samples_per_epoch": 100_000} | law.get("task", {})
+    return {"run": run, "task": task, "software": software}
 
 
 if __name__ == "__main__":

@@ -11,11 +11,14 @@ import os
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tests.jobs import tune_child
 
 import tfdyno.jobs._bench_run as bench_run
+import tfdyno.jobs._same_losses as same_losses
+import tfdyno.jobs._tune_place as place
 from tfdyno.jobs._tune_ray_worker import measure_here
 from tfdyno.jobs._worker import PROGRESS
 
@@ -25,6 +28,13 @@ NODES = [
     {"id": "b", "name": "second", "cpus": 2, "gpus": 0, "kinds": []},
     {"id": "c", "name": "larger", "cpus": 8, "gpus": 1, "kinds": ["accelerator_type:L4"]},
 ]
+
+
+def losses(*_question: object, **_ways: object) -> Any:  # noqa: ANN401
+    """The same whatever is trained, and who trained them written down."""
+    with Path("losses.jsonl").open("a") as file:
+        file.write("{}\n")
+    return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
 
 def say(event: dict[str, Any]) -> None:
@@ -51,7 +61,8 @@ def answer(wanted: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    bench_run.CHILD = tune_child.__name__
+    bench_run.CHILD = place.CHILD = tune_child.__name__
+    vars(same_losses)["train"] = losses
     json.loads(sys.stdin.readline())
     say({"nodes": NODES})
     for line in sys.stdin:

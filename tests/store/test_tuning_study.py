@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.measurement import Environment
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.search_space import SearchSpace
 from tfdyno.core.tuning import Trial
-from tfdyno.store.tuning_study import FILE, INSTALL, TuningStudy, check_optuna
+from tfdyno.store.tuning_study import FILE, INSTALL, TuningStudy, check_optuna, has_begun
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SPACE = SearchSpace(
@@ -26,6 +28,11 @@ SPACE = SearchSpace(
         "precision": ("", "mixed_bfloat16"),
     }
 )
+
+PLACE = Environment(
+    device="cpu", tensorflow="2.21.0", keras="3.15.1", python="3.11.7", tfdyno="0", system="Linux",
+    host="here", cpu="a CPU", cpu_count=2, memory_bytes=1 << 33,
+)  # fmt: skip
 
 
 def study(folder: Path, seed: int = 0) -> TuningStudy:
@@ -42,13 +49,16 @@ def told(one: TuningStudy, status: str, rate: float = 0.0) -> Trial:
 
 def test_what_was_told_is_there_again(tmp_path: Path) -> None:
     first = study(tmp_path)
-    first.begin("a question", SPACE)
+    assert not has_begun(tmp_path)
+    first.begin("a question", SPACE, PLACE)
+    assert has_begun(tmp_path)
     kept = [told(first, "measured", 10.0), told(first, "pruned", 5.0), told(first, "failed"),
             told(first, "not_fit"), told(first, "hopeless"), told(first, "same", 10.0)]  # fmt: skip
     again = study(tmp_path)
     assert list(again.trials()) == kept
     assert again.question == "a question"
     assert again.space == SPACE
+    assert again.place == PLACE
     assert again.left_running() == ()
 
 
@@ -65,8 +75,33 @@ def test_what_a_kill_left_running_is_given_back_once(tmp_path: Path) -> None:
     again = study(tmp_path)
     assert again.left_running() == (values,)
     assert again.left_running() == ()
-    again.enqueue(values)
     assert again.ask(SPACE)[1] == values
+
+
+def test_a_second_kill_while_it_is_given_back_loses_nothing_and_asks_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = study(tmp_path)
+    _, values = first.ask(SPACE)
+    killed = study(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(killed._study, "tell", lambda *_a, **_k: (_ for _ in ()).throw(SystemExit))
+        with pytest.raises(SystemExit):
+            killed.left_running()
+    again = study(tmp_path)
+    assert again.left_running() == (values,)
+    assert again.ask(SPACE)[1] == values
+    one, other = again.ask(SPACE), again.ask(SPACE)
+    assert not one[1] == other[1] == values  # it waited once
+
+
+def test_a_trial_whose_node_is_lost_is_asked_for_again(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    number, values = one.ask(SPACE)
+    one.give_back(number)
+    again, same = one.ask(SPACE)
+    assert (again, same) == (number + 1, values)
+    assert study(tmp_path).left_running() == (values,)  # the lost one is not among them
 
 
 def test_an_answer_that_was_stored_before_a_kill_is_not_lost(tmp_path: Path) -> None:
@@ -100,8 +135,36 @@ def test_a_database_that_fails_midway_is_one_sentence(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
         database.execute("DROP TABLE trial_user_attributes")
         database.commit()
-    with pytest.raises(ToolError, match="the study cannot be written: no such table"):
+    with pytest.raises(ToolError, match="the study cannot be used: no such table"):
         told(one, "measured", 1.0)
+
+
+def test_a_database_that_another_process_holds_is_a_sentence_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfdyno.store.tuning_study._PATIENCE_S", 0.05)
+    one = study(tmp_path)
+    one.begin("a question", SPACE, PLACE)
+    told(one, "measured", 1.0)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        ways: tuple[Callable[[], object], ...] = (
+            lambda: one.question, lambda: one.space, lambda: one.place, one.trials,
+            one.left_running, lambda: one.ask(SPACE), lambda: study(tmp_path),
+        )  # fmt: skip
+        for way in ways:
+            with pytest.raises(ToolError, match="is locked: another process"):
+                way()
+    assert one.question == "a question"
+
+
+def test_what_is_no_study_has_not_begun(tmp_path: Path) -> None:
+    assert not has_begun(tmp_path)
+    (tmp_path / FILE).write_text("not a database" * 99)
+    assert not has_begun(tmp_path)
+    (tmp_path / FILE).unlink()
+    study(tmp_path)
+    assert not has_begun(tmp_path)
 
 
 def test_without_optuna_the_command_that_installs_it_is_told(

@@ -15,7 +15,7 @@ KEYS = {
     "version", "workload", "title", "device", "device_name", "planned_for", "start", "recipe",
     "recipe_id", "is_proven", "changes_batch", "best", "proof", "proof_ratio", "proof_interval",
     "trials", "counts", "space", "space_size", "left", "ended", "asked_trials", "runs_per_trial",
-    "confidence_ratio", "spread_ratio", "engine", "notes", "folder", "made_at",
+    "confidence_ratio", "spread_ratio", "engine", "uncompared", "notes", "folder", "made_at",
 }  # fmt: skip
 TRIAL_KEYS = {
     "number", "status", "ran", "reason", "changes", "batch_size", "changes_batch", "samples_per_s",

@@ -7,7 +7,13 @@ from dataclasses import replace
 from tests.view.tunings import CHANGED, PROOF, QUICK, START, TOLD
 
 from tfdyno.core.recipe import Recipe, from_settings
-from tfdyno.view.tune_words import batch_warning, changes_words, count_words, headline
+from tfdyno.view.tune_words import (
+    batch_warning,
+    changes_words,
+    count_words,
+    headline,
+    losses_warning,
+)
 
 
 def test_a_proven_recipe_leads_with_its_gain() -> None:
@@ -66,3 +72,13 @@ def test_a_start_that_does_not_fit_is_said() -> None:
     told = replace(TOLD, proof=None, recipe=small, best=1,
                    trials=(replace(START, status="not_fit"), fits))  # fmt: skip
     assert headline(told).endswith("the start does not fit.")
+
+
+def test_losses_that_were_not_compared_are_told_with_the_answer_alone() -> None:
+    alone = replace(TOLD, uncompared="it brings no data")
+    assert losses_warning(alone) == (
+        "Only the speed was compared, not the losses: it brings no data."
+    )
+    assert losses_warning(TOLD) == ""
+    assert losses_warning(replace(alone, recipe=Recipe())) == ""
+    assert losses_warning(replace(CHANGED, uncompared="it brings no data")) == ""

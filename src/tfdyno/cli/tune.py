@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from tfdyno.core.tuning import Tuning
     from tfdyno.jobs._tune_question import Question
 
+FAILED = 1
+
 
 @click.command()
 @WORKLOAD
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 @SET
 @click.option(
     "--space", multiple=True, metavar="KEY=A,B,C",
-    help="Values of a setting to try, in place of the usual; many.",
+    help="Values of a setting to try, beside the start's own; many.",
 )  # fmt: skip
 @click.option("--trials", type=Whole("trials"), help="Trials that are run, at most.  [default: 20]")
 @click.option("--runs", type=Whole("runs", least=2), help="Fresh processes a trial.  [default: 3]")
@@ -103,6 +106,8 @@ def tune(**given: Any) -> None:
         stop.add_note(f"the trials are kept in {question.folder}; the same command with --resume "
                       "goes on.")  # fmt: skip
         raise stop
+    if last.best is None:  # there is no answer
+        click.get_current_context().exit(FAILED)
 
 
 def _check(given: dict[str, Any]) -> None:
@@ -146,10 +151,10 @@ def _question(given: dict[str, Any]) -> Question:
 def _limit(typed_size: str | None) -> int:
     from tfdyno.core.units import parse_bytes
 
-    found = int(parse_bytes(typed_size)) if typed_size else 0
-    if typed_size and found < 1:
+    found = parse_bytes(typed_size) if typed_size else 0.0
+    if typed_size and not 1 <= found < math.inf:
         raise UsageError(f"--memory-limit {typed_size} is not possible", remedy="give 8GiB or so")
-    return found
+    return int(found)
 
 
 def _on_engine(
@@ -159,12 +164,11 @@ def _on_engine(
     trials_of: Callable[..., Iterator[Tuning]],
 ) -> Iterator[Tuning]:
     if given["on"] == "local":
-        yield from trials_of(question, progress=progress)
-        return
+        return trials_of(question, progress=progress)
     from tfdyno.jobs.tune_ray import ray_nodes
 
-    with ray_nodes(question, address=given["address"] or "", progress=progress) as nodes:
-        yield from trials_of(question, progress=progress, nodes=nodes)
+    nodes = ray_nodes(question, address=given["address"] or "", progress=progress)
+    return trials_of(question, progress=progress, engine=nodes)
 
 
 def _plan(question: Question, given: dict[str, Any]) -> None:

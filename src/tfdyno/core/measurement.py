@@ -67,6 +67,8 @@ class BenchTask:
     replica_count: int = 1
     samples_per_epoch: int = 0
     """0: unknown."""
+    is_loop: bool = False
+    """Whether the script trains by a loop of its own, and not by Keras' ``fit``."""
     data_set: str = ""
     """Name of the real data; empty for others."""
     notes: tuple[str, ...] = ()

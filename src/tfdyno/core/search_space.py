@@ -71,18 +71,25 @@ def read_space(texts: Iterable[str], base: Recipe) -> dict[str, tuple[Value, ...
         name, equals, typed = (part.strip() for part in text.partition("="))
         if not equals or not name or not typed:
             raise UsageError(f"the values '{text}' cannot be read", remedy="write key=a,b,c")
-        _check_tunable(name)
         values = [part.strip() for part in typed.split(",")]
         if not all(values):
             raise UsageError(f"the values '{text}' cannot be read",
                              why="one of them is empty", remedy="write key=a,b,c")  # fmt: skip
-        read = [_read(name, value, base) for value in values]
-        found[name] = tuple(dict.fromkeys(read))
+        found[name] = read_values(name, values, base)
     return found
 
 
-def _read(name: str, typed: str, base: Recipe) -> Value:
-    given = {} if typed == OWN else {name: typed}
+def read_values(name: str, values: Iterable[object], base: Recipe) -> tuple[Value, ...]:
+    """Values of one setting, each once; raises as ``read_space`` does."""
+    _check_tunable(name)
+    read = [_read(name, value, base) for value in values]
+    if not read:
+        raise UsageError(f"{name} has no value", remedy="give some, or leave it out")
+    return tuple(dict.fromkeys(read))
+
+
+def _read(name: str, value: object, base: Recipe) -> Value:
+    given = {} if value == OWN else {name: _typed(value)}
     found: Value = flat(from_settings(given, base))[name]
     return found
 
@@ -102,7 +109,8 @@ def recipe_at(
     """The starting recipe with the values; where one is the start's own, that is left as it is.
 
     A batch that is a part of an update of the start is accumulated until it is one, unless the
-    accumulation is tuned.
+    accumulation is tuned. Where the start itself accumulates, every other batch is accumulated as
+    often as it goes into an update, and at least once.
 
     Args:
         values: By flat name.
@@ -117,13 +125,14 @@ def recipe_at(
         name: value for name, value in values.items() if value != space.choices[name][0]
     }
     batch_size = given.get(BATCH, 0)
-    is_part = 0 < batch_size < update_samples and update_samples % batch_size == 0
-    if ACCUMULATION not in space.choices and is_part:
-        given[ACCUMULATION] = update_samples // batch_size
+    if batch_size and update_samples and ACCUMULATION not in space.choices:
+        is_part = batch_size < update_samples and update_samples % batch_size == 0
+        if is_part or start.accumulation > 1:
+            given[ACCUMULATION] = max(1, update_samples // batch_size)
     return from_settings({name: _typed(value) for name, value in given.items()}, start)
 
 
-def _typed(value: Value) -> object:
+def _typed(value: object) -> object:
     return "none" if value is None else value
 
 

@@ -51,6 +51,8 @@ class Trial:
     """Whether it was started, to its end or not: these are counted."""
     reason: str = ""
     """One sentence: why it is not measured, or not to its end."""
+    is_refused: bool = False
+    """Whether it failed because the workload itself cannot be run so."""
     estimate: TrialEstimate | None = None
     batch_size: int = 0
     """Per replica; 0: not known."""
@@ -91,7 +93,8 @@ class Tuning:
     trials: tuple[Trial, ...]
     """The first is the starting recipe."""
     best: int | None = None
-    """Number of the fastest trial; None: none was measured."""
+    """Number of the fastest trial, or of one that the noise does not tell from it and that changes
+    less; None: none was measured."""
     proof: FixProof | None = None
     """The fastest against the start, in turns; None: it is the start itself, or not made yet."""
     recipe: Recipe
@@ -113,6 +116,8 @@ class Tuning:
     spread_ratio: float = 0.0
     """Standard deviation from run to run of the same trial; 0: not known."""
     engine: Literal["local", "ray"] = "local"
+    uncompared: str = ""
+    """Why the losses of no two recipes can be compared; empty: they can."""
     notes: tuple[str, ...] = ()
 
     def trial(self, number: int) -> Trial:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SAME_TASK = ("title", "mode", "parameter_count", "inputs", "policy", "execution", "batch_size",
               "replica_count")  # fmt: skip
-_SAME_PLACE = ("device", "cards", "driver", "cuda", "cudnn", "tensorflow", "keras", "python",
+SAME_PLACE = ("device", "cards", "driver", "cuda", "cudnn", "tensorflow", "keras", "python",
                "system", "host", "container_image", "cpu", "cpu_count")  # fmt: skip
 """What all runs of a measurement have in common."""
 
@@ -83,7 +83,7 @@ def check_same(so_far: Measurement, found: Measured) -> None:
         ToolError: Something that decides the speed is not as it was; names it.
     """
     nouns = ((so_far.task, found.task, _SAME_TASK),
-             (so_far.environment, found.environment, _SAME_PLACE))  # fmt: skip
+             (so_far.environment, found.environment, SAME_PLACE))  # fmt: skip
     for before, now, names in nouns:
         for name in names:
             if getattr(before, name) != getattr(now, name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,15 +9,17 @@ from typing import TYPE_CHECKING
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.interval import Interval
-from tfdyno.core.recipe import Recipe, flat
 from tfdyno.core.tuning import Trial, TrialEstimate
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._options import SUM_BYTES
 from tfdyno.jobs._predict import Predictor, predictor_for
+from tfdyno.model.trial_judge import arm_of
 from tfdyno.model.trial_law import Point, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tfdyno.core.recipe import Recipe
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,11 +133,3 @@ def from_trials(
     return TrialEstimate(
         made_by="law", samples_per_s=rate, memory_bytes=memory, limit_bytes=limit_bytes
     )
-
-
-def arm_of(recipe: Recipe) -> str:
-    """All settings but the batch, as one word; of accumulation only whether there is any."""
-    settings = flat(recipe)
-    del settings["batch_size"]
-    settings["accumulation"] = recipe.accumulation > 1
-    return json.dumps(settings, sort_keys=True, default=str)

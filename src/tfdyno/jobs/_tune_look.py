@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.recipe_rules import recipe_rules
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.measurement import DeviceKind, Environment
 from tfdyno.core.search_space import SearchSpace, Value
 from tfdyno.core.tuning import Trial
 from tfdyno.jobs._bench_run import measured
 from tfdyno.jobs._found_cards import found_cards
-from tfdyno.jobs._tune_expect import CardEstimates, arm_of, from_trials
+from tfdyno.jobs._predict import predictor_for
+from tfdyno.jobs._tune_cache import data_bytes, room_bytes
+from tfdyno.jobs._tune_expect import CardEstimates, from_trials
+from tfdyno.jobs._tune_losses import NO_ROOM, why_uncompared
+from tfdyno.jobs._tune_place import HOST_RATIO, limit_here
 from tfdyno.jobs._tune_question import Node, Question
+from tfdyno.jobs._tune_runs import RunFailed
 from tfdyno.jobs._tune_space import SpaceFacts, cpu_policy, space_of
 from tfdyno.jobs._tune_trial import with_measured
 from tfdyno.model.recipe_options import suited_precision
 from tfdyno.model.trial_judge import spread_of
-from tfdyno.probe.fingerprint import memory_bytes
-from tfdyno.probe.host import this_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,9 +33,8 @@ if TYPE_CHECKING:
     from tfdyno.core.measurement import Measurement
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.tuning import TrialEstimate
+    from tfdyno.jobs._tune_place import Places
 
-HOST_RATIO = 0.9
-"""Of the machine's memory, that a run on CPUs may take before it is ended."""
 NO_ESTIMATE = (
     "There is no estimate for a CPU: what is expected of a trial comes from lines through the "
     "trials of this study (time = fixed + per sample x batch), where there are enough of them."
@@ -49,19 +51,25 @@ class Look:
 
     start: Trial
     space: SearchSpace
-    nodes: tuple[Node, ...]
+    environment: Environment
     title: str = ""
-    device: DeviceKind | None = None
-    environment: Environment | None = None
     batch_size: int = 0
     """Per replica, under the start; 0: not known."""
     replicas: int = 1
     update_samples: int = 0
     samples_per_epoch: int = 0
+    is_loop: bool = False
+    uncompared: str = ""
+    """Why losses cannot be compared; empty: they can."""
     estimates: CardEstimates | None = None
     limit_bytes: float = 0.0
     """Of memory, on a CPU."""
     said: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> DeviceKind:
+        """On which it was measured."""
+        return self.environment.device
 
     @property
     def own_values(self) -> dict[str, Value]:
@@ -73,10 +81,6 @@ class Look:
         """What the answer is to be read with."""
         found = self.estimates.notes if self.estimates else ()
         return tuple(dict.fromkeys((*self.said, *found)))
-
-    def arm(self, recipe: Recipe) -> str:
-        """All settings but the batch."""
-        return arm_of(recipe)
 
     def expected(
         self, recipe: Recipe, batch_size: int, trials: Sequence[Trial]
@@ -96,8 +100,10 @@ class Look:
 def look_of(
     question: Question,
     known: SearchSpace | None,
-    nodes: Sequence[Node],
+    unfit: Trial | None,
+    node: Node,
     measure: Callable[[Node], tuple[Measurement, ...]],
+    places: Places,
     progress: Callable[[str], None],
 ) -> Look:
     """Measure the start, or take what is kept of it, and settle the space.
@@ -105,62 +111,62 @@ def look_of(
     Args:
         question: What is tuned.
         known: The space of a study that goes on; None: it begins.
-        nodes: That measure; none: this machine.
-        measure: Measures the start on one of them.
+        unfit: The start of such a study, where it did not fit.
+        node: That measures it.
+        measure: Measures the start on it.
+        places: Takes where that was.
         progress: Called with a line at every stage.
 
     Raises:
         UsageError: The start cannot be measured, or does not fit and its batch is not known.
         ToolError: Its child crashed.
     """
-    taken = tuple(nodes) or (this_machine(question),)
-    draft = Trial(number=0, recipe=question.recipe, ran=True, where=taken[0].name)
+    draft = Trial(number=0, recipe=question.recipe, ran=True, where=node.name)
+    if unfit:
+        return _without_room(question, known, unfit, places.of(node), progress)
     try:
-        (found,) = measure(taken[0])
-    except ToolError as error:
-        if "ran out of memory" not in str(error):
-            raise
-        return _without_room(question, known, taken, draft, error)
-    task = found.task
-    environment = found.environment
-    start = with_measured(draft, found)
-    gpu = _card(environment)
-    said, estimates = [ONLY_SPEED], None
-    if gpu is None:
-        said.append(NO_ESTIMATE if environment.device == "cpu" else _unknown_card(environment))
-    else:
-        estimates = CardEstimates(
-            workload=question.workload, gpu=gpu, limit_bytes=question.recipe.memory_limit_bytes,
-            batch_size=task.batch_size, progress=progress,
+        (found,) = measure(node)
+    except RunFailed as failed:
+        if not failed.is_memory:
+            raise failed.error from None
+        reason = str(failed.error)
+        start = Trial(
+            number=0, recipe=draft.recipe, ran=True, status="not_fit", reason=reason,
+            batch_size=question.recipe.batch_size, where=draft.where,
         )  # fmt: skip
-    most = _most_fitting(estimates, question.recipe, task.batch_size, task.replica_count)
+        return _without_room(question, known, start, places.of(node), progress)
+    environment, task = found.environment, found.task
+    places.told(node, environment)
+    gpu = _card(environment)
+    limit_bytes = _limit_bytes(question, environment)
     facts = SpaceFacts(
         batch_size=task.batch_size,
         execution=task.execution,
         policy=task.policy,
         suited_policy=_suited(gpu, environment, task.policy),
-        is_cpu=environment.device == "cpu",
-        most_batch_size=most,
         samples_per_epoch=task.samples_per_epoch,
         replicas=task.replica_count,
         own_input=not question.data.startswith("synthetic"),
+        data_bytes=data_bytes(task.inputs, task.samples_per_epoch),
+        room_bytes=room_bytes(is_here=not node.name, limit_bytes=limit_bytes),
+        is_loop=task.is_loop and question.workload.kind != "step_function",
+        accumulation=question.recipe.accumulation,
         keep_batch=question.keep_batch,
     )
-    limit = question.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
     return Look(
-        start=start,
+        start=with_measured(draft, found),
         space=known or space_of(question.named, question.recipe, facts),
-        nodes=taken,
-        title=task.title,
-        device=environment.device,
         environment=environment,
+        title=task.title,
         batch_size=task.batch_size,
         replicas=task.replica_count,
         update_samples=task.samples_per_step * question.recipe.accumulation,
         samples_per_epoch=task.samples_per_epoch,
-        estimates=estimates,
-        limit_bytes=limit if environment.device == "cpu" else 0.0,
-        said=tuple(said),
+        is_loop=task.is_loop,
+        uncompared=why_uncompared(question.workload, task),
+        estimates=_estimates(question, gpu, task.batch_size, progress),
+        limit_bytes=limit_bytes,
+        said=(ONLY_SPEED, *_unexpected(gpu, environment)),
     )
 
 
@@ -177,46 +183,83 @@ def this_machine(question: Question) -> Node:
     if not on_cpu and question.memory_limit_bytes:
         raise UsageError("--memory-limit is for a machine without a GPU",
                          remedy="limit the card by --set memory_limit_bytes=8GiB")  # fmt: skip
-    return Node(run=partial(measured, memory_limit_bytes=limit_here(question, on_cpu=on_cpu)))
-
-
-def limit_here(question: Question, *, on_cpu: bool) -> int:
-    """Resident memory that a run may take here: as asked, else most of what there is.
-
-    0 on a card, whose own memory TensorFlow limits.
-    """
-    if not on_cpu:
-        return 0
-    return question.memory_limit_bytes or int(HOST_RATIO * memory_bytes(this_host()))
+    limit_bytes = limit_here(question.memory_limit_bytes, on_cpu=on_cpu)
+    return Node(run=partial(measured, memory_limit_bytes=limit_bytes))
 
 
 def _without_room(
     question: Question,
     known: SearchSpace | None,
-    nodes: tuple[Node, ...],
-    draft: Trial,
-    error: ToolError,
+    start: Trial,
+    environment: Environment,
+    progress: Callable[[str], None],
 ) -> Look:
-    """The space of smaller batches, where the start's own does not fit."""
+    """The space of smaller batches, where the start's own does not fit.
+
+    What the model is compiled to and its precision come from a trace, which needs no room; where it
+    cannot be traced they are not tuned.
+    """
     batch_size = question.recipe.batch_size
     if not batch_size:
         raise UsageError(
-            f"{question.workload.reference} cannot be tuned", why=str(error),
+            f"{question.workload.reference} cannot be tuned", why=start.reason.rstrip("."),
             remedy="name its batch with --set batch_size=N: smaller ones are tried then",
-        ) from None  # fmt: skip
+        )  # fmt: skip
+    gpu = _card(environment)
+    said, title, execution, policy, suited = [ONLY_SPEED], "", "", "", ""
+    try:
+        recipe = question.recipe
+        traced = predictor_for(
+            question.workload, batch_size=batch_size, precision=recipe.precision,
+            execution=recipe.execution if recipe.execution != "auto" else "", progress=progress,
+        )  # fmt: skip
+        trace = traced.traced.trace
+        title, execution, policy = trace.title, traced.execution_for(1), trace.policy
+        suited = _suited(gpu, environment, policy)
+    except TfdynoError as error:
+        said.append(f"Execution and precision are not tuned: {error}")
+        gpu = None
     facts = SpaceFacts(
-        batch_size=batch_size, execution="graph", policy="", suited_policy="", is_cpu=True,
-        fits=False, own_input=False, keep_batch=question.keep_batch,
+        batch_size=batch_size, execution=execution, policy=policy, suited_policy=suited,
+        fits=False, own_input=False, accumulation=question.recipe.accumulation,
+        keep_batch=question.keep_batch,
     )  # fmt: skip
-    start = Trial(
-        number=0, recipe=draft.recipe, ran=True, status="not_fit", reason=str(error),
-        batch_size=batch_size, where=draft.where,
-    )  # fmt: skip
-    space = known or space_of(question.named, question.recipe, facts)
     return Look(
-        start=start, space=space, nodes=nodes, batch_size=batch_size,
-        update_samples=batch_size * question.recipe.accumulation, said=(ONLY_SPEED,),
+        start=start,
+        space=known or space_of(question.named, question.recipe, facts),
+        environment=environment,
+        title=title,
+        batch_size=batch_size,
+        update_samples=batch_size * question.recipe.accumulation,
+        uncompared=why_uncompared(question.workload) or NO_ROOM,
+        estimates=_estimates(question, gpu, batch_size, progress),
+        limit_bytes=_limit_bytes(question, environment),
+        said=tuple(said),
+    )
+
+
+def _limit_bytes(question: Question, environment: Environment) -> float:
+    """Of memory, for a run on a CPU; 0 on a card."""
+    limit = question.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
+    return limit if environment.device == "cpu" else 0.0
+
+
+def _estimates(
+    question: Question, gpu: Gpu | None, batch_size: int, progress: Callable[[str], None]
+) -> CardEstimates | None:
+    if gpu is None:
+        return None
+    return CardEstimates(
+        workload=question.workload, gpu=gpu, limit_bytes=question.recipe.memory_limit_bytes,
+        batch_size=batch_size, progress=progress,
     )  # fmt: skip
+
+
+def _unexpected(gpu: Gpu | None, environment: Environment) -> tuple[str, ...]:
+    """What is said where there is no estimate."""
+    if gpu is not None:
+        return ()
+    return (NO_ESTIMATE if environment.device == "cpu" else _unknown_card(environment),)
 
 
 def _card(environment: Environment) -> Gpu | None:
@@ -247,16 +290,3 @@ def _suited(gpu: Gpu | None, environment: Environment, policy: str) -> str:
     if gpu is not None:
         return suited_to(gpu)
     return cpu_policy() if environment.device == "cpu" else policy
-
-
-def _most_fitting(
-    estimates: CardEstimates | None, start: Recipe, batch_size: int, replicas: int
-) -> int:
-    """The largest batch that the estimate lets fit; 0: not known."""
-    if estimates is None or not batch_size:
-        return 0
-    try:
-        found = estimates.own(start).estimate(estimates.gpu, replicas=replicas)
-    except (TfdynoError, ValueError):
-        return 0
-    return found.max_batch_size or 0

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.fix_proof import FixProof
 from tfdyno.core.measurement import Protocol
 from tfdyno.jobs import bench
-from tfdyno.jobs._same_losses import SameLosses
-from tfdyno.jobs.diagnose_fixes import LEAST_RUNS, MOST_RUNS, TARGET_RATIO, is_settled
+from tfdyno.jobs._tune_losses import NO_DATA, Pair
+from tfdyno.jobs._tune_question import NodeLost
+from tfdyno.jobs._tune_runs import RunFailed, benched
+from tfdyno.jobs.diagnose_fixes import LEAST_RUNS, MOST_RUNS, is_settled, lacks_steady_runs
 from tfdyno.model.comparison import compare
 from tfdyno.model.summary import summary
+from tfdyno.model.trial_judge import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.fix_proof import Agreement
-    from tfdyno.core.measurement import Comparison, Measurement
+    from tfdyno.core.measurement import Comparison, Environment, Measurement
     from tfdyno.core.tuning import Trial, Tuning
+    from tfdyno.jobs._tune_look import Look
     from tfdyno.jobs._tune_question import Node, Question
 
 CAUSE = "tuning"
 MOST_PROOFS = 3
-"""Of the fastest trials, that are set against the start until one holds."""
+"""Of the trials that may be the answer, that are set against the start until one holds."""
 _CHANGED = (
     "It is faster. An update of the weights takes other samples than before: what is learned was "
     "not compared, and the learning rate may have to change with it"
@@ -36,40 +38,41 @@ _CHANGED = (
 def settled(
     question: Question,
     so_far: Tuning,
-    start: Trial,
+    look: Look,
     node: Node,
-    *,
-    batch_size: int,
-    samples_per_epoch: int,
+    place: Callable[[], Environment],
     progress: Callable[[str], None],
 ) -> Tuning:
-    """The answer: the fastest trial is set against the start, then the next ones until one holds.
+    """The answer: trials are set against the start until one holds.
 
     Args:
         question: With the recipe that it started from.
         so_far: All trials.
-        start: As it was measured; one that does not fit leaves nothing to compare with.
+        look: The start; one that does not fit leaves nothing to compare with.
         node: The machine that makes all runs.
-        batch_size: Of the start, per replica; 0: not known.
-        samples_per_epoch: 0: not known.
+        place: Where that is.
         progress: Called with a line at every stage.
+
+    Raises:
+        TfdynoError: The place failed, and no recipe: all is kept for another sitting.
     """
     if so_far.best is None or so_far.trial(so_far.best).recipe == so_far.start:
         return so_far
-    if not start.is_judged:
+    if not look.start.is_judged:
         return replace(so_far, recipe=so_far.trial(so_far.best).recipe)
-    faster = [one for one in so_far.trials
-              if one.is_judged and one.samples_per_s > start.samples_per_s]  # fmt: skip
-    ranked = sorted(faster, key=lambda one: -one.samples_per_s)
+    order = ranked(so_far.trials, so_far.start)[:MOST_PROOFS]
     found: list[FixProof] = []
-    for one in ranked[:MOST_PROOFS]:
-        proof = proven(question, one, node, batch_size=batch_size,
-                       samples_per_epoch=samples_per_epoch, progress=progress)  # fmt: skip
+    for one in order:
+        proof = proven(question, one, look, node, place, progress)
         if proof.kept:
-            notes = (*so_far.notes, *_not_proven(ranked, found))
-            return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes)
+            notes = (*so_far.notes, *_not_proven(order, found))
+            why = so_far.uncompared
+            if NO_DATA in proof.reason:  # as it came out only now
+                why = _no_data(question)
+            return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes,
+                           uncompared=why)  # fmt: skip
         found.append(proof)
-    notes = (*so_far.notes, *_not_proven(ranked[1:], found[1:]))
+    notes = (*so_far.notes, *_not_proven(order[1:], found[1:]))
     return replace(so_far, proof=found[0], notes=notes) if found else so_far
 
 
@@ -81,31 +84,33 @@ def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[st
 def proven(
     question: Question,
     best: Trial,
+    look: Look,
     node: Node,
-    *,
-    batch_size: int,
-    samples_per_epoch: int,
+    place: Callable[[], Environment],
     progress: Callable[[str], None],
 ) -> FixProof:
     """Measure both in turns; where the batch is the same, compare what a few steps learn.
 
     Args:
         question: With the recipe that it started from.
-        best: The fastest trial.
+        best: The trial.
+        look: The start.
         node: The machine that makes all runs.
-        batch_size: Of the start, per replica; 0: not known.
-        samples_per_epoch: 0: not known.
+        place: Where that is.
         progress: Called with a line at every stage.
+
+    Raises:
+        TfdynoError: The place failed.
     """
 
     def say(line: str) -> None:
         progress(f"proof: {line}")
 
     try:
-        sides = _measured(question, best, node, say)
-    except TfdynoError as error:
+        sides = _measured(question, best, node, place, say)
+    except RunFailed as failed:
         return FixProof(cause=CAUSE, settings=best.changes,
-                        reason=f"It could not be measured against the start: {error}")  # fmt: skip
+                        reason=f"It could not be measured against the start: {failed}")  # fmt: skip
     found = compare(*sides)
     if found.verdict != "faster":
         why = f"{found.reason[:1].lower()}{found.reason[1:]}"
@@ -113,25 +118,46 @@ def proven(
         return _proof(best, sides, found, None, reason, kept=False)
     if best.changes_batch:
         return _proof(best, sides, found, None, f"{_CHANGED}.", kept=True)
+    if look.uncompared:
+        return _proof(best, sides, found, None, _of_speed(look.uncompared), kept=True)
+    pair = Pair(
+        workload=question.workload, before=question.recipe, after=best.recipe,
+        batch_size=look.batch_size, is_loop=look.is_loop,
+        steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
+    )  # fmt: skip
     try:
-        with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
-            losses = SameLosses(
-                question.workload, folder=Path(folder), batch_size=batch_size,
-                steps_per_epoch=samples_per_epoch // batch_size if batch_size else 0,
-            )  # fmt: skip
-            agreed = losses.of(question.recipe, best.recipe, say)
+        agreed = node.compare(pair, progress=say)
+    except NodeLost:
+        raise
     except TfdynoError as error:
+        if NO_DATA in str(error):  # a function whose batches were made up for the runs
+            return _proof(best, sides, found, None, _of_speed(_no_data(question)), kept=True)
         reason = f"It is faster, but its losses could not be compared: {error}"
         return _proof(best, sides, found, None, reason, kept=False)
+    finally:
+        node.ended()
     reason = "It is faster, and the losses agree."
     if not agreed.agrees:
         reason = "It is faster, but the losses do not agree."
     return _proof(best, sides, found, agreed, reason, kept=agreed.agrees)
 
 
+def _no_data(question: Question) -> str:
+    return f"{question.workload.reference} {NO_DATA}"
+
+
+def _of_speed(why: str) -> str:
+    return f"It is faster. Losses were not compared: {why}."
+
+
 def _measured(
-    question: Question, best: Trial, node: Node, progress: Callable[[str], None]
+    question: Question,
+    best: Trial,
+    node: Node,
+    place: Callable[[], Environment],
+    progress: Callable[[str], None],
 ) -> tuple[Measurement, ...]:
+    """Both in turns, or what is kept of them if it decides anything."""
     asked = bench.Question(
         workload=question.workload,
         recipe=question.recipe,
@@ -140,20 +166,17 @@ def _measured(
             data=question.data,
             least_runs=LEAST_RUNS,
             most_runs=MOST_RUNS,
-            target_ratio=TARGET_RATIO,
+            target_ratio=0.0,  # ``is_settled`` says when it is enough
             least_s=question.protocol.least_s,
             most_s=question.protocol.most_s,
         ),
         folder=question.folder,
         label="tune",
     )
-    if kept := bench.kept_answer(asked):
-        return kept
-    asked = replace(asked, resume=bench.can_resume(asked))
-    try:
-        return bench.bench(asked, progress=progress, enough=is_settled, run=node.run)
-    finally:
-        node.ended()
+    return benched(
+        asked, node, place, progress=progress, enough=is_settled,
+        serves=lambda kept: not lacks_steady_runs(kept),
+    )  # fmt: skip
 
 
 def _proof(

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Protocol as Shape
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.measurement import DataMode, Protocol
@@ -14,9 +16,15 @@ from tfdyno.core.search_space import Value
 from tfdyno.core.workload import Workload
 from tfdyno.jobs import bench
 from tfdyno.jobs._bench_run import Measuring
+from tfdyno.jobs._tune_losses import Pair, compare_here
+from tfdyno.jobs._tune_place import look_here
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import FILE as RESULTS_FILE
-from tfdyno.store.tuning_study import FILE
+from tfdyno.store.tuning_study import FILE, has_begun
+
+if TYPE_CHECKING:
+    from tfdyno.core.fix_proof import Agreement
+    from tfdyno.core.measurement import Environment
 
 DEFAULT_FOLDER = Path("tfdyno-tuning")
 TRIALS, RUNS = 20, 3
@@ -61,6 +69,22 @@ class Question:
         )
 
 
+class Looking(Shape):
+    """Tells where a run would be made, as ``_tune_place.look_here`` does."""
+
+    def __call__(
+        self, workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
+    ) -> Environment:
+        """Look at the place."""
+
+
+class Comparing(Shape):
+    """Compares losses of two recipes, as ``_tune_losses.compare_here`` does."""
+
+    def __call__(self, pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
+        """Train a few steps under both."""
+
+
 class NodeLost(ToolError):  # noqa: N818  (it is what happened)
     """What measures is gone: no trial's fault."""
 
@@ -74,6 +98,8 @@ class Node:
     """A machine that measures one trial at a time."""
 
     run: Measuring
+    look: Looking = look_here
+    compare: Comparing = compare_here
     name: str = ""
     """Empty: this machine."""
     ended: Callable[[], None] = _nothing
@@ -102,8 +128,8 @@ def check(question: Question) -> None:
 
 def prepare_folder(question: Question) -> None:
     folder = question.folder
-    has_study = (folder / FILE).exists()
-    if question.resume and not has_study and not (folder / RESULTS_FILE).exists():
+    has_study = has_begun(folder)
+    if question.resume and not (folder / FILE).exists() and not (folder / RESULTS_FILE).exists():
         raise UsageError(f"there is nothing to resume in {folder}", why="it holds no study",
                          remedy="leave --resume out, or name the folder with --output")  # fmt: skip
     if has_study and not question.resume:

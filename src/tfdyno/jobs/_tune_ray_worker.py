@@ -15,6 +15,8 @@ from tfdyno.core.measurement import Protocol
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._bench_run import measured
+from tfdyno.jobs._tune_losses import Pair, compare_here
+from tfdyno.jobs._tune_place import limit_here, look_here
 from tfdyno.jobs._worker import silent
 
 
@@ -55,31 +57,46 @@ def trial_of_runs(config: dict[str, Any]) -> None:
 
 
 def measure_here(request: dict[str, Any]) -> dict[str, Any]:
-    """Measure once in this process' place; what fails is told, not raised.
+    """Do in this process' place what is asked; what fails is told, not raised.
 
     Args:
-        request: ``workload``, ``recipe``, ``protocol``, ``order``, ``doing``, ``folder`` that the
-            paths are relative to, ``on_cpu``, ``limit_bytes`` of resident memory there, and
-            ``unset``: names of variables that Ray has set.
+        request: ``folder`` that the paths are relative to, ``on_cpu``, ``unset``, names of
+            variables that Ray has set, and one of these: ``workload``, ``recipe``, ``protocol``,
+            ``order``, ``doing`` and ``limit_bytes`` of resident memory (0: most of what there is)
+            to measure once; ``workload`` and ``recipe`` to look at the place; ``pair`` to compare
+            losses.
     """
     for name in request["unset"]:
         os.environ.pop(name, None)
     try:
         os.chdir(request["folder"])
-        found = measured(
-            from_builtins(request["workload"], Workload),
-            from_builtins(request["recipe"], Recipe),
-            from_builtins(request["protocol"], Protocol),
-            order=request["order"],
-            doing=request["doing"],
-            progress=silent,
-            memory_limit_bytes=request["limit_bytes"] if request["on_cpu"] else 0,
-        )
     except OSError as error:
         what = f"{request['folder']} is not on node {os.uname().nodename}"
-        return {"error": _words(UsageError(what, why=error.strerror or str(error)))}
+        lost = {"kind": "lost", "what": what, "why": error.strerror or str(error), "remedy": ""}
+        return {"error": lost}
+    try:
+        return _answer(request)
     except TfdynoError as error:
         return {"error": _words(error)}
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    if "pair" in request:
+        pair = from_builtins(request["pair"], Pair)
+        return {"agreement": to_builtins(compare_here(pair, progress=silent))}
+    workload = from_builtins(request["workload"], Workload)
+    recipe = from_builtins(request["recipe"], Recipe)
+    if "protocol" not in request:
+        return {"place": to_builtins(look_here(workload, recipe, progress=silent))}
+    found = measured(
+        workload,
+        recipe,
+        from_builtins(request["protocol"], Protocol),
+        order=request["order"],
+        doing=request["doing"],
+        progress=silent,
+        memory_limit_bytes=limit_here(request["limit_bytes"], on_cpu=request["on_cpu"]),
+    )
     return {"measured": to_builtins(found)}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe, flat
 from tfdyno.core.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.search_space import BATCH, SearchSpace, Value
@@ -19,6 +20,8 @@ HALVINGS = 5
 """Smaller ones, where the start's does not fit."""
 SEVERAL_STEPS = 8
 """Steps of one execution, where one after the other is the start's."""
+_OF_FIT = ("batch_size", "accumulation", "steps_per_execution")
+"""Settings that only Keras' own ``fit`` can be given."""
 _FLAGS = ("amx_bf16", "avx512_bf16")
 _CPUINFO = Path("/proc/cpuinfo")
 
@@ -35,16 +38,21 @@ class SpaceFacts:
     """Keras dtype policy of the model."""
     suited_policy: str
     """The one that the device is made for."""
-    is_cpu: bool
     fits: bool = True
     """Whether the start does."""
-    most_batch_size: int = 0
-    """That an estimate lets fit; 0: not known."""
     samples_per_epoch: int = 0
     """0: not known."""
     replicas: int = 1
     own_input: bool = True
     """Whether the workload's own data is read, and not made up."""
+    data_bytes: float = 0.0
+    """Of an epoch, as the model is given it; 0: not known."""
+    room_bytes: float = 0.0
+    """Of memory that a cache of it may take."""
+    is_loop: bool = False
+    """Whether it trains by a loop of its own, which makes its batches and calls its step itself."""
+    accumulation: int = 1
+    """Batches of an update, under the start."""
     keep_batch: bool = False
 
 
@@ -58,7 +66,13 @@ def space_of(
         start: The starting recipe; a setting that it makes is tuned only where it is named, except
             for the batch.
         facts: Of the workload and the device.
+
+    Raises:
+        UsageError: A setting is named that a loop of the script's own cannot be given.
     """
+    if facts.is_loop and (names := [name for name in named if not _is_of_loops(name)]):
+        raise UsageError(f"{names[0]} cannot be tuned for a loop of the script's own",
+                         why="it cannot be set from outside", remedy="leave it out")  # fmt: skip
     made = {name for name, value in flat(start).items() if value != flat(Recipe())[name]}
     usual = {name: values for name, values in _usual(facts).items() if name not in made - {BATCH}}
     choices = {**usual, **named}
@@ -68,7 +82,7 @@ def space_of(
         several = (own, *(_resolved(name, one, facts) for one in values))
         found[name] = tuple(dict.fromkeys(several))
         if name == BATCH and facts.keep_batch:
-            found[name] = _keeping(found[name], facts.batch_size * start.accumulation)
+            found[name] = _keeping(found[name], facts.batch_size * facts.accumulation)
     return SearchSpace(choices={name: values for name, values in found.items() if len(values) > 1}
                        or {BATCH: (_own(BATCH, start, facts),)})  # fmt: skip
 
@@ -105,8 +119,16 @@ def _usual(facts: SpaceFacts) -> dict[str, tuple[Value, ...]]:
     if facts.own_input:
         found["input.prefetch"] = (0, TENSORFLOW_CHOOSES)
         found["input.parallel_calls"] = (0, TENSORFLOW_CHOOSES)
-        found["input.cache"] = (False, True)
+        if 0 < facts.data_bytes <= facts.room_bytes:
+            found["input.cache"] = (False, True)
+    if facts.is_loop:
+        return {name: values for name, values in found.items() if _is_of_loops(name)}
     return found
+
+
+def _is_of_loops(name: str) -> bool:
+    """Whether a setting can be given to a training loop of the script's own."""
+    return name not in _OF_FIT and not name.startswith("input.")
 
 
 def _batches(facts: SpaceFacts) -> tuple[Value, ...]:
@@ -116,11 +138,11 @@ def _batches(facts: SpaceFacts) -> tuple[Value, ...]:
     if not facts.fits:  # an update is then made of several
         smaller = [size >> times for times in range(1, HALVINGS + 1)]
         return tuple(one for one in smaller if one and size % one == 0)
-    if facts.keep_batch:
-        return (size,)
-    most = facts.most_batch_size or size << DOUBLINGS
+    most = size << DOUBLINGS
     if facts.samples_per_epoch:
         most = min(most, facts.samples_per_epoch // facts.replicas)
+    if facts.keep_batch:  # an update of the start may be made of fewer, larger ones
+        most = min(most, size * facts.accumulation)
     larger = [size << times for times in range(1, DOUBLINGS + 1)]
     return (size, *(one for one in larger if one <= most))
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.model.steady_part import beside_s, run_medians_s
+from tfdyno.model.steady_part import beside_s, steady_part
 from tfdyno.model.trial_law import middle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from tfdyno.core.measurement import Measurement
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.search_space import SearchSpace, Value
     from tfdyno.core.tuning import TrialEstimate
-from tfdyno.core.composition import check_composition
+from tfdyno.core.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.search_space import changes_of, recipe_at
 from tfdyno.core.tuning import Trial
@@ -51,6 +50,7 @@ def drafted(
     try:
         recipe = recipe_at(values, space, start, update_samples=update_samples // replicas)
         check_composition(recipe)
+        refuse_trainer_settings(recipe)
     except UsageError as error:
         return replace(draft, status="failed", reason=str(error))
     batch_size = recipe.batch_size or own_batch_size
@@ -82,12 +82,6 @@ def with_measured(trial: Trial, found: Measurement) -> Trial:
 
 
 def rates_of(found: Measurement) -> tuple[float, ...]:
-    """Samples per second of each run, by its median step."""
-    return tuple(found.task.samples_per_step / step_s for step_s in run_medians_s(found.runs))
-
-
-def moved_ratio(one: Sequence[float], other: Sequence[float]) -> float:
-    """Log of how much slower the machine itself was; 0 where nothing tells."""
-    if not one or not other or min(*one, *other) <= 0:
-        return 0.0
-    return math.log(middle(one) / middle(other))
+    """Samples per second of each run, as the proof counts them: stalls are part of it."""
+    samples = found.task.samples_per_step
+    return tuple(samples / steady_part(run).trimmed_mean_s for run in found.runs)

@@ -119,10 +119,15 @@ def kept_answer(question: Question) -> tuple[Measurement, ...]:
     return results.finished(_key(question))
 
 
+def unfinished_answer(question: Question) -> tuple[Measurement, ...]:
+    """What the newest bench of the same question measured that stopped midway; empty: none did."""
+    results = Results(folder=question.folder or default_folder())
+    return results.unfinished(_key(question))
+
+
 def can_resume(question: Question) -> bool:
     """Whether a bench of the same question stopped midway."""
-    results = Results(folder=question.folder or default_folder())
-    return bool(results.unfinished(_key(question)))
+    return bool(unfinished_answer(question))
 
 
 def check(question: Question) -> None:

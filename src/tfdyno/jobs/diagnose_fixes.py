@@ -17,7 +17,8 @@ from tfdyno.jobs import bench
 from tfdyno.jobs._same_losses import SameLosses
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.diagnose import examined
-from tfdyno.model.comparison import compare
+from tfdyno.model.comparison import FEWEST_RUNS, compare
+from tfdyno.model.steady_part import is_steady
 from tfdyno.model.summary import summary
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _measured(
             data=bench.default_data(question.workload),
             least_runs=LEAST_RUNS,
             most_runs=MOST_RUNS,
-            target_ratio=TARGET_RATIO,
+            target_ratio=0.0,  # ``is_settled`` says when it is enough
             least_s=min(LEAST_S, question.seconds_s or LEAST_S),
             most_s=question.seconds_s or MOST_S,
         ),
@@ -209,14 +210,30 @@ def _measured(
 
 
 def is_settled(sides: Sequence[Measurement]) -> bool:
-    """Whether it is sure by now on which side of ``SETTLED_RATIO`` the gain lies.
+    """Whether it is sure by now on which side of ``SETTLED_RATIO`` the gain lies, or close enough.
 
     A look after each pair of runs would find differences by chance if it asked only whether the
-    interval leaves 1 out; it asks for more, so that few of them are found.
+    interval leaves 1 out; it asks for more, so that few of them are found. Too few steady runs
+    settle nothing: the next ones may be steady.
     """
     found = compare(*sides)
     low, high = found.interval
-    return found.verdict == "not_comparable" or low > SETTLED_RATIO or high < SETTLED_RATIO
+    if found.verdict == "not_comparable":
+        return not lacks_steady_runs(sides)
+    return low > SETTLED_RATIO or high < SETTLED_RATIO or all(map(_is_narrow, sides))
+
+
+def _is_narrow(side: Measurement) -> bool:
+    """Whether the median is known so well that more runs are not worth their time."""
+    found = summary(side)
+    low_s, high_s = found.interval_s
+    return (high_s - low_s) / 2 <= TARGET_RATIO * found.median_s
+
+
+def lacks_steady_runs(sides: Sequence[Measurement]) -> bool:
+    """Whether a side has fewer runs with a steady state than a comparison needs."""
+    counts = [sum(is_steady(run) for run in side.runs) for side in sides]
+    return min(counts) < FEWEST_RUNS
 
 
 def _failed(one: Bottleneck, what: str, error: TfdynoError) -> FixProof:

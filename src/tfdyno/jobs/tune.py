@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import random
 import threading
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.tuning import Trial, Tuning
 from tfdyno.jobs import bench
-from tfdyno.jobs._tune_look import Look, look_of
+from tfdyno.jobs._tune_look import Look, look_of, this_machine
+from tfdyno.jobs._tune_next import Left, drafted_at, judged
+from tfdyno.jobs._tune_place import Places, difference
 from tfdyno.jobs._tune_proof import settled
 from tfdyno.jobs._tune_question import (
     Node,
@@ -25,34 +26,34 @@ from tfdyno.jobs._tune_question import (
     key_of,
     prepare_folder,
 )
-from tfdyno.jobs._tune_trial import drafted, moved_ratio, rates_of, with_measured
+from tfdyno.jobs._tune_runs import RunFailed, benched
+from tfdyno.jobs._tune_trial import rates_of, with_measured
 from tfdyno.jobs._worker import silent
 from tfdyno.model import trial_judge as judge
 from tfdyno.model.steady_part import beside_s
-from tfdyno.model.trial_law import PROBABILITY, interval, is_behind, middle
+from tfdyno.model.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
 from tfdyno.store.tuning_study import TuningStudy, check_optuna
 from tfdyno.view.bench_words import device_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.measurement import Measurement
     from tfdyno.core.recipe import Recipe
-    from tfdyno.core.search_space import Value
 
 LOCK_FILE = ".tune.lock"
-_SAME_PLACE = ("device", "cards", "cpu", "cpu_count", "tensorflow")
+MOST_TRIES = 2
+"""Of a trial whose run crashed or hung: once may be the machine's fault."""
 MOST_AGAIN = 2
 """Recipes in a row that the sampler proposes again, before an untried one is taken instead."""
-MOST_LISTED = 4096
-"""Combinations that are gone through to find an untried one."""
 
 
 def tune(
     question: Question,
     *,
     progress: Callable[[str], None] = silent,
-    nodes: Sequence[Node] = (),
+    engine: AbstractContextManager[Sequence[Node]] | None = None,
 ) -> Iterator[Tuning]:
     """Measure trials until enough are, or none is left, then prove the fastest.
 
@@ -62,15 +63,16 @@ def tune(
     Args:
         question: The workload, where to start, the space.
         progress: Called with a line at every stage.
-        nodes: That measure, one trial at a time each; none: this machine.
+        engine: Gives the nodes that measure, one trial at a time each, and is entered when all
+            that can be refused was; None: this machine.
 
     Yields:
         What is known after the start, after each trial, and at last with the proof.
 
     Raises:
         UsageError: A setting is not possible, the workload fails, the folder is in use or holds
-            another study, or there is nothing to resume.
-        ToolError: A child of the start crashed, or the disk is full.
+            another study, it was measured elsewhere, or there is nothing to resume.
+        ToolError: The start's run crashed, or the place failed: a full card or disk, a lost node.
     """
     check_optuna()
     check(question)
@@ -79,7 +81,8 @@ def tune(
     with contextlib.closing(FolderLock(folder, LOCK_FILE)):
         study = TuningStudy(folder, seed=question.seed)
         check_kept(study.question, question)
-        yield from _Tuner(question, study, progress, nodes).run()
+        with engine or contextlib.nullcontext(()) as nodes:
+            yield from _Tuner(question, study, progress, nodes).run()
 
 
 class _Tuner:
@@ -96,66 +99,89 @@ class _Tuner:
         self._lock = threading.Lock()
         self._trials: list[Trial] = []
         self._look: Look | None = None
-        self._nodes = tuple(nodes)
+        self._is_local = not nodes
+        self._nodes = tuple(nodes) or (this_machine(question),)
+        self._left_out: tuple[str, ...] = ()
+        self._places = Places(question, progress)
 
     def run(self) -> Iterator[Tuning]:
         """All of ``tune`` behind the checks."""
-        again = self._study.left_running()
+        self._study.left_running()
         self._trials = list(self._study.trials())
-        look = self._begun()
+        self._begin()
         yield self._so_far()
-        for values in again:
-            if values != look.own_values:  # the start is measured by now
-                self._study.enqueue(values)
-        yield from self._one_by_one(look) if len(look.nodes) == 1 else self._together(look)
+        yield from self._one_by_one() if len(self._nodes) == 1 else self._together()
         yield self._proven()
 
-    def _one_by_one(self, look: Look) -> Iterator[Tuning]:
+    def _begin(self) -> None:
+        """Measure the start, unless it is, on nodes that are alike, and open the study with it."""
+        question, study = self._question, self._study
+        if place := study.place:
+            self._nodes = self._places.those_of(self._nodes, place)
+        own = [one for one in self._trials if one.recipe == question.recipe]
+        unfit = next((one for one in own if one.status == "not_fit" and one.ran), None)
+        look = self._look = look_of(question, study.space, unfit, self._nodes[0],
+                                    self._measure_start, self._places, self._progress)  # fmt: skip
+        if not place:
+            others, self._left_out = self._places.alike(self._nodes[1:], look.environment)
+            self._nodes = (self._nodes[0], *others)
+            study.begin(key_of(question), look.space, look.environment)
+        if look.uncompared:
+            self._progress(f"the proof will be of speed alone: {look.uncompared}")
+        if not own:
+            study.enqueue(look.own_values)
+            number, values = study.ask(look.space)
+            start = replace(look.start, number=number, values=values)
+            study.tell(start)
+            self._trials.append(start)
+
+    def _one_by_one(self) -> Iterator[Tuning]:
         """On one machine, in this thread: Ctrl-C arrives here."""
         while trial := self._next(0):
-            self._ended(self._measured(trial, look.nodes[0]))
+            self._ended(self._measured(trial, self._nodes[0]))
             yield self._so_far()
 
-    def _together(self, look: Look) -> Iterator[Tuning]:
-        """A trial on each node at a time."""
-        running: dict[concurrent.futures.Future[Trial], Node] = {}
-        free = list(look.nodes)
+    def _together(self) -> Iterator[Tuning]:
+        """A trial on each node at a time; a node that is lost is no more, and its trial waits."""
+        running: dict[concurrent.futures.Future[Trial], tuple[Node, Trial]] = {}
+        free = list(self._nodes)
         pool = concurrent.futures.ThreadPoolExecutor(len(free))
         try:
             while True:
                 while free and (trial := self._next(len(running))):
                     node = free.pop()
-                    running[pool.submit(self._measured, trial, node)] = node
+                    running[pool.submit(self._measured, trial, node)] = node, trial
                 if not running:
                     break
                 done, _ = concurrent.futures.wait(
                     running, return_when=concurrent.futures.FIRST_COMPLETED
                 )
                 for one in done:
-                    free.append(running.pop(one))
-                    self._ended(one.result())
+                    node, trial = running.pop(one)
+                    try:
+                        self._ended(one.result())
+                    except NodeLost as error:
+                        self._lost(node, trial, error)
+                    else:
+                        free.append(node)
                     yield self._so_far()
         except BaseException:  # no run goes on that nobody waits for
-            for node in look.nodes:
+            for node in self._nodes:
                 node.stop()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _begun(self) -> Look:
-        """Measure the start, unless it is, and open the study with it."""
-        question = self._question
-        look = self._look = look_of(question, self._study.space, self._nodes, self._measure_start,
-                                    self._progress)  # fmt: skip
-        if not self._study.question:
-            self._study.begin(key_of(question), look.space)
-        if not any(one.recipe == question.recipe for one in self._trials):
-            self._study.enqueue(look.own_values)
-            number, values = self._study.ask(look.space)
-            start = replace(look.start, number=number, values=values)
-            self._study.tell(start)
-            self._trials.append(start)
-        return look
+    def _lost(self, node: Node, trial: Trial, error: NodeLost) -> None:
+        """Go on without a node; raises what it said where it was the last one."""
+        self._nodes = tuple(one for one in self._nodes if one is not node)
+        if not self._nodes:
+            raise error
+        self._left_out = (*self._left_out, f"Node {node.name} was lost: {error}")
+        self._progress(self._left_out[-1])
+        with self._lock:
+            self._trials = [one for one in self._trials if one.number != trial.number]
+            self._study.give_back(trial.number)
 
     def _measure_start(self, node: Node) -> tuple[Measurement, ...]:
         return self._bench(self._question.recipe, node, "the start", lambda _sides: False)
@@ -167,7 +193,7 @@ class _Tuner:
         title: str,
         enough: Callable[[Sequence[Measurement]], bool],
     ) -> tuple[Measurement, ...]:
-        """All runs of a recipe, or what is kept of them."""
+        """All runs of a recipe, or what is kept of them; raises as ``benched`` does."""
         asked = bench.Question(
             workload=self._question.workload,
             recipe=recipe,
@@ -175,26 +201,21 @@ class _Tuner:
             folder=self._question.folder,
             label="tune",
         )
-        if kept := bench.kept_answer(asked):
-            return kept
-        asked = replace(asked, resume=bench.can_resume(asked))
         say = partial(_say, self._progress, title)
-        try:
-            return bench.bench(asked, progress=say, enough=enough, run=node.run)
-        finally:
-            node.ended()
+        place = partial(self._places.of, node)
+        return benched(asked, node, place, progress=say, enough=enough)
 
     def _next(self, running: int) -> Trial | None:
         """The next trial that has to be run; what need not be is told on the way."""
         look, again = self._look, 0
         assert look
         while sum(one.ran for one in self._trials) + running < self._question.trials:
-            open_ones = self._open(look)
-            if not open_ones:
+            left = Left(look.space, self._trials)
+            if not left.count:
                 return None
             number, values = self._study.ask(look.space)
-            trial = self._drafted(number, values, look)
-            found = self._judged(trial, look)
+            trial = drafted_at(number, values, self._question, look, self._trials)
+            found = judged(trial, self._trials)
             if found is None:
                 with self._lock:
                     self._trials.append(trial)
@@ -203,55 +224,15 @@ class _Tuner:
             self._trials.append(found)
             again = again + 1 if found.status == "same" else 0
             if again >= MOST_AGAIN:
-                pick = random.Random(self._question.seed + number)
-                self._study.enqueue(pick.choice(open_ones))
-        return None
-
-    def _open(self, look: Look) -> list[dict[str, Value]]:
-        """Combinations that no trial had."""
-        known = {tuple(one.values.items()) for one in self._trials}
-        found = []
-        for at, values in enumerate(look.space.combinations()):
-            if at >= MOST_LISTED:
-                break
-            if tuple(values.items()) not in known:
-                found.append(values)
-        return found
-
-    def _drafted(self, number: int, values: Mapping[str, Value], look: Look) -> Trial:
-        return drafted(
-            number,
-            values,
-            look.space,
-            self._question.recipe,
-            own_batch_size=look.batch_size,
-            replicas=look.replicas,
-            update_samples=look.update_samples,
-            expected=lambda recipe, size: look.expected(recipe, size, self._trials),
-        )
-
-    def _judged(self, trial: Trial, look: Look) -> Trial | None:
-        """The trial with why it is not run; None: it is to be run."""
-        if trial.status == "failed":
-            return trial
-        if same := judge.as_before(trial, self._trials):
-            twin = next(one for one in self._trials if one.number == same.same_as)
-            return replace(
-                trial, status="same", reason=same.reason, same_as=same.same_as,
-                samples_per_s=twin.samples_per_s,
-            )  # fmt: skip
-        if reason := judge.refused(trial, self._trials):
-            return replace(trial, status="failed", reason=reason)
-        arms = [look.arm(one.recipe) for one in self._trials]
-        certain = judge.certain(trial, self._trials, arms, look.arm(trial.recipe))
-        if reason := certain or judge.unfit(trial.estimate):
-            return replace(trial, status="not_fit", reason=reason)
-        if reason := judge.hopeless(trial.estimate, self._trials):
-            return replace(trial, status="hopeless", reason=reason)
+                self._study.enqueue(left.one(self._question.seed + number))
         return None
 
     def _measured(self, trial: Trial, node: Node) -> Trial:
-        """Run a trial; what fails is told as its answer."""
+        """Run a trial; what its runs fail by is told as its answer.
+
+        Raises:
+            TfdynoError: The place failed: the trial is asked for again in another sitting.
+        """
         ran = replace(trial, ran=True, where=node.name)
         title = f"trial {trial.number} ({_words(trial)})"
         stopped: list[str] = []
@@ -261,30 +242,30 @@ class _Tuner:
             stopped[:] = [reason] if reason else []
             return bool(reason)
 
-        try:
-            (found,) = self._bench(trial.recipe, node, title, enough)
-        except NodeLost:
-            raise
-        except TfdynoError as error:
-            is_memory = "ran out of memory" in str(error)
-            return replace(ran, status="not_fit" if is_memory else "failed", reason=str(error))
+        for again in range(MOST_TRIES):
+            try:
+                (found,) = self._bench(trial.recipe, node, title, enough)
+                break
+            except RunFailed as failed:
+                if failed.is_memory:
+                    return replace(ran, status="not_fit", reason=str(failed))
+                is_refused = isinstance(failed.error, UsageError)
+                if is_refused or again + 1 == MOST_TRIES:
+                    return replace(ran, status="failed", reason=str(failed), is_refused=is_refused)
+                self._progress(f"{title}: once more, since {failed}")
+        self._check_place(found)
         told = with_measured(ran, found)
-        if other := self._other_machine(found):
-            return replace(told, status="failed", reason=other)
         if len(found.runs) < self._question.runs:
             reason = stopped[0] if stopped else self._behind(trial.number, found)
             return replace(told, status="pruned", reason=reason or "It was surely slower.")
         return told
 
-    def _other_machine(self, found: Measurement) -> str:
-        """What of the place differs from that of the start; empty: nothing does."""
+    def _check_place(self, found: Measurement) -> None:
+        """Refuse what was measured elsewhere than the start; raises ``ToolError``."""
         assert self._look
-        first = self._look.environment
-        for name in _SAME_PLACE if first else ():
-            before, now = getattr(first, name), getattr(found.environment, name)
-            if before != now:
-                return f"It ran on another machine: {name} was {before} and is {now}."
-        return ""
+        if other := difference(self._look.environment, found.environment):
+            raise ToolError("the machine is not as it was when the start was measured", why=other,
+                            remedy="make it so, or give another --output")  # fmt: skip
 
     def _behind(self, number: int, so_far: Measurement) -> str:
         """Why the trial is surely slower than the best by its runs so far; empty: it is not."""
@@ -296,7 +277,7 @@ class _Tuner:
         if best is None or len(rates) >= self._question.runs:
             return ""
         moved = moved_ratio(tuple(map(beside_s, so_far.runs)), best.beside_s)
-        if not is_behind(rates, best.rates_per_s, judge.spread_of(others), moved_ratio=moved):
+        if not is_behind(rates, best.rates_per_s, judge.spread_of(others), moved=moved):
             return ""
         slower = 1 - middle(rates) / middle(best.rates_per_s)
         return (
@@ -317,8 +298,8 @@ class _Tuner:
             replace(one, interval_per_s=interval(one.rates_per_s, known))
             for one in self._trials if one.status != "running"
         )  # fmt: skip
-        best = judge.best_of(trials)
-        left = len(self._open(look))
+        best = next(iter(judge.ranked(trials, question.recipe)), None) or judge.best_of(trials)
+        left = Left(look.space, self._trials).count
         return Tuning(
             reference=question.workload.reference,
             title=look.title,
@@ -328,7 +309,7 @@ class _Tuner:
             best=best.number if best else None,
             recipe=question.recipe,
             device=look.device,
-            device_name=device_words(look.environment) if look.environment else "",
+            device_name=device_words(look.environment),
             update_samples=look.update_samples,
             runs=question.runs,
             asked_trials=question.trials,
@@ -336,19 +317,24 @@ class _Tuner:
             ended="trials" if left else "covered",
             confidence_ratio=PROBABILITY,
             spread_ratio=known.log_ratio if known.is_known else 0.0,
-            engine="ray" if self._nodes else "local",
-            notes=look.notes,
+            engine="local" if self._is_local else "ray",
+            uncompared=look.uncompared,
+            notes=(*look.notes, *self._left_out),
         )
 
     def _proven(self) -> Tuning:
-        """The answer, with the fastest set against the start."""
+        """The answer, with the fastest set against the start on the first node that stays."""
         look = self._look
         assert look
-        return settled(
-            self._question, self._so_far(), look.start, look.nodes[0],
-            batch_size=look.batch_size, samples_per_epoch=look.samples_per_epoch,
-            progress=self._progress,
-        )  # fmt: skip
+        while True:
+            node = self._nodes[0]
+            try:
+                return settled(self._question, self._so_far(), look, node,
+                               partial(self._places.of, node), self._progress)  # fmt: skip
+            except NodeLost:
+                self._nodes = self._nodes[1:]
+                if not self._nodes:
+                    raise
 
 
 def _say(progress: Callable[[str], None], head: str, line: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.tuning import Trial, Tuning
 from tfdyno.jobs._predict import check_vendor
+from tfdyno.jobs._tune_cache import room_bytes, traced_bytes
 from tfdyno.jobs._tune_expect import CardEstimates
 from tfdyno.jobs._tune_look import ONLY_SPEED, suited_to
 from tfdyno.jobs._tune_question import check
@@ -52,17 +53,17 @@ def planned(question: Question, gpu: Gpu, *, progress: Callable[[str], None] = s
     )  # fmt: skip
     own = estimates.own(question.recipe)
     trace, first = own.traced.trace, own.estimate(gpu)
-    fits = first.fits != "no"
     facts = SpaceFacts(
         batch_size=own.batch_size if trace.marker else 0,
         execution=own.execution_for(1),
         policy=trace.policy,
         suited_policy=suited_to(gpu),
-        is_cpu=False,
-        fits=fits,
-        most_batch_size=(first.max_batch_size or 0) if fits else 0,
+        fits=first.fits != "no",
         samples_per_epoch=trace.samples_per_epoch,
         own_input=not question.data.startswith("synthetic"),
+        data_bytes=traced_bytes(trace),
+        room_bytes=room_bytes(is_here=False),
+        accumulation=question.recipe.accumulation,
         keep_batch=question.keep_batch,
     )
     space = space_of(question.named, question.recipe, facts)
@@ -101,7 +102,7 @@ def _fitting(draft: Trial) -> Trial:
     """The trial that would be measured, or why it would not be run."""
     if draft.status == "failed":
         return draft
-    reason = judge.unfit(draft.estimate)
+    reason = judge.unfit(draft)
     return replace(draft, status="not_fit" if reason else "planned", reason=reason)
 
 

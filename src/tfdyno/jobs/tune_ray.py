@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.fix_proof import Agreement
+from tfdyno.core.measurement import Environment
 from tfdyno.engines.local import together
 from tfdyno.engines.process import Command
 from tfdyno.jobs._bench_run import Measured
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
     from tfdyno.core.workload import Workload
     from tfdyno.engines.process import Process
+    from tfdyno.jobs._tune_losses import Pair
 
 DRIVER = "tfdyno.jobs._tune_ray_driver"
 START_S = 300.0
@@ -47,6 +50,8 @@ def ray_nodes(
     question: Question, *, address: str = "", progress: Callable[[str], None] = silent
 ) -> Iterator[tuple[Node, ...]]:
     """Nodes that measure, alike in CPUs and cards; gone with all they run when the block ends.
+
+    Nothing is started before the block is entered.
 
     Args:
         question: What is tuned; its files are at the same paths on all nodes.
@@ -125,6 +130,22 @@ class _Talk:
         """A node that measures."""
         trial: list[int] = []
 
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            """What the node answers to a request of its trial, or of a new one."""
+            number = next(self._runs)
+            if not trial:
+                trial.append(next(self._trials))
+            answers = self._answers[number] = queue.SimpleQueue()
+            request |= {"folder": str(Path.cwd()), "on_cpu": not told["gpus"]}
+            asked = {"run": number, "trial": trial[0], "node": told["id"], "request": request}
+            driver.send(json.dumps(asked))
+            answer = self._answer(answers, driver)
+            del self._answers[number]
+            if said := answer.get("error"):
+                kinds = {"usage": UsageError, "tool": ToolError, "lost": NodeLost}
+                raise kinds[said["kind"]](said["what"], why=said["why"], remedy=said["remedy"])
+            return answer
+
         def run(
             workload: Workload,
             recipe: Recipe,
@@ -136,30 +157,35 @@ class _Talk:
             progress: Callable[[str], None],
         ) -> Measured:
             progress(f"on node {told['name']}")
-            number = next(self._runs)
-            if not trial:
-                trial.append(next(self._trials))
-            answers = self._answers[number] = queue.SimpleQueue()
             request = {
                 "workload": to_builtins(workload), "recipe": to_builtins(recipe),
                 "protocol": to_builtins(protocol), "order": order, "doing": doing,
-                "folder": str(Path.cwd()), "on_cpu": not told["gpus"],
                 "limit_bytes": self._question.memory_limit_bytes,
             }  # fmt: skip
-            asked = {"run": number, "trial": trial[0], "node": told["id"], "request": request}
-            driver.send(json.dumps(asked))
-            answer = self._answer(answers, driver)
-            del self._answers[number]
-            if said := answer.get("error"):
-                kinds = {"usage": UsageError, "tool": ToolError, "lost": NodeLost}
-                raise kinds[said["kind"]](said["what"], why=said["why"], remedy=said["remedy"])
+            answer = ask(request)
             return from_builtins(answer["measured"], Measured, where="the result of a run")
+
+        def look(
+            workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
+        ) -> Environment:
+            progress(f"on node {told['name']}")
+            try:
+                answer = ask({"workload": to_builtins(workload), "recipe": to_builtins(recipe)})
+            finally:
+                ended()
+            return from_builtins(answer["place"], Environment, where="the look at a node")
+
+        def compare(pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
+            progress(f"comparing losses on node {told['name']}")
+            answer = ask({"pair": to_builtins(pair)})
+            return from_builtins(answer["agreement"], Agreement, where="the losses")
 
         def ended() -> None:
             if trial:
                 driver.send(json.dumps({"ended": trial.pop()}))
 
-        return Node(run=run, name=told["name"], ended=ended, stop=self._stopped.set)
+        return Node(run=run, look=look, compare=compare, name=told["name"], ended=ended,
+                    stop=self._stopped.set)  # fmt: skip
 
     def _answer(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.codec import to_json, write_atomic
 from tfdyno.core.recipe_file import FILE_NAME, to_toml
 from tfdyno.view.tune_document import tune_document
-from tfdyno.view.tune_words import batch_warning, headline
+from tfdyno.view.tune_words import batch_warning, headline, losses_warning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def written(folder: Path, told: Tuning) -> tuple[Path, ...]:
     write_atomic(files[0], to_json(document, indent=2) + b"\n")
     if told.ended != "stopped" and not told.planned_for and told.best is not None:
         head = filter(None, (f"Made by tfdyno tune {told.reference}.", headline(told),
-                             batch_warning(told)))  # fmt: skip
+                             batch_warning(told), losses_warning(told)))  # fmt: skip
         write_atomic(folder / FILE_NAME, to_toml(told.recipe, head=head).encode())
         files.append(folder / FILE_NAME)
     return tuple(files)

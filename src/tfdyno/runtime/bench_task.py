@@ -25,6 +25,7 @@ def task_of(outcome: Outcome, plan: Plan, loop: LoopBench, notes: tuple[str, ...
         batch_size=outcome.batch_size,
         replica_count=outcome.replica_count,
         samples_per_epoch=outcome.spec.samples_per_epoch,
+        is_loop=loop.is_found,
         data_set=outcome.data_set,
         notes=tuple(dict.fromkeys(notes)),
         **about,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_json, to_json
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.measurement import Environment
 from tfdyno.core.search_space import SearchSpace, Value
 from tfdyno.core.tuning import Trial
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 FILE, NAME = "study.sqlite", "tfdyno"
 INSTALL = 'pip install "tfdyno[tune]"'
-_TRIAL, _QUESTION, _SPACE = "trial", "question", "space"
+_TRIAL, _QUESTION, _SPACE, _PLACE = "trial", "question", "space", "place"
+_PATIENCE_S = 30.0
+"""How long another process is waited for that holds the file."""
 _STARTUP = 6
 """Trials at random before the sampler models what is fast."""
 _COMPLETE = ("measured", "same")
@@ -34,6 +38,23 @@ def check_optuna() -> None:
         raise UsageError("tune needs Optuna, which is not installed", remedy=INSTALL)
 
 
+def has_begun(folder: Path) -> bool:
+    """Whether the folder holds a study of which a question is known; nothing is written.
+
+    A command that failed before its first trial leaves a file, but no study.
+    """
+    file = folder / FILE
+    if not file.exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True,
+                                                timeout=_PATIENCE_S)) as database:  # fmt: skip
+            asked = "SELECT count(*) FROM study_user_attributes WHERE key = ?"
+            return bool(database.execute(asked, (_QUESTION,)).fetchone()[0])
+    except sqlite3.Error:  # not Optuna's, or not yet: who opens it says so
+        return False
+
+
 class TuningStudy:
     """One study. What Optuna chose is a ``Trial`` here, and each is stored before it is told."""
 
@@ -46,7 +67,7 @@ class TuningStudy:
 
         Raises:
             UsageError: Optuna is not installed, or the file is something else.
-            ToolError: The file cannot be written.
+            ToolError: The file cannot be written, or another process holds it.
         """
         check_optuna()
         import optuna
@@ -57,7 +78,7 @@ class TuningStudy:
         with self._told(folder / FILE):
             storage = optuna.storages.RDBStorage(
                 f"sqlite:///{(folder / FILE).absolute()}",
-                engine_kwargs={"connect_args": {"timeout": 30}},
+                engine_kwargs={"connect_args": {"timeout": _PATIENCE_S}},
             )
             self._study = optuna.create_study(
                 storage=storage, study_name=NAME, direction="maximize", load_if_exists=True,
@@ -71,44 +92,62 @@ class TuningStudy:
     @property
     def question(self) -> str:
         """What was asked, as ``begin`` was given it; empty: nothing yet."""
-        return str(self._study.user_attrs.get(_QUESTION, ""))
+        return self._kept(_QUESTION)
 
     @property
     def space(self) -> SearchSpace | None:
         """Of the study; None: it has not begun."""
-        kept = self._study.user_attrs.get(_SPACE)
+        kept = self._kept(_SPACE)
         return from_json(kept.encode(), SearchSpace, where=FILE) if kept else None
 
-    def begin(self, question: str, space: SearchSpace) -> None:
-        """Keep what is asked and the space."""
-        with self._written():  # the question last: with it the study has begun
+    @property
+    def place(self) -> Environment | None:
+        """Where its trials are measured; None: it has not begun."""
+        kept = self._kept(_PLACE)
+        return from_json(kept.encode(), Environment, where=FILE) if kept else None
+
+    def _kept(self, name: str) -> str:
+        with self._used():
+            return str(self._study.user_attrs.get(name, ""))
+
+    def begin(self, question: str, space: SearchSpace, place: Environment) -> None:
+        """Keep what is asked, the space and the place."""
+        with self._used():  # the question last: with it the study has begun
             self._study.set_user_attr(_SPACE, to_json(space).decode())
+            self._study.set_user_attr(_PLACE, to_json(place).decode())
             self._study.set_user_attr(_QUESTION, question)
 
     def trials(self) -> tuple[Trial, ...]:
         """All that ended, by number."""
         found = []
-        for one in self._study.get_trials(deepcopy=False):
+        with self._used():
+            kept_ones = self._study.get_trials(deepcopy=False)
+        for one in kept_ones:
             if kept := one.user_attrs.get(_TRIAL):
                 found.append(from_json(kept.encode(), Trial, where=FILE))
         return tuple(one for one in found if one.status != "running")
 
     def left_running(self) -> tuple[dict[str, Value], ...]:
-        """End what a kill has left running, and give the values of each that has no answer yet.
+        """Let what a kill has left running be asked for again; gives the values of each.
 
-        One whose answer was stored already is told with it. All others fail: they are to be asked
-        again.
+        One whose answer was stored already is told with it. The others wait in the study itself
+        before they fail there, so that another kill loses none.
         """
         states, again = self._optuna.trial.TrialState, []
-        for one in self._study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        with self._used():
+            left = self._study.get_trials(deepcopy=False, states=(states.RUNNING,))
+        for one in left:
             kept = one.user_attrs.get(_TRIAL)
             found = from_json(kept.encode(), Trial, where=FILE) if kept else None
-            if found and found.status != "running":
-                self._tell(one.number, found)
-                continue
-            self._study.tell(one.number, state=states.FAIL)
+            with self._used():
+                if found and found.status != "running":
+                    self._tell(one.number, found)
+                    continue
             if one.params:
                 again.append(dict(one.params))
+                self.enqueue(one.params)
+            with self._used():
+                self._study.tell(one.number, state=states.FAIL)
         return tuple(again)
 
     def ask(self, space: SearchSpace) -> tuple[int, dict[str, Value]]:
@@ -117,31 +156,41 @@ class TuningStudy:
         choices = {
             name: kinds.CategoricalDistribution(values) for name, values in space.choices.items()
         }
-        with self._written():
+        with self._used():
             asked = self._study.ask(fixed_distributions=choices)
         self._asked[asked.number] = asked
         return asked.number, dict(asked.params)
 
     def enqueue(self, values: Mapping[str, Value]) -> None:
-        """Let the next ``ask`` give these values."""
-        with self._written():
-            self._study.enqueue_trial(dict(values))
+        """Let an ``ask`` give these values before others; those that wait already wait once."""
+        states = self._optuna.trial.TrialState
+        with self._used():
+            waiting = self._study.get_trials(deepcopy=False, states=(states.WAITING,))
+            if not any(one.system_attrs.get("fixed_params") == dict(values) for one in waiting):
+                self._study.enqueue_trial(dict(values))
+
+    def give_back(self, number: int) -> None:
+        """Let the values of a running trial be asked for again: what measured it is gone."""
+        values = dict(self._asked.pop(number).params)
+        self.enqueue(values)
+        with self._used():
+            self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
 
     def note(self, trial: Trial) -> None:
         """Store what is known of a trial that still runs."""
-        with self._written():
+        with self._used():
             self._asked[trial.number].set_user_attr(_TRIAL, to_json(trial).decode())
 
     def report(self, number: int, run: int, samples_per_s: float) -> None:
         """Tell the middle of a running trial's first ``run`` runs; a second time counts nothing."""
-        with self._written(), warnings.catch_warnings():
+        with self._used(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it was told already, by a bench that goes on
             self._asked[number].report(samples_per_s, run)
 
     def tell(self, trial: Trial) -> None:
         """End a trial: stored first, then told, so that a kill between loses nothing."""
         self.note(trial)
-        with self._written():
+        with self._used():
             self._tell(trial.number, trial)
         self._asked.pop(trial.number, None)
 
@@ -155,16 +204,14 @@ class TuningStudy:
             self._study.tell(number, state=states.FAIL)
 
     @contextlib.contextmanager
-    def _written(self) -> Iterator[None]:
+    def _used(self) -> Iterator[None]:
         """Turn what the database says into a sentence; raises ``ToolError``."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
             yield
         except (self._optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
-            cause = getattr(error.__cause__, "orig", None) or getattr(error, "orig", None) or error
-            why = str(cause).strip().splitlines()[0]
-            raise ToolError("the study cannot be written", why=why) from None
+            raise _locked(error) or ToolError("the study cannot be used", why=_why(error)) from None
 
     @contextlib.contextmanager
     def _told(self, file: Path) -> Iterator[None]:
@@ -173,6 +220,22 @@ class TuningStudy:
         except (UsageError, ToolError):
             raise
         except Exception as error:  # SQLAlchemy and alembic have dozens of their own
-            why = str(error).strip().splitlines()[0]
-            raise UsageError(f"{file} cannot be used as a study", why=why,
-                             remedy="name another folder") from None  # fmt: skip
+            raise _locked(error) or UsageError(
+                f"{file} cannot be used as a study", why=_why(error), remedy="name another folder"
+            ) from None
+
+
+def _why(error: BaseException) -> str:
+    """The first line of what the database itself says."""
+    cause = getattr(error.__cause__, "orig", None) or getattr(error, "orig", None) or error
+    return str(cause).strip().splitlines()[0]
+
+
+def _locked(error: BaseException) -> ToolError | None:
+    """The sentence for a file that another process holds; None: that is not it."""
+    if "locked" not in _why(error):
+        return None
+    return ToolError(
+        f"{FILE} is locked", why=f"another process has held it for {_PATIENCE_S:.0f} s",
+        remedy="end that one, and go on with --resume",
+    )  # fmt: skip

@@ -51,6 +51,7 @@ def tune_document(told: Tuning, *, folder: str = "", made_at: str = "") -> dict[
         "confidence_ratio": told.confidence_ratio,
         "spread_ratio": told.spread_ratio,
         "engine": told.engine,
+        "uncompared": told.uncompared,
         "notes": list(told.notes),
         "folder": folder,
         "made_at": made_at,

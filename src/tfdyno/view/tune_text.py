@@ -12,6 +12,7 @@ from tfdyno.view.tune_words import (
     changes_words,
     count_words,
     headline,
+    losses_warning,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _summary(told: Tuning, folder: str, files: tuple[str, ...], width: int, colo
     if told.proof:
         style = "green" if told.proof.kept else "yellow"
         lines.append(_block("proof", told.proof.reason, width, style=style, colour=colour))
-    if warning := batch_warning(told):
+    for warning in filter(None, (batch_warning(told), losses_warning(told))):
         lines.append(_block("warning", warning, width, style="yellow", colour=colour))
     lines.append(_block("trials", count_words(told), width))
     if told.spread_ratio:

@@ -76,8 +76,17 @@ def batch_warning(told: Tuning) -> str:
     )
 
 
+def losses_warning(told: Tuning) -> str:
+    """That an answer was measured for its speed alone, and why; empty: its losses agree."""
+    if told.best is None or not told.uncompared or told.recipe == told.start:
+        return ""
+    if told.trial(told.best).changes_batch:
+        return ""  # which ``batch_warning`` says
+    return f"Only the speed was compared, not the losses: {told.uncompared}."
+
+
 def count_words(told: Tuning) -> str:
-    """``12 measured, 5 ended early, …; 20 of 128 combinations are left``."""
+    """``12 measured, 5 ended early, …; 20 of 128 combinations were not tried``."""
     counts = ", ".join(f"{count} {STATUS_WORDS[name]}" for name, count in told.counts().items())
     if not told.left:
         return counts
