@@ -11,13 +11,14 @@ import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from tests.serving import Server, running, small_models
+from tests.serving import MIXING, Server, post, running, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
@@ -28,7 +29,7 @@ from tfdyno.jobs.serve import ServeQuestion, check
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.tf
 RESTART_S = 10.0
@@ -216,8 +217,6 @@ def test_all_versions_are_served_side_by_side(models: Path, copied: Path, tempor
             if len(states) == 2:
                 break
             time.sleep(0.2)
-        from tests.serving import post
-
         row = {"instances": [[1, 2, 3]]}
         assert post(f"{server.url}/versions/1:predict", row)[1] == {"predictions": [[4.0, 7.0]]}
         assert post(f"{server.url}/versions/2:predict", row)[1] == {"predictions": [[104.0, 107.0]]}
@@ -239,9 +238,28 @@ def test_a_model_that_cannot_be_batched_is_served_and_says_why(
         assert answer["outputs"] == expected
 
 
-def server_post(server: Server, content: object) -> tuple[int, dict[str, object]]:
-    from tests.serving import post
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("repeated", lambda n: [[n % 3 + 1, n]] * (n % 3 + 1)),
+        ("centred", lambda n: [[(n % 3 + 1) / 2, n / 2], [-(n % 3 + 1) / 2, -n / 2]]),
+        ("kept", lambda n: [[n % 3 + 1, n]]),
+    ],
+)
+def test_no_client_gets_the_rows_of_another_where_a_model_mixes_them(
+    name: str, answer: Callable[[int], Any], tmp_path: Path, temporary: Path
+) -> None:
+    models = small_models(tmp_path, MIXING)
+    with running(str(models / name), temporary=temporary) as server:
+        server.wait_said("serving_default is served one request at a time", 5)
+        bodies = [{"inputs": [[number % 3 + 1, number], [0, 0]]} for number in range(144)]
+        with ThreadPoolExecutor(24) as pool:
+            answers = list(pool.map(lambda body: server_post(server, body), bodies))
+    assert answers == [(200, {"outputs": answer(number)}) for number in range(144)]
 
+
+def server_post(server: Server, content: object) -> tuple[int, dict[str, object]]:
     return post(f"{server.url}:predict", content)
 
 

@@ -36,24 +36,30 @@ def tensor(name: str, dtype: str, *shape: int | None) -> dict[str, Any]:
 
 LINEAR = {
     "triton_model": "linear",
+    "batched": True,
     "inputs": [tensor("x", "float32", None, 3)],
     "outputs": [tensor("y", "float32", None, 2)],
 }
 PAIR = {
     "triton_model": "pair",
+    "batched": True,
     "inputs": [tensor("a", "float32", None, 2), tensor("b", "int32", None, 1)],
     "outputs": [tensor("sum", "float32", None, 2), tensor("twice", "int32", None, 1)],
 }
 TEXT = {
     "triton_model": "text",
+    "batched": True,
     "inputs": [tensor("s", "string", None, 1)],
     "outputs": [tensor("upper", "string", None, 1), tensor("raw_bytes", "string", None, 1)],
 }
 ALONE = {
     "triton_model": "linear",
+    "batched": False,
     "inputs": [tensor("x", "float32", 2, 3)],
     "outputs": [tensor("y", "float32", None, 2)],
 }
+MIXING = {**LINEAR, "batched": False}
+"""Any number of rows, but what tried the model found that each depends on the others."""
 
 
 def models(port: int = 1, *, name: str = "m", version: str = "3") -> dict[str, Any]:

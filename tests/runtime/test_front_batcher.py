@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.runtime.fronts import ALONE, LINEAR, WEIGHTS, Here, signature
+from tests.runtime.fronts import ALONE, LINEAR, MIXING, WEIGHTS, Here, signature
 
 from tfdyno.runtime.front_batcher import Batcher
 from tfdyno.runtime.front_queue import Deadline, Limits, deadline_of
@@ -66,10 +66,11 @@ def test_a_request_of_more_rows_than_a_call_may_have_is_split_and_put_together()
     in_loop(work())
 
 
-def test_without_rows_every_request_is_a_call_of_its_own() -> None:
+@pytest.mark.parametrize("facts", [ALONE, MIXING])
+def test_without_rows_every_request_is_a_call_of_its_own(facts: dict[str, Any]) -> None:
     async def work() -> None:
         model = Here()
-        waiting = batcher(model, ALONE)
+        waiting = batcher(model, facts)
         answers = await asyncio.gather(asked(waiting, 1, 2), asked(waiting, 3, 4))
         assert list(answers) == [[1, 2], [3, 4]]
         assert model.calls == [2, 2]

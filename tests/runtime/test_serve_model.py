@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 from tfdyno.core.errors import UsageError
 from tfdyno.runtime import serve_model
+from tfdyno.runtime.serve_rows import mixes_rows
 
 found = {}
 for path in sorted(Path(sys.argv[1]).iterdir()):
@@ -44,7 +45,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
             loaded = serve_model.load(path, Path(scratch))
             one = serve_model.check_sizes(loaded["serving_default"])
             free, why = serve_model.fitting_free_size(one)
-            mixed = one.unbatched or serve_model.mixes_rows(one, free)
+            mixed = one.unbatched or mixes_rows(one, free)
             row = {"names": sorted(loaded),
                    "inputs": [[t.name, t.dtype, t.shape] for t in one.inputs],
                    "outputs": [[t.name, t.dtype, t.shape] for t in one.outputs],

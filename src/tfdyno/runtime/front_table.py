@@ -63,7 +63,8 @@ class Signature:
 
     Attributes:
         model: The name under which the model process serves it.
-        rows: Whether the first dimension of all tensors is the batch, so that requests can join.
+        rows: Whether requests can join: the first dimension of all tensors is the batch, and what
+            tried the model found that no row depends on those beside it.
         call_s: What a call for one sample took before any client asked; 0.0: not known.
     """
 
@@ -163,12 +164,12 @@ def read_signature(facts: Mapping[str, Any]) -> Signature:
     """Read one signature of such a table."""
     inputs = tuple(map(_face, facts["inputs"]))
     outputs = tuple(map(_face, facts["outputs"]))
-    rows = all(face.shape and face.shape[0] is None for face in inputs + outputs)
+    is_open = all(face.shape and face.shape[0] is None for face in inputs + outputs)
     return Signature(
         model=facts["triton_model"],
         inputs=inputs,
         outputs=outputs,
-        rows=rows,
+        rows=is_open and facts["batched"],
         call_s=facts.get("call_s", 0.0),
     )
 

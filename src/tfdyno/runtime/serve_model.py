@@ -291,15 +291,6 @@ def fitting_free_size(signature: Signature) -> tuple[int, str]:
     return 0, why
 
 
-def mixes_rows(signature: Signature, free: int) -> str:
-    """Why the outputs of samples put together cannot be told apart; empty: they can."""
-    for batch in (2, 3):  # two, as an output may happen to have as many rows
-        for name, value in signature.call(made_up(signature.inputs, batch, free)).items():
-            if value.ndim == 0 or value.shape[0] != batch:
-                return f"{name} does not have one row per sample"
-    return ""
-
-
 def powers_of_two(most: int) -> Iterator[int]:
     """1, 2, 4, … below ``most``, and ``most`` itself."""
     size = 1

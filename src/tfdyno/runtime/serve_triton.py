@@ -114,7 +114,7 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
     from tfdyno.runtime import serve_binding
 
     loaded = _loaded(request)
-    signatures = {name: _judged(loaded[name], request["max_batch_size"]) for name in _names(loaded)}
+    signatures = {name: _judged(loaded[name]) for name in _names(loaded)}
     batching = _batching(signatures, request)
     for one in signatures.values():
         _warm_up(one, _sizes(one, batching))
@@ -248,14 +248,13 @@ def _names(loaded: dict[str, Signature]) -> list[str]:
     return [name for name in loaded if not (is_twin and name == KERAS_NAME)]
 
 
-def _judged(signature: Signature, max_batch_size: int) -> Signature:
+def _judged(signature: Signature) -> Signature:
     """The signature with the reason why it cannot be batched, where trying it shows one."""
-    from tfdyno.runtime.serve_model import fitting_free_size, mixes_rows
+    from tfdyno.runtime.serve_model import fitting_free_size
+    from tfdyno.runtime.serve_rows import mixes_rows
 
     if signature.unbatched:
         return signature
-    if max_batch_size == 1:
-        return replace(signature, unbatched="the largest batch is 1")
     free, _ = fitting_free_size(signature)
     if not free:
         return signature  # there is nothing to try it with
@@ -264,7 +263,7 @@ def _judged(signature: Signature, max_batch_size: int) -> Signature:
     except Exception as error:
         from tfdyno.runtime.failure import first_line
 
-        why = f"two samples at once fail: {first_line(error)}"
+        why = f"samples put together fail: {first_line(error)}"
     return replace(signature, unbatched=why) if why else signature
 
 
@@ -275,7 +274,7 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "max_delay_ms": request["max_delay_ms"],
         "reason": "",
         "holds": False,  # nothing is promised, or nobody knows
-        "unbatched": {name: one.unbatched for name, one in signatures.items() if one.unbatched},
+        "unbatched": _unbatched(signatures, request),
     }
     main = signatures.get(DEFAULT) or next(iter(signatures.values()))
     if not request.get("p99_ms") or main.unbatched:
@@ -302,6 +301,13 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "holds": chosen.holds,
         "latency_s_by_batch": {str(size): value for size, value in measured.items()},
     }
+
+
+def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, str]:
+    """Why requests are not put together, by signature; those that are, are left out."""
+    otherwise = "the largest batch is 1" if request["max_batch_size"] == 1 else ""
+    reasons = {name: one.unbatched or otherwise for name, one in signatures.items()}
+    return {name: why for name, why in reasons.items() if why}
 
 
 def _called(
