@@ -125,13 +125,13 @@ class Process:
             self.metrics,
             token=settings.token,
             deadline_s=self._deadline_s,
+            max_bytes=settings.max_body_bytes,
             lag_s=lambda: self.lag_s,
         )
         self._grpc_server, port = await front_grpc.listen(
             self._grpc_face,
             host=settings.host,
             port=settings.grpc_port,
-            max_bytes=settings.max_body_bytes,
             tls=tls,
         )
         return port

@@ -17,6 +17,7 @@ from tfdyno.runtime.front_messages import (
     HttpResponse,
     NotAllowed,
     Unauthorized,
+    defect,
     json_response,
     refusal,
 )
@@ -81,7 +82,7 @@ class Front:
             if refused.code in (429, 503, 504):
                 self._metrics.refused.add(code=str(refused.code))
         except Exception as error:
-            response = refusal(Refused(500, f"{type(error).__name__}: {error}"))
+            response = refusal(defect(error))
         self._metrics.requests.add(route=route, code=str(response.code))
         self._metrics.seconds.add(self._clock() - request.begin_s, route=route)
         return response

@@ -21,6 +21,8 @@ TENSORFLOW_TYPES = {
     "uint8": "DT_UINT8", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "uint64": "DT_UINT64",
     "string": "DT_STRING",
 }  # fmt: skip
+LONGEST_TEXT = 600
+"""Of an error, in characters: what a client sent is told, not sent back whole."""
 _TEXT = {"bytes", "object", "str", "bytes_", "object_"}
 
 
@@ -35,7 +37,7 @@ class Refused(Exception):  # noqa: N818  (an answer, not a fault)
 
     def __init__(self, code: int, text: str, *, retry_after_s: int = 0) -> None:
         super().__init__(text)
-        self.code, self.text, self.retry_after_s = code, text, retry_after_s
+        self.code, self.text, self.retry_after_s = code, text[:LONGEST_TEXT], retry_after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,7 @@ class ModelClient:
         except TimeoutError:
             raise Refused(504, "The model did not answer in time") from None
         except OSError as error:
-            text = f"The model process is not there: {error}"
+            text = f"The model process is not there: {error.strerror or error}"
             raise Refused(503, text, retry_after_s=1) from None
         if not connection.closed:
             self._free.append(connection)

@@ -14,6 +14,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError
+from tfdyno.runtime.failure import first_line
+from tfdyno.runtime.front_wire import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,14 +216,22 @@ def _answering(one: Signature) -> Any:  # noqa: ANN401
 
     def answer(requests: Sequence[Any]) -> list[Arrays]:
         if one.unbatched or len(requests) == 1:
-            return [one.call(dict(request.data)) for request in requests]
+            return [_called(one, dict(request.data)) for request in requests]
         rows = [len(next(iter(request.data.values()))) for request in requests]
         together = {
             each.name: np.concatenate([request.data[each.name] for request in requests])
             for each in one.inputs
         }
         ends = np.cumsum(rows)[:-1]
-        parts = {key: np.split(value, ends) for key, value in one.call(together).items()}
+        parts = {key: np.split(value, ends) for key, value in _called(one, together).items()}
         return [{key: value[i] for key, value in parts.items()} for i in range(len(requests))]
 
     return answer
+
+
+def _called(one: Signature, arrays: Arrays) -> Arrays:
+    """The model's answer; what goes wrong ends in one line that says why, after the traceback."""
+    try:
+        return one.call(arrays)
+    except Exception as error:
+        raise Failed(f"{type(error).__name__}: {first_line(error)}") from error
