@@ -132,6 +132,10 @@ def test_a_served_model_answers_as_by_hand_and_ends_with_nothing_left(
         assert server.predict([[1, 2, 3], [0, 0, 1]]) == [[4.0, 7.0], [1.0, 1.0]]
         children = processes_of(server)
         assert len(children) >= 3  # the model, Triton, the front
+        # Triton has a socket that no other user can reach, and no port that needs no token.
+        front = front_process(server)
+        assert not [one for one in children if one != front and one.net_connections("inet")]
+        assert not any(folder.stat().st_mode & 0o077 for folder in temporary.iterdir())
         code, taken_s = server.end()
         assert (code, taken_s < 10.0) == (0, True)
         assert not psutil.wait_procs(children, timeout=2)[1]

@@ -14,7 +14,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.fronts import ROOT, FrontProcess, front, models, toys
+from tests.runtime.fronts import ROOT, FrontProcess, at, front, models, toys
 from tests.serving import QUIET, serving_python
 
 import fuzz_serving
@@ -231,7 +231,7 @@ def test_a_new_version_takes_over_without_a_lost_request(
         for turn in range(6):
             now, before = (port, triton_port) if turn % 2 == 0 else (triton_port, port)
             served.serve(models(now, version=str(turn + 4)))
-            assert served.event() == {"event": "idle", "http_port": before}
+            assert served.event() == {"event": "idle", "address": at(before)}
             status = served.ask("GET", "/v1/models/m")[1]["model_version_status"]
             versions.add(status[0]["version"])
             time.sleep(0.05)

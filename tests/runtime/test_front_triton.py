@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.runtime.fronts import FrontProcess, front, models
+from tests.runtime.fronts import FrontProcess, at, front, models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def test_whatever_the_model_process_does_the_client_gets_an_answer(
         assert words in told.get("error", "")
     if answer is not None:
         served.serve({})
-        assert served.event() == {"event": "idle", "http_port": port}
+        assert served.event() == {"event": "idle", "address": at(port)}
 
 
 def test_a_model_process_that_is_gone_is_503_with_a_time_to_come_back(

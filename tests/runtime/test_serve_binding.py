@@ -80,7 +80,7 @@ def test_a_signature_is_told_with_its_open_sizes() -> None:
 def test_a_port_where_nobody_listens_does_not_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        assert not serve_binding._answers(taken.getsockname()[1])
+        assert not serve_binding._answers(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
 def test_the_log_of_triton_says_why_it_did_not_start() -> None:

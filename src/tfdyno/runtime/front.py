@@ -77,7 +77,7 @@ class Process:
             limits,
             self.metrics,
             connect=ModelClient,
-            tell_idle=lambda port: tell("idle", http_port=port),
+            tell_idle=lambda address: tell("idle", address=address),
         )
         self._deadline_s = settings.deadline_ms / 1e3 if settings.deadline_ms else math.inf
         self._grpc_face: Any = None

@@ -79,12 +79,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One version of a model in a running model process, known by its HTTP port."""
+    """One version of a model in a running model process, known by its address."""
 
     model: str
     number: str
-    port: int
-    metrics_port: int
+    address: str
     signatures: Mapping[str, Signature]
 
 
@@ -152,8 +151,7 @@ def _served(name: str, facts: Mapping[str, Any]) -> Served:
         str(number): Version(
             model=name,
             number=str(number),
-            port=entry["http_port"],
-            metrics_port=entry.get("metrics_port") or 0,
+            address=entry["address"],
             signatures={key: read_signature(facts) for key, facts in entry["signatures"].items()},
         )
         for number, entry in facts.get("versions", {}).items()

@@ -86,10 +86,9 @@ def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> No
     with serving as server:
         if over.is_set():
             return
-        ports = {key: request[key] for key in ("http_port", "grpc_port", "metrics_port")}
         _tell(events, {
-            "event": "ready", **ports, "signatures": server.described, "batching": server.batching,
-            "load_s": round(time.monotonic() - began_s, 3),
+            "event": "ready", "address": request["address"], "signatures": server.described,
+            "batching": server.batching, "load_s": round(time.monotonic() - began_s, 3),
         })  # fmt: skip
         threading.Thread(target=server.afterwards, daemon=True).start()
         while not over.wait(MONITOR_S):
@@ -120,8 +119,8 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
         _warm_up(one, _sizes(one, batching))
     with serve_binding.triton(request, Path(request["scratch"])) as server:
         described = serve_binding.bind(server, signatures, loaded, request["name"], batching)
-        serve_binding.start(server, request["http_port"], over)
-        described = _called(request["http_port"], signatures, described, over)
+        serve_binding.start(server, request["address"], over)
+        described = _called(request["address"], signatures, described, over)
         yield _Serving(triton=server, described=described, batching=batching)
 
 
@@ -141,9 +140,9 @@ def _known(
     with serve_binding.triton(request, Path(request["scratch"])) as server:
         loading.start()
         serve_binding.bind_known(server, described, batching, loading.call)
-        serve_binding.start(server, request["http_port"], over)
+        serve_binding.start(server, request["address"], over)
         loading.wait(over)
-        described = _called(request["http_port"], loading.signatures, described, over)
+        described = _called(request["address"], loading.signatures, described, over)
         yield _Serving(
             triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
         )
@@ -311,7 +310,7 @@ def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dic
 
 
 def _called(
-    port: int,
+    address: str,
     signatures: dict[str, Signature],
     described: dict[str, Any],
     over: threading.Event,
@@ -323,7 +322,7 @@ def _called(
     for name, facts in described.items():
         model = facts["triton_model"]
         if name in signatures and model not in found and not over.is_set():
-            found[model] = first_call_s(port, signatures[name], facts)
+            found[model] = first_call_s(address, signatures[name], facts)
     return {
         name: {**facts, "call_s": found.get(facts["triton_model"], 0.0)}
         for name, facts in described.items()
