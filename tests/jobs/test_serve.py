@@ -5,8 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import queue
 import shutil
 import signal
+import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -18,12 +21,14 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from tests.serving import MIXING, Server, post, running, small_models
+from tests.serving import MIXING, Server, post, running, serving_python, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
+from tfdyno.engines.serving_process import Event
+from tfdyno.jobs._serve_backend import error_of
 from tfdyno.jobs._serve_failures import MOST_FAILURES, Failures
-from tfdyno.jobs._serve_front import deadline_ms
+from tfdyno.jobs._serve_front import Front, deadline_ms
 from tfdyno.jobs._serve_versions import Policy, Watch, named_versions
 from tfdyno.jobs.serve import ServeQuestion, check
 from tfdyno.store.model_store import ModelStore
@@ -299,6 +304,52 @@ def test_a_host_that_others_reach_needs_a_token() -> None:
 def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a certificate and its key"):
         check(ServeQuestion(reference="m", port=0, tls_cert=tmp_path / "c.pem"))
+
+
+def made(folder: Path, name: str, *options: str) -> tuple[Path, Path]:
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate, *options],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate, key
+
+
+def test_a_certificate_that_does_not_fit_its_key_is_refused_before_anything_starts(
+    tmp_path: Path,
+) -> None:
+    one, own_key = made(tmp_path, "one", "-nodes")
+    _, other_key = made(tmp_path, "other", "-nodes")
+    locked, locked_key = made(tmp_path, "locked", "-passout", "pass:secret")
+    check(ServeQuestion(reference="m", port=0, tls_cert=one, tls_key=own_key))
+    for certificate, key in ((one, other_key), (locked, locked_key), (own_key, one)):
+        with pytest.raises(UsageError, match="are no certificate with its key"):
+            check(ServeQuestion(reference="m", port=0, tls_cert=certificate, tls_key=key))
+
+
+def test_two_faces_on_one_port_are_refused() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(UsageError, match=f"--port and --grpc-port are both {port}"):
+        check(ServeQuestion(reference="m", port=port, grpc_port=port))
+
+
+def test_a_front_that_cannot_listen_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        front = Front(
+            question=ServeQuestion(reference="m", port=taken.getsockname()[1]),
+            python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
+        )  # fmt: skip
+        front.start({})
+        try:
+            error = error_of(events.get(timeout=30))
+        finally:
+            front.end()
+    assert isinstance(error, UsageError)
+    assert "cannot listen on 127.0.0.1" in str(error)
+    assert "in use" in str(error)
 
 
 @pytest.fixture

@@ -275,8 +275,10 @@ def test_a_port_in_use_is_told_and_ends_the_process() -> None:
             env={"PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
     assert done.returncode == 1
-    assert json.loads(done.stdout)["event"] == "failed"
-    assert "in use" in json.loads(done.stdout)["error"]
+    told = json.loads(done.stdout)
+    assert (told["event"], told["kind"]) == ("failed", "usage")
+    assert "cannot listen on 127.0.0.1:" in told["what"]
+    assert "in use" in told["why"]
 
 
 SCHEMATHESIS_CHECKS = (

@@ -20,7 +20,7 @@ import uvloop
 from tfdyno.runtime.front_app import Front
 from tfdyno.runtime.front_backends import Backends
 from tfdyno.runtime.front_http import HttpLimits, HttpServer
-from tfdyno.runtime.front_listener import Listener
+from tfdyno.runtime.front_listener import Listener, most_connections, open_files
 from tfdyno.runtime.front_messages import refusal
 from tfdyno.runtime.front_metrics import FrontMetrics
 from tfdyno.runtime.front_queue import Limits
@@ -90,8 +90,12 @@ class Process:
             clock=loop.time,
             lag_s=lambda: self.lag_s,
         )
-        http = HttpLimits(body_bytes=settings.max_body_bytes, read_s=settings.read_timeout_s)
-        self.server = HttpServer(self.front.handle, refusal, http)
+        http = HttpLimits(
+            body_bytes=settings.max_body_bytes,
+            read_s=settings.read_timeout_s,
+            connections=most_connections(open_files()),
+        )
+        self.server = HttpServer(self.front.handle, refusal, http, self.front.admit)
         self.metrics.gauges["tfdyno_connections"] = (
             "Open connections of clients.", lambda: {(): float(len(self.server.connections))},
         )  # fmt: skip
@@ -193,7 +197,8 @@ async def run() -> int:
     try:
         server = await process.listen()
     except OSError as error:
-        tell("failed", error=str(error))
+        where = f"{process.settings.host}:{process.settings.port}"
+        tell("failed", kind="usage", what=f"the front cannot listen on {where}", why=str(error))
         return 1
     watching = [asyncio.create_task(each) for each in (process.sweep(), process.feel_lag())]
     while line := await lines.readline():
