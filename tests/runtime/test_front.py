@@ -174,7 +174,11 @@ def size(r): r.inputs["x"].tensor_content = b"1234"
 def shape(r): r.inputs["x"].tensor_shape.dim[0].size = -1
 def extra(r): r.inputs["z"].dtype = 1
 def output(r): r.output_filter.append("z")
-print(*(code(each) for each in (name, version, dtype, size, shape, extra, output)))
+def huge(r):  # one value for so many rows
+    r.inputs["x"].tensor_content = b""
+    r.inputs["x"].float_val.append(7)
+    r.inputs["x"].tensor_shape.dim[0].size = 2**24
+print(*(code(each) for each in (name, version, dtype, size, shape, extra, output, huge)))
 told = get_model_metadata_pb2.GetModelMetadataRequest()
 told.model_spec.name = "m"
 told.metadata_field.append("signature_def")
@@ -207,7 +211,7 @@ def test_the_official_stubs_get_predictions_codes_and_metadata(served: FrontProc
     invalid = "INVALID_ARGUMENT"
     assert client(STUB_CLIENT, f"127.0.0.1:{served.grpc_port}") == [
         "[[4.0, 7.0], [10.0, 16.0]] 3",
-        " ".join(["NOT_FOUND", "NOT_FOUND", *[invalid] * 5]),
+        " ".join(["NOT_FOUND", "NOT_FOUND", *[invalid] * 6]),
         "['pair', 'serving_default', 'text']",
         "[(3, 'AVAILABLE')]",
     ]
