@@ -128,20 +128,19 @@ def served(model: Path, log: Path, *options: str) -> Iterator[Running]:
 @contextlib.contextmanager
 def _triton(kind: Kind, models: Path, folder: Path) -> Iterator[Running]:
     """The model process of ``tfdyno serve`` without its front: Triton's own route."""
-    ports = [free_port() for _ in range(3)]
+    address = f"127.0.0.1:{free_port()}"  # tfdyno serve itself gives it a socket
     with tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as scratch:
         request = {
             "model": str(models / "cnn" / "1"), "name": "cnn", "version": "1",
             "max_batch_size": 1 if kind is UNBATCHED else 64, "max_delay_ms": 2.0,
-            "http_port": ports[0], "grpc_port": ports[1], "metrics_port": ports[2],
-            "scratch": scratch,
+            "address": address, "scratch": scratch,
         }  # fmt: skip
         words = [str(serving_folder() / "bin" / "python"), "-m", "tfdyno.runtime.serve_triton"]
         with child(words, folder / f"{kind.id}.log", keep_input=True) as process:
             assert process.stdin
             process.stdin.write((json.dumps(request) + "\n").encode())
             process.stdin.flush()
-            url = f"http://127.0.0.1:{ports[0]}/v2/models/cnn"
+            url = f"http://{address}/v2/models/cnn"
             wait_until_ready(process, f"{url}/ready", log=folder / f"{kind.id}.log")
             yield Running(kind=kind, url=url, pid=process.pid)
 

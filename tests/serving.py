@@ -49,6 +49,24 @@ linear(folder + "/mean", bias=0, mean=True)
 tf.saved_model.save(tf.Module(), folder + "/nameless")
 """
 """Its answers can be worked out by hand."""
+MIXING = """
+import sys
+import tensorflow as tf
+
+def saved(name, call, dtype):
+    module = tf.Module()
+    spec = tf.TensorSpec([None, 2], dtype, name="x")
+    module.call = tf.function(call, input_signature=[spec])
+    tf.saved_model.save(module, sys.argv[1] + "/" + name, signatures=module.call)
+
+def centred(x):
+    return {"y": x - tf.reduce_mean(x, axis=0)}
+
+saved("repeated", lambda x: {"y": tf.repeat(x, x[:, 0], axis=0)}, tf.int32)
+saved("centred", centred, tf.float32)
+saved("kept", lambda x: {"y": tf.boolean_mask(x, x[:, 0] > 0)}, tf.float32)
+"""
+"""Models of which no two requests may go into one call."""
 KERAS = """
 import sys
 import keras

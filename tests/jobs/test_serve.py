@@ -5,30 +5,36 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import queue
 import shutil
 import signal
+import socket
+import subprocess
 import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from tests.serving import Server, running, small_models
+from tests.serving import MIXING, Server, post, running, serving_python, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
+from tfdyno.engines.serving_process import Event
+from tfdyno.jobs._serve_backend import error_of
 from tfdyno.jobs._serve_failures import MOST_FAILURES, Failures
-from tfdyno.jobs._serve_front import deadline_ms
+from tfdyno.jobs._serve_front import Front, deadline_ms
 from tfdyno.jobs._serve_versions import Policy, Watch, named_versions
 from tfdyno.jobs.serve import ServeQuestion, check
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.tf
 RESTART_S = 10.0
@@ -131,6 +137,10 @@ def test_a_served_model_answers_as_by_hand_and_ends_with_nothing_left(
         assert server.predict([[1, 2, 3], [0, 0, 1]]) == [[4.0, 7.0], [1.0, 1.0]]
         children = processes_of(server)
         assert len(children) >= 3  # the model, Triton, the front
+        # Triton has a socket that no other user can reach, and no port that needs no token.
+        front = front_process(server)
+        assert not [one for one in children if one != front and one.net_connections("inet")]
+        assert not any(folder.stat().st_mode & 0o077 for folder in temporary.iterdir())
         code, taken_s = server.end()
         assert (code, taken_s < 10.0) == (0, True)
         assert not psutil.wait_procs(children, timeout=2)[1]
@@ -216,8 +226,6 @@ def test_all_versions_are_served_side_by_side(models: Path, copied: Path, tempor
             if len(states) == 2:
                 break
             time.sleep(0.2)
-        from tests.serving import post
-
         row = {"instances": [[1, 2, 3]]}
         assert post(f"{server.url}/versions/1:predict", row)[1] == {"predictions": [[4.0, 7.0]]}
         assert post(f"{server.url}/versions/2:predict", row)[1] == {"predictions": [[104.0, 107.0]]}
@@ -239,9 +247,28 @@ def test_a_model_that_cannot_be_batched_is_served_and_says_why(
         assert answer["outputs"] == expected
 
 
-def server_post(server: Server, content: object) -> tuple[int, dict[str, object]]:
-    from tests.serving import post
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("repeated", lambda n: [[n % 3 + 1, n]] * (n % 3 + 1)),
+        ("centred", lambda n: [[(n % 3 + 1) / 2, n / 2], [-(n % 3 + 1) / 2, -n / 2]]),
+        ("kept", lambda n: [[n % 3 + 1, n]]),
+    ],
+)
+def test_no_client_gets_the_rows_of_another_where_a_model_mixes_them(
+    name: str, answer: Callable[[int], Any], tmp_path: Path, temporary: Path
+) -> None:
+    models = small_models(tmp_path, MIXING)
+    with running(str(models / name), temporary=temporary) as server:
+        server.wait_said("serving_default is served one request at a time", 5)
+        bodies = [{"inputs": [[number % 3 + 1, number], [0, 0]]} for number in range(144)]
+        with ThreadPoolExecutor(24) as pool:
+            answers = list(pool.map(lambda body: server_post(server, body), bodies))
+    assert answers == [(200, {"outputs": answer(number)}) for number in range(144)]
 
+
+def server_post(server: Server, content: object) -> tuple[int, dict[str, object]]:
     return post(f"{server.url}:predict", content)
 
 
@@ -277,6 +304,52 @@ def test_a_host_that_others_reach_needs_a_token() -> None:
 def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a certificate and its key"):
         check(ServeQuestion(reference="m", port=0, tls_cert=tmp_path / "c.pem"))
+
+
+def made(folder: Path, name: str, *options: str) -> tuple[Path, Path]:
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate, *options],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate, key
+
+
+def test_a_certificate_that_does_not_fit_its_key_is_refused_before_anything_starts(
+    tmp_path: Path,
+) -> None:
+    one, own_key = made(tmp_path, "one", "-nodes")
+    _, other_key = made(tmp_path, "other", "-nodes")
+    locked, locked_key = made(tmp_path, "locked", "-passout", "pass:secret")
+    check(ServeQuestion(reference="m", port=0, tls_cert=one, tls_key=own_key))
+    for certificate, key in ((one, other_key), (locked, locked_key), (own_key, one)):
+        with pytest.raises(UsageError, match="are no certificate with its key"):
+            check(ServeQuestion(reference="m", port=0, tls_cert=certificate, tls_key=key))
+
+
+def test_two_faces_on_one_port_are_refused() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(UsageError, match=f"--port and --grpc-port are both {port}"):
+        check(ServeQuestion(reference="m", port=port, grpc_port=port))
+
+
+def test_a_front_that_cannot_listen_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        front = Front(
+            question=ServeQuestion(reference="m", port=taken.getsockname()[1]),
+            python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
+        )  # fmt: skip
+        front.start({})
+        try:
+            error = error_of(events.get(timeout=30))
+        finally:
+            front.end()
+    assert isinstance(error, UsageError)
+    assert "cannot listen on 127.0.0.1" in str(error)
+    assert "in use" in str(error)
 
 
 @pytest.fixture

@@ -36,30 +36,40 @@ def tensor(name: str, dtype: str, *shape: int | None) -> dict[str, Any]:
 
 LINEAR = {
     "triton_model": "linear",
+    "batched": True,
     "inputs": [tensor("x", "float32", None, 3)],
     "outputs": [tensor("y", "float32", None, 2)],
 }
 PAIR = {
     "triton_model": "pair",
+    "batched": True,
     "inputs": [tensor("a", "float32", None, 2), tensor("b", "int32", None, 1)],
     "outputs": [tensor("sum", "float32", None, 2), tensor("twice", "int32", None, 1)],
 }
 TEXT = {
     "triton_model": "text",
+    "batched": True,
     "inputs": [tensor("s", "string", None, 1)],
     "outputs": [tensor("upper", "string", None, 1), tensor("raw_bytes", "string", None, 1)],
 }
 ALONE = {
     "triton_model": "linear",
+    "batched": False,
     "inputs": [tensor("x", "float32", 2, 3)],
     "outputs": [tensor("y", "float32", None, 2)],
 }
+MIXING = {**LINEAR, "batched": False}
+"""Any number of rows, but what tried the model found that each depends on the others."""
+
+
+def at(port: int) -> str:
+    return f"127.0.0.1:{port}"
 
 
 def models(port: int = 1, *, name: str = "m", version: str = "3") -> dict[str, Any]:
     """The supervisor's table with one version of all the signatures."""
     signatures = {"serving_default": LINEAR, "pair": PAIR, "text": TEXT}
-    entry = {"http_port": port, "grpc_port": 0, "metrics_port": 0, "signatures": signatures}
+    entry = {"address": at(port), "signatures": signatures}
     return {name: {"default": version, "versions": {version: entry}}}
 
 
@@ -68,7 +78,7 @@ def table(port: int = 1) -> Table:
 
 
 def signature(facts: dict[str, Any]) -> Signature:
-    entry = {"http_port": 1, "signatures": {"serving_default": facts}}
+    entry = {"address": at(1), "signatures": {"serving_default": facts}}
     served = read_table({"m": {"default": "1", "versions": {"1": entry}}})
     return served.models["m"].versions["1"].signatures["serving_default"]
 
@@ -228,11 +238,12 @@ class FrontProcess:
 
 
 @contextlib.contextmanager
-def front(**settings: Any) -> Iterator[FrontProcess]:
-    """The front on a free port, without models yet."""
+def front(*, files: str = "", **settings: Any) -> Iterator[FrontProcess]:
+    """The front on a free port, without models yet; ``files`` are options of ``ulimit``."""
     serving_folder()
+    limited = ["sh", "-c", f'ulimit {files}; exec "$@"', "sh"] if files else []
     process = subprocess.Popen(
-        [serving_python(), "-m", "tfdyno.runtime.front"],
+        [*limited, serving_python(), "-m", "tfdyno.runtime.front"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip

@@ -21,7 +21,7 @@ class Asked:
     """A front over the model in this process, asked without a connection."""
 
     def __init__(self, *, token: str | None = None, deadline_s: float = math.inf) -> None:
-        self.model, self.idle = Here(), list[int]()
+        self.model, self.idle = Here(), list[str]()
         self.metrics = FrontMetrics()
         limits = Limits(rows=4, delay_s=0.001, waiting_rows=8)
         self.backends = Backends(

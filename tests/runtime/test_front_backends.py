@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
-from tests.runtime.fronts import Here, models
+from tests.runtime.fronts import Here, at, models
 
 from tfdyno.runtime.front_backends import Backends
 from tfdyno.runtime.front_metrics import FrontMetrics
@@ -18,15 +18,15 @@ class Switched:
     """Backends whose model processes are models in this one."""
 
     def __init__(self) -> None:
-        self.idle: list[int] = []
-        self.models: dict[int, Here] = {}
+        self.idle: list[str] = []
+        self.models: dict[str, Here] = {}
         self.backends = Backends(
             LIMITS, FrontMetrics(), connect=self._connect, tell_idle=self.idle.append
         )
 
-    def _connect(self, port: int) -> Here:
-        self.models[port] = Here()
-        return self.models[port]
+    def _connect(self, address: str) -> Here:
+        self.models[address] = Here()
+        return self.models[address]
 
     def switch(self, *ports: int) -> None:
         self.backends.switch(read_table(models(ports[0]) if ports else {}))
@@ -41,17 +41,17 @@ def test_what_is_under_way_ends_on_the_old_version_and_only_then_it_is_idle() ->
     async def work() -> None:
         switched = Switched()
         switched.switch(1)
-        switched.models[1].gate.clear()
+        switched.models[at(1)].gate.clear()
         under_way = [asyncio.create_task(switched.ask()) for _ in range(20)]
         await asyncio.sleep(0.01)
         switched.switch(2)
         await switched.ask()
-        assert switched.models[2].calls == [1]
+        assert switched.models[at(2)].calls == [1]
         assert switched.idle == []
-        switched.models[1].gate.set()
+        switched.models[at(1)].gate.set()
         await asyncio.gather(*under_way)
         await asyncio.sleep(0)
-        assert switched.idle == [1]
+        assert switched.idle == [at(1)]
         assert switched.backends.idle()
 
     asyncio.run(work())
@@ -64,7 +64,7 @@ def test_a_version_without_work_is_idle_soon_but_not_before_the_switch_is_over()
         switched.switch(2)
         assert switched.idle == []
         await asyncio.sleep(0)
-        assert switched.idle == [1]
+        assert switched.idle == [at(1)]
 
     asyncio.run(work())
 
@@ -73,12 +73,12 @@ def test_a_version_that_comes_back_in_time_is_kept() -> None:
     async def work() -> None:
         switched = Switched()
         switched.switch(1)
-        switched.models[1].gate.clear()
+        switched.models[at(1)].gate.clear()
         under_way = asyncio.create_task(switched.ask())
         await asyncio.sleep(0.01)
         switched.switch()
         switched.switch(1)
-        switched.models[1].gate.set()
+        switched.models[at(1)].gate.set()
         await under_way
         await switched.ask()
         assert switched.idle == []
@@ -90,12 +90,12 @@ def test_the_gauges_tell_what_waits() -> None:
     async def work() -> None:
         switched = Switched()
         switched.switch(1)
-        switched.models[1].gate.clear()
+        switched.models[at(1)].gate.clear()
         tasks = [asyncio.create_task(switched.ask()) for _ in range(12)]
         await asyncio.sleep(0.01)
         told = switched.backends._gauge("waiting_rows")
         assert told == {(("model", "m"), ("version", "3")): 10}
-        switched.models[1].gate.set()
+        switched.models[at(1)].gate.set()
         await asyncio.gather(*tasks)
 
     asyncio.run(work())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.runtime.fronts import ALONE, LINEAR, WEIGHTS, Here, signature
+from tests.runtime.fronts import ALONE, LINEAR, MIXING, WEIGHTS, Here, signature
 
 from tfdyno.runtime.front_batcher import Batcher
 from tfdyno.runtime.front_queue import Deadline, Limits, deadline_of
@@ -66,10 +66,11 @@ def test_a_request_of_more_rows_than_a_call_may_have_is_split_and_put_together()
     in_loop(work())
 
 
-def test_without_rows_every_request_is_a_call_of_its_own() -> None:
+@pytest.mark.parametrize("facts", [ALONE, MIXING])
+def test_without_rows_every_request_is_a_call_of_its_own(facts: dict[str, Any]) -> None:
     async def work() -> None:
         model = Here()
-        waiting = batcher(model, ALONE)
+        waiting = batcher(model, facts)
         answers = await asyncio.gather(asked(waiting, 1, 2), asked(waiting, 3, 4))
         assert list(answers) == [[1, 2], [3, 4]]
         assert model.calls == [2, 2]
@@ -88,6 +89,42 @@ def test_one_bad_request_does_not_spoil_those_it_was_joined_with() -> None:
         model.gate.set()
         bad = (400, "InvalidArgumentError: 666")
         assert await asyncio.gather(*tasks) == [[0], [1], bad, [2]]
+
+    in_loop(work())
+
+
+def test_one_bad_value_among_64_costs_two_calls_for_each_halving() -> None:
+    async def work() -> None:
+        model = Here()
+        model.gate.clear()
+        model.error, model.poison = ModelError(500, "InvalidArgumentError: 666"), 666
+        waiting = batcher(model, calls=1, rows=64, waiting_rows=1000)
+        values = [0, *range(40), 666, *range(41, 64)]
+        tasks = [asyncio.create_task(outcome(asked(waiting, value))) for value in values]
+        await asyncio.sleep(0.01)
+        model.gate.set()
+        answers = await asyncio.gather(*tasks)
+        assert [answer for answer in answers if answer[0] != 400] == [
+            [value] for value in values if value != 666
+        ]
+        assert answers[41] == (400, "InvalidArgumentError: 666")
+        assert model.calls[:2] == [1, 64]
+        assert len(model.calls[2:]) == 2 * 6
+
+    in_loop(work())
+
+
+def test_an_answer_that_cannot_be_read_on_the_second_try_leaves_nobody_waiting() -> None:
+    class Breaking(Here):
+        async def infer(self, parts: Any, signature: Any) -> Any:  # noqa: ANN401
+            await super().infer(parts, signature)
+            raise ModelError(500, "no") if len(parts) > 1 else ValueError("a string is cut off")
+
+    async def work() -> None:
+        waiting = batcher(Breaking(), calls=1)
+        answers = await asyncio.gather(*(outcome(asked(waiting, value)) for value in range(4)))
+        assert answers == [(500, "The answer could not be read: a string is cut off")] * 4
+        assert waiting.queue.empty()
 
     in_loop(work())
 

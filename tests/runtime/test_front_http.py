@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import select
 import socket
 import ssl
 import subprocess
@@ -135,6 +136,39 @@ def test_dripping_bytes_do_not_buy_time(served: FrontProcess) -> None:
 
 def test_a_client_that_says_nothing_is_let_go(served: FrontProcess) -> None:
     assert raw(served) == b""
+
+
+def test_bodies_that_are_too_long_together_cost_the_longest_one(served: FrontProcess) -> None:
+    head = POST + b"Content-Length: 20000\r\n\r\n"
+    clients = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(9)]
+    try:
+        for number, client in enumerate(clients):
+            client.sendall(head + b"x" * (17_800 if number else 19_000))
+        assert b"Too much is being sent" in clients[0].recv(4096)
+        assert served.predict({"instances": [[1]]})[1] == {"error": "No model is ready"}
+        assert not select.select(clients[1:], [], [], 0.05)[0]
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_without_the_token_no_body_is_read() -> None:
+    with front(token="secret", read_timeout_s=5.0) as process:
+        lengths = (b"Content-Length: 9\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n")
+        for line in (
+            POST,
+            POST.replace(b"m:predict", b"x"),
+            GET[:-2],
+            POST + b"Expect: 100-continue\r\n",
+        ):
+            for length in lengths:
+                begin_s = time.monotonic()
+                assert codes(raw(process, line + length)) == [401]
+                assert time.monotonic() - begin_s < 4
+        told = POST + b"Authorization: Bearer secret\r\nContent-Length: 2\r\n\r\n{}"
+        assert codes(raw(process, told, shut=True)) == [503]
+        page = process.ask("GET", "/metrics", authorization="Bearer secret")[1].decode()
+        assert 'tfdyno_requests_total{route="none",code="401"} 8\n' in page
 
 
 def test_slow_clients_do_not_hold_up_others(served: FrontProcess) -> None:

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
-from tfdyno.runtime.front_messages import NotAllowed, Unauthorized, refusal
+from typing import TYPE_CHECKING
+
+from tfdyno.runtime.front_messages import NotAllowed, Unauthorized, defect, refusal
 from tfdyno.runtime.front_table import Refused
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_an_error_is_an_object_with_one_key_and_the_headers_that_belong_to_it() -> None:
@@ -14,3 +19,14 @@ def test_an_error_is_an_object_with_one_key_and_the_headers_that_belong_to_it() 
         response = refusal(refused)
         assert (response.code, response.headers) == (refused.code, headers)
     assert refusal(Refused(400, 'a "b"')).body == b'{"error":"a \\"b\\""}'
+
+
+def test_what_nobody_foresaw_is_one_line_for_the_client_and_all_of_it_in_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    try:
+        raise ValueError("a\n/srv/secret")
+    except ValueError as error:
+        refused = defect(error)
+    assert (refused.code, refused.text) == (500, "ValueError: a")
+    assert __file__ in capsys.readouterr().err

@@ -94,6 +94,13 @@ def test_a_reply_names_outputs_only_where_there_are_several() -> None:
     assert json.loads(reply(two, rows=False)) == {"outputs": two}
 
 
+@pytest.mark.parametrize("other", [[3], [], 4])
+def test_outputs_of_different_length_have_no_row_format(other: Any) -> None:  # noqa: ANN401
+    with pytest.raises(Refused, match="column format"):
+        reply({"y": [1, 2], "z": other}, rows=True)
+    assert json.loads(reply({"y": [1, 2], "z": other}, rows=False))["outputs"]["z"] == other
+
+
 def test_values_that_are_not_finite_are_written_as_tensorflow_serving_does() -> None:
     values = [float("nan"), float("inf"), -float("inf")]
     assert reply({"y": values}, rows=True, finite=False) == (

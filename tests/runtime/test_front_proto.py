@@ -34,10 +34,20 @@ for wrong in (values(1, float_val=[1, 2]), values(1), values(1, tensor_content=b
         array_of(wrong, face)
     except Refused as refused:
         print(refused.code)
+wide = tensor_pb2.TensorProto(dtype=1, float_val=[7])
+for size in (2**30, 2**30):
+    wide.tensor_shape.dim.add().size = size
+print(wide.ByteSize())
+try:
+    array_of(wide, Face(name="x", dtype="float32", shape=(None, None)), 2**20)
+except Refused as refused:
+    print(refused.code, refused.text)
+print(array_of(values(1, float_val=[7]), face, 16).nbytes)
 """
 
 
 def test_protocol_buffers_are_read_and_written_without_tensorflow() -> None:
     assert client(ROUND_TRIP, "") == [
         "[[1.0, 2.0], [3.0, 4.0]]", "[[7.0, 7.0], [7.0, 7.0]]", *["400"] * 5,
+        "26", "400 x: [1073741824, 1073741824] is more than 1048576 bytes", "16",
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.runtime.fronts import models, table
+from tests.runtime.fronts import at, models, table
 
 from tfdyno.runtime.front_status import metadata, status
 from tfdyno.runtime.front_table import read_table
@@ -9,7 +9,7 @@ from tfdyno.runtime.front_table import read_table
 def test_the_status_names_all_versions_newest_first() -> None:
     facts = models()
     (entry,) = facts["m"]["versions"].values()
-    facts["m"]["versions"] = {"3": entry, "12": {**entry, "http_port": 2}}
+    facts["m"]["versions"] = {"3": entry, "12": {**entry, "address": at(2)}}
     told = status(read_table(facts), "m")["model_version_status"]
     assert [each["version"] for each in told] == ["12", "3"]
     fine = {"error_code": "OK", "error_message": ""}

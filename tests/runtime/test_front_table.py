@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.runtime.fronts import ALONE, LINEAR, TEXT, models, signature, table
+from tests.runtime.fronts import ALONE, LINEAR, MIXING, TEXT, models, signature, table
 
 from tfdyno.runtime.front_table import Refused, read_table, signature_of
 
@@ -15,6 +15,10 @@ def test_names_and_sizes_of_the_table_are_those_of_tensorflow() -> None:
 def test_rows_can_be_joined_where_every_tensor_begins_with_any_number() -> None:
     assert signature(LINEAR).rows
     assert not signature(ALONE).rows
+
+
+def test_what_the_model_process_found_unfit_to_be_joined_is_not_joined() -> None:
+    assert not signature(MIXING).rows
 
 
 def test_a_version_is_found_by_number_label_or_as_the_default() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.runtime.fronts import FrontProcess, front, models
+from tests.runtime.fronts import FrontProcess, at, front, models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +80,34 @@ def test_whatever_the_model_process_does_the_client_gets_an_answer(
         assert words in told.get("error", "")
     if answer is not None:
         served.serve({})
-        assert served.event() == {"event": "idle", "http_port": port}
+        assert served.event() == {"event": "idle", "address": at(port)}
+
+
+def test_a_client_that_leaves_gives_its_place_in_the_queue_back() -> None:
+    body = json.dumps(ROWS).encode()
+    head = f"POST /v1/models/m:predict HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def waiting(rows: int) -> None:
+        until_s = time.monotonic() + 5
+        while True:
+            page = process.ask("GET", "/metrics")[1].decode()
+            if f'tfdyno_queue_rows{{model="m",version="3"}} {rows}\n' in page:
+                return
+            assert time.monotonic() < until_s, page
+            time.sleep(0.02)
+
+    with front(max_delay_ms=0) as process, answering(None) as port:
+        process.serve(models(port))
+        clients = []
+        for _ in range(5):
+            clients.append(socket.create_connection(("127.0.0.1", process.port)))
+            clients[-1].sendall(head + body)
+        waiting(3)  # two calls are under way
+        for client in clients[2:]:
+            client.close()
+        waiting(0)
+        for client in clients[:2]:
+            client.close()
 
 
 def test_a_model_process_that_is_gone_is_503_with_a_time_to_come_back(

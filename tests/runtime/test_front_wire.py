@@ -51,3 +51,36 @@ def test_a_reason_is_found_in_any_error() -> None:
     assert error_text(b'{"error":"x"}') == "x"
     assert error_text(b"oops") == "oops"
     assert error_text(b"") == "the model gave no reason"
+
+
+CHAINED = """Failed to process the request(s) for model 'm_0_0', message: \
+TritonModelException: Model execute error: Traceback (most recent call last):
+  File "/tmp/s/t/model-store/m/1/model.py", line 492, in execute
+    raise triton_responses_or_error
+c_python_backend_utils.TritonModelException: Traceback (most recent call last):
+  File "/srv/pytriton/proxy/inference.py", line 393, in _handle_requests
+    async for responses in self._model_callable(requests):
+{}
+
+At:
+  /tmp/s/t/model-store/m/1/model.py(501): execute
+"""
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("ValueError: 7 is too large\nmore at /srv/secret", "ValueError: 7 is too large"),
+        ("a.b.OddError: no", "OddError: no"),
+        ("tfdyno.runtime.front_wire.Failed: InvalidArgumentError: 7", "InvalidArgumentError: 7"),
+        ("ValueError: " + "x" * 9999, "ValueError: " + "x" * 288),
+    ],
+)
+def test_a_client_is_told_the_error_and_no_place_in_the_server(raised: str, told: str) -> None:
+    body = json.dumps({"error": CHAINED.format(raised)}).encode()
+    assert error_text(body) == told
+
+
+def test_what_triton_itself_says_is_told_in_one_line() -> None:
+    said = "Failed to process the request(s) for model 'm_0_0', message: out of memory\nmore"
+    assert error_text(json.dumps({"error": said}).encode()) == "out of memory"

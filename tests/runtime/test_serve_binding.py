@@ -7,15 +7,14 @@ import socket
 import sys
 import sysconfig
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pytest
 
 from tfdyno.runtime import serve_binding
+from tfdyno.runtime.front_wire import Failed
 from tfdyno.runtime.serve_model import Arrays, Signature, Tensor
-
-if TYPE_CHECKING:
-    import pytest
 
 
 @dataclass
@@ -58,6 +57,17 @@ def test_what_cannot_be_put_together_is_called_one_by_one() -> None:
     assert calls == [1, 2]
 
 
+def test_what_fails_in_the_model_ends_in_one_line_that_says_why() -> None:
+    def fail(_inputs: Arrays) -> Arrays:
+        raise IndexError(
+            "Graph execution error:\n\nDetected at node a\nindices[0] = 7 is too large"
+        )
+
+    answer = serve_binding._answering(replace(doubling([]), call=fail))
+    with pytest.raises(Failed, match=r"^IndexError: indices\[0\] = 7 is too large$"):
+        answer([asked(1), asked(2)])
+
+
 def test_a_signature_is_told_with_its_open_sizes() -> None:
     assert serve_binding.describe(doubling([]), "net") == {
         "triton_model": "net",
@@ -70,7 +80,7 @@ def test_a_signature_is_told_with_its_open_sizes() -> None:
 def test_a_port_where_nobody_listens_does_not_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        assert not serve_binding._answers(taken.getsockname()[1])
+        assert not serve_binding._answers(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
 def test_the_log_of_triton_says_why_it_did_not_start() -> None:

@@ -62,17 +62,17 @@ class Waking(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def address() -> Iterator[str]:
     Waking.asked, Waking.code = [], 200
     server = HTTPServer(("127.0.0.1", 0), Waking)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
+    yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 
 
-def test_the_slow_first_calls_are_made_but_not_timed(port: int) -> None:
-    found = first_call_s(port, SIGNATURE, DESCRIBED)
+def test_the_slow_first_calls_are_made_but_not_timed(address: str) -> None:
+    found = first_call_s(address, SIGNATURE, DESCRIBED)
     assert 0.01 <= found < 0.1
     assert len(Waking.asked) == SLOW_CALLS + TIMED_CALLS
     path, head, body = Waking.asked[0]
@@ -82,18 +82,18 @@ def test_the_slow_first_calls_are_made_but_not_timed(port: int) -> None:
 
 
 def test_a_refused_call_leaves_the_time_unknown(
-    port: int, capsys: pytest.CaptureFixture[str]
+    address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Waking.code = 404
-    assert first_call_s(port, SIGNATURE, DESCRIBED) == 0.0
+    assert first_call_s(address, SIGNATURE, DESCRIBED) == 0.0
     assert len(Waking.asked) == 1
     assert "no such model" in capsys.readouterr().err
 
 
-def test_nothing_is_asked_where_no_sample_can_be_made_up(port: int) -> None:
+def test_nothing_is_asked_where_no_sample_can_be_made_up(address: str) -> None:
     def refuse(_arrays: Arrays) -> Arrays:
         raise ValueError("only for real data")
 
     strict = Signature(name="strict", inputs=SIGNATURE.inputs, outputs=(), call=refuse)
-    assert first_call_s(port, strict, DESCRIBED) == 0.0
+    assert first_call_s(address, strict, DESCRIBED) == 0.0
     assert Waking.asked == []

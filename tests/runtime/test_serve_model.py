@@ -26,7 +26,7 @@ saved("single", lambda x: {"y": tf.reduce_sum(x)}, x)
 saved("rankless", lambda x: {"y": x * 2}, tf.TensorSpec(None, tf.float32, name="x"))
 saved("python", lambda x: {"y": tf.py_function(lambda a: a, [x], tf.float32)}, x)
 saved("words", lambda t: {"n": tf.strings.length(t)}, tf.TensorSpec([None], tf.string, name="t"))
-saved("half", lambda x: {"y": tf.cast(x, tf.bfloat16)}, x)
+saved("half", lambda x: {"y": tf.cast(x, tf.bfloat16) * 2}, x)
 saved("wide", lambda x: {"y": x[:, 30]}, tf.TensorSpec([None, None], tf.float32, name="x"))
 """
 LOOK = """
@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 from tfdyno.core.errors import UsageError
 from tfdyno.runtime import serve_model
+from tfdyno.runtime.serve_rows import mixes_rows
 
 found = {}
 for path in sorted(Path(sys.argv[1]).iterdir()):
@@ -44,11 +45,11 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
             loaded = serve_model.load(path, Path(scratch))
             one = serve_model.check_sizes(loaded["serving_default"])
             free, why = serve_model.fitting_free_size(one)
-            mixed = one.unbatched or serve_model.mixes_rows(one, free)
+            mixed = one.unbatched or mixes_rows(one, free)
             row = {"names": sorted(loaded),
                    "inputs": [[t.name, t.dtype, t.shape] for t in one.inputs],
                    "outputs": [[t.name, t.dtype, t.shape] for t in one.outputs],
-                   "free": free, "unbatched": mixed}
+                   "free": free, "unbatched": mixed, "is_short": one.is_short}
             if path.name in ("1", "ones.keras"):
                 answer = one.call({"x": np.array([[1, 2, 3]], np.float32)})
                 row["answer"] = {key: value.tolist() for key, value in answer.items()}
@@ -98,6 +99,7 @@ def test_why_samples_cannot_be_put_together_is_said(found: dict[str, Any]) -> No
 def test_strings_and_bfloat16_have_names_that_numpy_knows(found: dict[str, Any]) -> None:
     assert found["words"]["inputs"] == [["t", "bytes", [None]]]
     assert found["half"]["outputs"] == [["y", "float32", [None, 3]]]
+    assert (found["half"]["is_short"], found["linear"]["is_short"]) == (True, False)
 
 
 def test_open_sizes_are_tried_until_one_fits(found: dict[str, Any]) -> None:

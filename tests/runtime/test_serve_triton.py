@@ -10,15 +10,14 @@ import subprocess
 import tempfile
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from tests.serving import QUIET, ROOT, post, serving_python, small_models
+from tests.serving import QUIET, ROOT, serving_python, small_models
 
-from tfdyno.jobs._serve_backend import free_ports
+from tfdyno.runtime import serve_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,11 +41,10 @@ class Served:
             env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src")},
             start_new_session=True,
         )
-        http, grpc, metrics = free_ports(3)
         request = {
             "model": str(model), "name": "linear", "version": "1", "scratch": str(scratch),
-            "max_batch_size": 8, "max_delay_ms": DELAY_S * 1e3, "http_port": http,
-            "grpc_port": grpc, "metrics_port": metrics, **settings,
+            "max_batch_size": 8, "max_delay_ms": DELAY_S * 1e3,
+            "address": f"unix:{scratch / 'http'}", **settings,
         }  # fmt: skip
         assert self.process.stdin
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -60,17 +58,25 @@ class Served:
     def infer(self, rows: list[list[float]]) -> list[float]:
         data = [value for row in rows for value in row]
         tensor = {"name": "x", "shape": [len(rows), 3], "datatype": "FP32", "data": data}
-        url = f"http://127.0.0.1:{self.event['http_port']}/v2/models/linear/infer"
-        status, answer = post(url, {"inputs": [tensor]})
-        assert status == 200, answer
+        answer = self._ask("POST", "infer", json.dumps({"inputs": [tensor]}))
         found: list[float] = answer["outputs"][0]["data"]
         return found
 
-    def metric(self, name: str) -> float:
-        url = f"http://127.0.0.1:{self.event['metrics_port']}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            lines = answer.read().decode().splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith(f"{name}{{"))
+    def calls(self) -> int:
+        """How often the model was called."""
+        counted: int = self._ask("GET", "stats")["model_stats"][0]["execution_count"]
+        return counted
+
+    def _ask(self, method: str, what: str, body: str | None = None) -> Any:  # noqa: ANN401
+        connection = serve_address.connection(self.event["address"], timeout_s=30.0)
+        try:
+            connection.request(method, f"/v2/models/linear/{what}", body)
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        assert answer.status == 200, text
+        return json.loads(text)
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -103,7 +109,7 @@ def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
         assert signature["triton_model"] == "linear"
         assert signature["inputs"] == [{"name": "x", "dtype": "float32", "shape": [None, 3]}]
         assert served.event["batching"]["unbatched"] == {}
-        before = served.metric("nv_inference_exec_count")
+        before = served.calls()
         answers: dict[int, list[float]] = {}
 
         def ask(number: int) -> None:
@@ -118,17 +124,17 @@ def test_requests_that_arrive_together_are_one_call_and_get_their_own_rows(
             thread.join(30)
         # y = x @ [[1, 0], [0, 2], [1, 1]]
         assert answers == {number: [number, 2.0] for number in range(8)}
-        assert served.metric("nv_inference_exec_count") - before < 8 * 20
+        assert served.calls() - before < 8 * 20
         began_s = time.monotonic()
         served.infer([[1, 1, 0]])
         assert time.monotonic() - began_s < DELAY_S  # alone it is not held back
-        listening = [
-            one.laddr.ip
-            for each in psutil.Process(served.process.pid).children(recursive=True)
-            for one in each.net_connections("tcp")
-            if one.status == psutil.CONN_LISTEN
-        ]
-        assert {one.removeprefix("::ffff:") for one in listening} == {"127.0.0.1"}
+        everyone = [psutil.Process(served.process.pid)]
+        everyone += everyone[0].children(recursive=True)
+        ports = [one for each in everyone for one in each.net_connections("inet")]
+        assert ports == []  # every user of the machine could ask there
+        shared = list(Path("/dev/shm").glob(f"pytrtion{served.process.pid}-*"))
+        assert shared
+        assert {one.stat().st_mode & 0o077 for one in shared} == {0}
         children = psutil.Process(served.process.pid).children(recursive=True)
         served.process.terminate()
         assert served.process.wait(20) == 0

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 State = Literal["starting", "serving", "leaving"]
 MODULE = "tfdyno.runtime.serve_triton"
-LOOPBACK = "127.0.0.1"
 LONGEST_FOLDER = 26
 """Of temporary files, in characters: below it lie sockets, whose paths hold 107."""
 
@@ -44,8 +43,7 @@ class Backend:
     @property
     def row(self) -> dict[str, Any]:
         """Its row in the front's table."""
-        keys = ("http_port", "grpc_port", "metrics_port", "signatures")
-        return {key: self.ready[key] for key in keys}
+        return {key: self.ready[key] for key in ("address", "signatures")}
 
     def clear(self, within_s: float = 0.0) -> None:
         """Wait for its end so long; then nothing of it is left."""
@@ -81,11 +79,9 @@ def start_backend(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    http, grpc, metrics = free_ports(3)
     process.send({
         "model": str(wanted.path.absolute()), "name": name, "version": str(wanted.version),
-        "scratch": str(scratch), "http_port": http, "grpc_port": grpc, "metrics_port": metrics,
-        **settings,
+        "scratch": str(scratch), "address": f"unix:{scratch / 'http'}", **settings,
     })  # fmt: skip
     return Backend(wanted=wanted, process=process, scratch=scratch)
 
@@ -108,18 +104,6 @@ def serving_variables(python: str, folder: Path) -> dict[str, str]:
     # What the user lets Python find beside tfdyno was made for another numpy.
     variables["PYTHONPATH"] = str(folder / "path")
     return {key: value for key, value in variables.items() if key not in ("PYTHONHOME",)}
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def check_port(host: str, port: int, option: str) -> None:

@@ -127,9 +127,9 @@ class Supervisor:
         models = {self.name: {"default": default, "versions": versions}} if versions else {}
         if not self.front.tell(models):
             return
-        ports = {row["http_port"] for row in versions.values()}
+        addresses = {row["address"] for row in versions.values()}
         for one in serving:
-            if one.ready["http_port"] not in ports:
+            if one.ready["address"] not in addresses:
                 one.state, one.leaves_s = "leaving", time.monotonic() + IDLE_S
 
     def _hear(self, event: Event) -> None:
@@ -215,7 +215,7 @@ class Supervisor:
             self._in_use()
         elif kind == "idle":
             for one in self.backends:
-                if one.state == "leaving" and one.ready["http_port"] == event.content["http_port"]:
+                if one.state == "leaving" and one.ready["address"] == event.content["address"]:
                     self._dismiss(one)
         elif kind == "failed" or not event.content:
             self._lost_front(event)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import ssl
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
@@ -19,6 +20,7 @@ from tfdyno.jobs.serve_setup import serving_python
 if TYPE_CHECKING:
     import queue
     from collections.abc import Iterator
+    from pathlib import Path
     from types import FrameType
 
 __all__ = ["Ready", "ServeQuestion", "Told", "check", "serve"]
@@ -40,9 +42,27 @@ def check(question: ServeQuestion) -> None:
     for file in filter(None, (question.tls_cert, question.tls_key)):
         if not file.is_file():
             raise UsageError(f"there is no file {file}", remedy="check --tls-cert and --tls-key")
+    if question.tls_cert and question.tls_key:
+        _check_certificate(question.tls_cert, question.tls_key)
     check_port(question.host, question.port, "--port")
     if question.grpc_port:
+        if question.grpc_port == question.port:
+            raise UsageError(f"--port and --grpc-port are both {question.port}",
+                             remedy="give each its own")  # fmt: skip
         check_port(question.host, question.grpc_port, "--grpc-port")
+
+
+def _check_certificate(certificate: Path, key: Path) -> None:
+    """Load them as the front will, without a question for a passphrase."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{certificate} and {key} are no certificate with its key",
+            why=str(error),
+            remedy="give both as PEM, the key without a passphrase",
+        ) from None
 
 
 def serve(question: ServeQuestion, told: Told) -> None:

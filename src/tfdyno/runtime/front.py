@@ -20,7 +20,7 @@ import uvloop
 from tfdyno.runtime.front_app import Front
 from tfdyno.runtime.front_backends import Backends
 from tfdyno.runtime.front_http import HttpLimits, HttpServer
-from tfdyno.runtime.front_listener import Listener
+from tfdyno.runtime.front_listener import Listener, most_connections, open_files
 from tfdyno.runtime.front_messages import refusal
 from tfdyno.runtime.front_metrics import FrontMetrics
 from tfdyno.runtime.front_queue import Limits
@@ -77,7 +77,7 @@ class Process:
             limits,
             self.metrics,
             connect=ModelClient,
-            tell_idle=lambda port: tell("idle", http_port=port),
+            tell_idle=lambda address: tell("idle", address=address),
         )
         self._deadline_s = settings.deadline_ms / 1e3 if settings.deadline_ms else math.inf
         self._grpc_face: Any = None
@@ -90,8 +90,12 @@ class Process:
             clock=loop.time,
             lag_s=lambda: self.lag_s,
         )
-        http = HttpLimits(body_bytes=settings.max_body_bytes, read_s=settings.read_timeout_s)
-        self.server = HttpServer(self.front.handle, refusal, http)
+        http = HttpLimits(
+            body_bytes=settings.max_body_bytes,
+            read_s=settings.read_timeout_s,
+            connections=most_connections(open_files()),
+        )
+        self.server = HttpServer(self.front.handle, refusal, http, self.front.admit)
         self.metrics.gauges["tfdyno_connections"] = (
             "Open connections of clients.", lambda: {(): float(len(self.server.connections))},
         )  # fmt: skip
@@ -125,13 +129,13 @@ class Process:
             self.metrics,
             token=settings.token,
             deadline_s=self._deadline_s,
+            max_bytes=settings.max_body_bytes,
             lag_s=lambda: self.lag_s,
         )
         self._grpc_server, port = await front_grpc.listen(
             self._grpc_face,
             host=settings.host,
             port=settings.grpc_port,
-            max_bytes=settings.max_body_bytes,
             tls=tls,
         )
         return port
@@ -193,7 +197,8 @@ async def run() -> int:
     try:
         server = await process.listen()
     except OSError as error:
-        tell("failed", error=str(error))
+        where = f"{process.settings.host}:{process.settings.port}"
+        tell("failed", kind="usage", what=f"the front cannot listen on {where}", why=str(error))
         return 1
     watching = [asyncio.create_task(each) for each in (process.sweep(), process.feel_lag())]
     while line := await lines.readline():

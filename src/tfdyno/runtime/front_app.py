@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -17,6 +17,7 @@ from tfdyno.runtime.front_messages import (
     HttpResponse,
     NotAllowed,
     Unauthorized,
+    defect,
     json_response,
     refusal,
 )
@@ -74,14 +75,14 @@ class Front:
             route_, found = self._route(request)
             route = route_.name
             if not route_.is_open:
-                self._check_token(request)
+                self._check_token(request.headers)
             response = await route_.answer(request, found)
         except Refused as refused:
             response = refusal(refused)
             if refused.code in (429, 503, 504):
                 self._metrics.refused.add(code=str(refused.code))
         except Exception as error:
-            response = refusal(Refused(500, f"{type(error).__name__}: {error}"))
+            response = refusal(defect(error))
         self._metrics.requests.add(route=route, code=str(response.code))
         self._metrics.seconds.add(self._clock() - request.begin_s, route=route)
         return response
@@ -102,8 +103,17 @@ class Front:
             raise NotAllowed(", ".join(allowed))
         raise Refused(404, f"There is nothing at {path[:200]}")
 
-    def _check_token(self, request: HttpRequest) -> None:
-        given = request.headers.get(b"authorization", b"")
+    def admit(self, headers: Mapping[bytes, bytes]) -> Refused | None:
+        """Why a body is not read: none is without the token, wherever it is sent."""
+        try:
+            self._check_token(headers)
+        except Unauthorized as refused:
+            self._metrics.requests.add(route="none", code=str(refused.code))
+            return refused
+        return None
+
+    def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
+        given = headers.get(b"authorization", b"")
         if self._authorization and not hmac.compare_digest(given, self._authorization):
             raise Unauthorized
 

@@ -35,13 +35,13 @@ class Backends:
         limits: Limits,
         metrics: FrontMetrics,
         *,
-        connect: Callable[[int], Model],
-        tell_idle: Callable[[int], None],
+        connect: Callable[[str], Model],
+        tell_idle: Callable[[str], None],
     ) -> None:
         self.table = Table(models={})
         self._limits, self._metrics = limits, metrics
         self._connect, self._tell_idle = connect, tell_idle
-        self._backends: dict[int, _Backend] = {}
+        self._backends: dict[str, _Backend] = {}
         metrics.gauges |= {
             "tfdyno_queue_rows": ("Rows that wait.", lambda: self._gauge("waiting_rows")),
             "tfdyno_calls_in_flight": ("Calls under way.", lambda: self._gauge("in_flight")),
@@ -51,15 +51,15 @@ class Backends:
     def switch(self, table: Table) -> None:
         """Use ``table`` from now on; tells which model processes have nothing left to do."""
         self.table = table
-        ports = {version.port for version in _versions(table)}
-        for port in ports - set(self._backends):
-            self._backends[port] = _Backend(client=self._connect(port))
-        for port in set(self._backends) - ports:
-            self._retire(port)
+        addresses = {version.address for version in _versions(table)}
+        for address in addresses - set(self._backends):
+            self._backends[address] = _Backend(client=self._connect(address))
+        for address in set(self._backends) - addresses:
+            self._retire(address)
 
     def batcher(self, version: Version, signature: Signature) -> Batcher:
         """Where the requests for a signature of a version wait."""
-        backend = self._backends[version.port]
+        backend = self._backends[version.address]
         if signature.model not in backend.batchers:
             labels = {"model": version.model, "version": version.number}
 
@@ -78,7 +78,7 @@ class Backends:
 
         Only where all requests for a version wait in one line: which one is said in the body.
         """
-        lines = list(self._backends[version.port].batchers.values())
+        lines = list(self._backends[version.address].batchers.values())
         if len(lines) == 1:
             lines[0].admit(deadline)
 
@@ -86,15 +86,15 @@ class Backends:
         """Whether nothing waits and nothing is under way anywhere."""
         return all(backend.idle() for backend in self._backends.values())
 
-    def _retire(self, port: int) -> None:
-        backend = self._backends[port]
+    def _retire(self, address: str) -> None:
+        backend = self._backends[address]
 
         def look() -> None:
-            still_out = all(version.port != port for version in _versions(self.table))
-            if backend.idle() and still_out and self._backends.get(port) is backend:
-                del self._backends[port]
+            still_out = all(version.address != address for version in _versions(self.table))
+            if backend.idle() and still_out and self._backends.get(address) is backend:
+                del self._backends[address]
                 backend.client.close()
-                self._tell_idle(port)
+                self._tell_idle(address)
 
         for batcher in backend.batchers.values():
             batcher.idle = look
@@ -103,7 +103,7 @@ class Backends:
     def _gauge(self, name: str) -> Mapping[Labels, float]:
         values: dict[Labels, float] = {}
         for version in _versions(self.table):
-            for batcher in self._backends[version.port].batchers.values():
+            for batcher in self._backends[version.address].batchers.values():
                 key = (("model", version.model), ("version", version.number))
                 values[key] = values.get(key, 0) + getattr(batcher.queue, name)
         return values

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.front_answer import Answer, Outputs, put_together
 from tfdyno.runtime.front_queue import NO_DEADLINE, Deadline, Job, JobQueue, Limits
 from tfdyno.runtime.front_table import Refused, Signature
@@ -128,47 +129,52 @@ class Batcher:
             arrays = await self._client.infer([job.payload[0] for job in batch], self._signature)
             call_s = self._time() - begin_s
             self._watch(rows, call_s)
-            self._share(arrays, batch, rows)
-        except ModelError as error:
-            await self._apart(batch, error)
-        except Refused as refused:
-            _fail(batch, refused)
+            self._share(arrays, batch)
         except Exception as error:
-            _fail(batch, Refused(500, f"The answer could not be read: {error}"))
+            await self._failed(batch, error)
         finally:
             self.queue.finished(call_s)
             self._send()
             self._look_idle()
 
-    def _share(self, arrays: Arrays, batch: Sequence[Job], rows: int) -> None:
+    def _share(self, arrays: Arrays, batch: Sequence[Job]) -> None:
         outputs = Outputs(arrays=arrays)
         if not self._signature.rows:
             _give(batch[0], Answer(outputs=outputs))
             return
+        rows = sum(job.rows for job in batch)
         wrong = [name for name, array in arrays.items() if len(array) != rows]
         if wrong:
-            _fail(batch, Refused(500, f"The model gave another number of rows in {wrong[0]}"))
-            return
+            raise ModelError(500, f"The model gave another number of rows in {wrong[0]}")
         at = 0
         for job in batch:
             _give(job, Answer(outputs=outputs, start=at, rows=job.rows))
             at += job.rows
 
-    async def _apart(self, batch: Sequence[Job], error: ModelError) -> None:
-        """A joined call failed: each request alone, so that only the culprit's fails."""
-        if len(batch) == 1:
+    async def _failed(self, batch: Sequence[Job], error: Exception) -> None:
+        """Tell the requests of a call that failed; joined ones are tried again in two halves.
+
+        So only the culprit's fails, after two calls for each time that its batch can be halved.
+        """
+        if isinstance(error, Refused):
+            _fail(batch, error)
+        elif not isinstance(error, ModelError):
+            _fail(batch, Refused(500, f"The answer could not be read: {first_line(error)}"))
+        elif len(batch) == 1:
             _fail(batch, refusal_of(error))
+        else:
+            middle = len(batch) // 2
+            for half in (batch[:middle], batch[middle:]):
+                await self._again([job for job in half if not job.payload[1].done()])
+
+    async def _again(self, batch: Sequence[Job]) -> None:
+        if not batch:
             return
-        for job in batch:
-            if job.payload[1].done():
-                continue
-            try:
-                arrays = await self._client.infer([job.payload[0]], self._signature)
-                _give(job, Answer(outputs=Outputs(arrays=arrays)))
-            except ModelError as own:
-                _fail([job], refusal_of(own))
-            except Refused as refused:
-                _fail([job], refused)
+        try:
+            arrays = await self._client.infer([job.payload[0] for job in batch], self._signature)
+            self._share(arrays, batch)
+        except Exception as error:
+            await self._failed(batch, error)
 
     def _look_idle(self) -> None:
         if self.queue.empty():

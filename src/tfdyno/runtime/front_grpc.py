@@ -23,6 +23,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from tfdyno.runtime.front_messages import defect
 from tfdyno.runtime.front_predict import check_rows
 from tfdyno.runtime.front_queue import deadline_of
 from tfdyno.runtime.front_status import version_numbers
@@ -56,8 +57,10 @@ class GrpcFace(
         *,
         token: str | None,
         deadline_s: float,
+        max_bytes: int,
         lag_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        self.max_bytes = max_bytes
         self.draining = False
         self._backends, self._metrics = backends, metrics
         self._deadline_s, self._lag_s = deadline_s, lag_s
@@ -73,7 +76,12 @@ class GrpcFace(
         begin_s, code = loop.time(), 200
         try:
             self._check_token(context)
-            return await answer()
+            try:
+                return await answer()
+            except Refused:
+                raise
+            except Exception as error:
+                raise defect(error) from None
         except Refused as refused:
             code = refused.code
             if code in (429, 503, 504):
@@ -113,7 +121,10 @@ class GrpcFace(
         deadline = deadline_of(now_s, self._deadline_s, client_s, self._lag_s())
         batcher = self._backends.batcher(version, signature)
         batcher.admit(deadline)
-        arrays = {face.name: array_of(request.inputs[face.name], face) for face in signature.inputs}
+        arrays = {
+            face.name: array_of(request.inputs[face.name], face, self.max_bytes)
+            for face in signature.inputs
+        }
         check_rows(arrays, signature)
         answer = await batcher.infer(arrays, deadline)
         reply = predict_pb2.PredictResponse()
@@ -170,7 +181,7 @@ def _name(spec: Any, version: Version, signature_name: str) -> None:  # noqa: AN
 
 
 async def listen(
-    face: GrpcFace, *, host: str, port: int, max_bytes: int, tls: tuple[bytes, bytes] | None
+    face: GrpcFace, *, host: str, port: int, tls: tuple[bytes, bytes] | None
 ) -> tuple[Any, int]:
     """Start the gRPC server; gives it and the port it got. ``tls`` is key and certificate.
 
@@ -178,7 +189,7 @@ async def listen(
         OSError: The port is in use.
     """
     options = [
-        ("grpc.max_receive_message_length", max_bytes),
+        ("grpc.max_receive_message_length", face.max_bytes),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import cast
@@ -21,10 +21,16 @@ HEAD_BYTES = 64 << 10
 SLOWEST_BODY_BYTES_PER_S = 64 << 10
 PIPELINED = 16
 LINGER_S = 1.0
-
+HALF_CLOSED_S = 0.25
+"""How long a client that sends no more is taken for one that still reads: an answer that comes
+later is given up, and what waits of its request is not computed."""
+BODIES_AT_ONCE = 8
+"""Of the longest kind; unread bodies of all clients together hold no more."""
 
 Handle = Callable[[HttpRequest], Awaitable[HttpResponse]]
 ToResponse = Callable[[Refused], HttpResponse]
+Admit = Callable[[Mapping[bytes, bytes]], Refused | None]
+"""Why the body of a request with such headers is not read; None: it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +54,16 @@ class HttpLimits:
 class HttpServer:
     """What the connections share; ``sweep`` is to be called a few times a second."""
 
-    def __init__(self, handle: Handle, to_response: ToResponse, limits: HttpLimits) -> None:
-        self.handle, self.to_response, self.limits = handle, to_response, limits
+    def __init__(
+        self,
+        handle: Handle,
+        to_response: ToResponse,
+        limits: HttpLimits,
+        admit: Admit = lambda _headers: None,
+    ) -> None:
+        self.handle, self.to_response, self.limits, self.admit = handle, to_response, limits, admit
         self.connections: set[HttpConnection] = set()
+        self.unread_bytes = 0
         self.draining = False
 
     def connection(self) -> HttpConnection:
@@ -61,6 +74,11 @@ class HttpServer:
         """End the connections whose time is over."""
         for connection in list(self.connections):
             connection.look_at_clock(now_s)
+
+    def make_room(self) -> None:
+        """Give up the longest body where all that are not read yet are too long together."""
+        if self.unread_bytes > BODIES_AT_ONCE * self.limits.body_bytes:
+            max(self.connections, key=lambda one: one.unread_bytes).give_up()
 
     def drain(self) -> None:
         """Close what is unused now and each other connection after its answer."""
@@ -79,6 +97,9 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[tuple[HttpRequest, bool]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._over = False  # nothing more is read from this client
+        self._sends_no_more = False
+        self._body: list[bytes] = []
+        self.unread_bytes = 0
         self._in_head = self._in_body = self._used = False
         self._raw_bytes = 0
         self._unread_since_s: float | None = None
@@ -96,6 +117,7 @@ class HttpConnection(asyncio.Protocol):
         """The client went."""
         self._over = True
         self._server.connections.discard(self)
+        self._count(-self.unread_bytes)
         if self._task:
             self._task.cancel()
 
@@ -108,8 +130,19 @@ class HttpConnection(asyncio.Protocol):
         self._unread_since_s = None
 
     def eof_received(self) -> bool:
-        """The client sends no more; it may still read the answer."""
-        return self._task is not None
+        """The client sends no more; for a moment it may still read an answer."""
+        if self._task is None or not self._transport.can_write_eof():
+            return False
+        if not self._sends_no_more:
+            self._sends_no_more = True
+            self._loop.call_later(HALF_CLOSED_S, self._leave)
+        return True
+
+    def _leave(self) -> None:
+        if self._task:
+            self._task.cancel()
+        self._over = True
+        self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
@@ -136,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
         self._in_head, self._in_body, self._raw_bytes, self._used = True, False, 0, True
         self._target, self._body_bytes = b"", 0
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
+        self._body = []
 
     def on_url(self, url: bytes) -> None:
         """A piece of the target."""
@@ -147,11 +180,15 @@ class HttpConnection(asyncio.Protocol):
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """The head is there: refuse what is too long before it is sent."""
+        """The head is there: refuse what may not come or is too long before it is sent."""
         self._in_head, self._in_body = False, True
         length = self._headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self._limits.body_bytes:
-            self._refuse(self._too_long())
+        has_body = length != b"0" or b"transfer-encoding" in self._headers
+        refused = self._server.admit(self._headers) if has_body else None
+        if refused is None and length.isdigit() and int(length) > self._limits.body_bytes:
+            refused = self._too_long()
+        if refused is not None:
+            self._refuse(refused)
         elif self._headers.get(b"expect", b"").lower() == b"100-continue" and not self._over:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -162,6 +199,8 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(self._too_long())
         elif not self._over:
             self._body.append(body)
+            self._count(len(body))
+            self._server.make_room()
 
     def on_message_complete(self) -> None:
         """A request is there."""
@@ -186,6 +225,7 @@ class HttpConnection(asyncio.Protocol):
     async def _answer(self) -> None:
         while self._waiting:
             request, keep = self._waiting.popleft()
+            self._count(-len(request.body))
             try:
                 response = await self._server.handle(request)
             except asyncio.CancelledError:
@@ -197,6 +237,9 @@ class HttpConnection(asyncio.Protocol):
                 self._close()
                 return
         self._task = None
+        if self._sends_no_more:
+            self._close()
+            return
         self._since_s = self._loop.time()
         self._transport.resume_reading()
 
@@ -217,9 +260,21 @@ class HttpConnection(asyncio.Protocol):
         if self._over:
             return
         self._over = True
+        self._waiting.clear()
+        self._body = []
+        self._count(-self.unread_bytes)
         if self._task is None:
             self._write(self._server.to_response(refused), keep=False)
             self._close()
+
+    def give_up(self) -> None:
+        """Refuse what is being sent, for others need the room."""
+        self._refuse(Refused(503, "Too much is being sent at once", retry_after_s=1))
+
+    def _count(self, more_bytes: int) -> None:
+        """Bodies that came and were not handed on: this client's, and with them all clients'."""
+        self.unread_bytes += more_bytes
+        self._server.unread_bytes += more_bytes
 
     def _too_long(self) -> Refused:
         return Refused(413, f"The body is longer than {self._limits.body_bytes} bytes")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
+from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.front_table import Refused
 
 
@@ -44,6 +46,12 @@ class Unauthorized(Refused):
 
     def __init__(self) -> None:
         super().__init__(401, "Send the token: Authorization: Bearer TOKEN")
+
+
+def defect(error: Exception) -> Refused:
+    """500 for what nobody foresaw: one line for the client, the rest for the log."""
+    traceback.print_exception(error)
+    return Refused(500, f"{type(error).__name__}: {first_line(error)}")
 
 
 def refusal(refused: Refused) -> HttpResponse:

@@ -176,6 +176,9 @@ def reply(lists: Mapping[str, list[Any]], *, rows: bool, finite: bool = True) ->
 
     One output stands without its name, as TensorFlow Serving has it. Values that are not finite
     are written as it writes them: NaN, Infinity, -Infinity.
+
+    Raises:
+        Refused: 400 for the row format where the outputs do not have as many rows each.
     """
     only = next(iter(lists.values())) if len(lists) == 1 else None
     answer: dict[str, Any]
@@ -184,6 +187,11 @@ def reply(lists: Mapping[str, list[Any]], *, rows: bool, finite: bool = True) ->
     elif only is not None:
         answer = {"predictions": only}
     else:
+        if len({len(each) if isinstance(each, list) else name for name, each in lists.items()}) > 1:
+            told = (
+                "The outputs have different numbers of rows: ask with 'inputs', the column format"
+            )
+            raise Refused(400, told)
         names = list(lists)
         answer = {
             "predictions": [

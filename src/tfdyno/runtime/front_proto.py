@@ -39,11 +39,20 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def array_of(tensor: Any, face: Face) -> Array:  # noqa: ANN401  (a TensorProto has no type here)
+def array_of(
+    tensor: Any,  # noqa: ANN401  (a TensorProto has no type here)
+    face: Face,
+    max_bytes: float = math.inf,
+) -> Array:
     """Read a TensorProto that must fit the signature, without TensorFlow itself.
 
+    Args:
+        tensor: What a client sent; one value in it may stand for all that its shape says.
+        face: What the signature says of it.
+        max_bytes: Longest array that may be made of it.
+
     Raises:
-        Refused: 400 for another dtype or shape, or another number of values.
+        Refused: 400 for another dtype or shape, another number of values, or too many.
     """
     given = types_pb2.DataType.Name(tensor.dtype)
     wanted = TENSORFLOW_TYPES[face.dtype]
@@ -54,6 +63,8 @@ def array_of(tensor: Any, face: Face) -> Array:  # noqa: ANN401  (a TensorProto 
     if any(size < 1 for size in shape):
         raise Refused(400, f"{face.name}: {list(shape)} is no shape")
     count = math.prod(shape)
+    if count * face.numpy.itemsize > max_bytes:
+        raise Refused(400, f"{face.name}: {list(shape)} is more than {max_bytes} bytes")
     if tensor.tensor_content and face.dtype != "string":
         if len(tensor.tensor_content) != count * face.numpy.itemsize:
             raise Refused(400, f"{face.name}: tensor_content has not the length of {list(shape)}")

@@ -21,6 +21,8 @@ TENSORFLOW_TYPES = {
     "uint8": "DT_UINT8", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "uint64": "DT_UINT64",
     "string": "DT_STRING",
 }  # fmt: skip
+LONGEST_TEXT = 600
+"""Of an error, in characters: what a client sent is told, not sent back whole."""
 _TEXT = {"bytes", "object", "str", "bytes_", "object_"}
 
 
@@ -35,7 +37,7 @@ class Refused(Exception):  # noqa: N818  (an answer, not a fault)
 
     def __init__(self, code: int, text: str, *, retry_after_s: int = 0) -> None:
         super().__init__(text)
-        self.code, self.text, self.retry_after_s = code, text, retry_after_s
+        self.code, self.text, self.retry_after_s = code, text[:LONGEST_TEXT], retry_after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,8 @@ class Signature:
 
     Attributes:
         model: The name under which the model process serves it.
-        rows: Whether the first dimension of all tensors is the batch, so that requests can join.
+        rows: Whether requests can join: the first dimension of all tensors is the batch, and what
+            tried the model found that no row depends on those beside it.
         call_s: What a call for one sample took before any client asked; 0.0: not known.
     """
 
@@ -76,12 +79,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One version of a model in a running model process, known by its HTTP port."""
+    """One version of a model in a running model process, known by its address."""
 
     model: str
     number: str
-    port: int
-    metrics_port: int
+    address: str
     signatures: Mapping[str, Signature]
 
 
@@ -149,8 +151,7 @@ def _served(name: str, facts: Mapping[str, Any]) -> Served:
         str(number): Version(
             model=name,
             number=str(number),
-            port=entry["http_port"],
-            metrics_port=entry.get("metrics_port") or 0,
+            address=entry["address"],
             signatures={key: read_signature(facts) for key, facts in entry["signatures"].items()},
         )
         for number, entry in facts.get("versions", {}).items()
@@ -163,12 +164,12 @@ def read_signature(facts: Mapping[str, Any]) -> Signature:
     """Read one signature of such a table."""
     inputs = tuple(map(_face, facts["inputs"]))
     outputs = tuple(map(_face, facts["outputs"]))
-    rows = all(face.shape and face.shape[0] is None for face in inputs + outputs)
+    is_open = all(face.shape and face.shape[0] is None for face in inputs + outputs)
     return Signature(
         model=facts["triton_model"],
         inputs=inputs,
         outputs=outputs,
-        rows=rows,
+        rows=is_open and facts["batched"],
         call_s=facts.get("call_s", 0.0),
     )
 

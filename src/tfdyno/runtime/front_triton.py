@@ -12,6 +12,7 @@ import httptools
 
 from tfdyno.runtime.front_table import Refused, Signature
 from tfdyno.runtime.front_wire import Arrays, ModelError, decode, encode, error_text
+from tfdyno.runtime.serve_address import host_and_port, socket_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +78,8 @@ class _Connection(asyncio.Protocol):
 class ModelClient:
     """Calls one model process on this machine."""
 
-    def __init__(self, port: int, *, limit_s: float = 600.0) -> None:
-        self._port, self._limit_s = port, limit_s
+    def __init__(self, address: str, *, limit_s: float = 600.0) -> None:
+        self._address, self._limit_s = address, limit_s
         self._free: list[_Connection] = []
 
     async def infer(self, parts: Sequence[Arrays], signature: Signature) -> Arrays:
@@ -99,12 +100,6 @@ class ModelClient:
             raise ModelError(code, error_text(body))
         return decode(body, head_bytes or len(body), signature)
 
-    async def get(self, path: str) -> tuple[int, bytes]:
-        """Fetch a page of the model process (its metrics)."""
-        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-        code, _, body = await self._exchange([request])
-        return code, body
-
     async def _exchange(self, parts: list[bytes]) -> tuple[int, int, bytes]:
         try:
             connection = self._free.pop() if self._free else await self._connect()
@@ -113,17 +108,19 @@ class ModelClient:
         except TimeoutError:
             raise Refused(504, "The model did not answer in time") from None
         except OSError as error:
-            text = f"The model process is not there: {error}"
+            text = f"The model process is not there: {error.strerror or error}"
             raise Refused(503, text, retry_after_s=1) from None
         if not connection.closed:
             self._free.append(connection)
         return answer
 
     async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: _Connection(self), "127.0.0.1", self._port
-        )
+        loop, path = asyncio.get_running_loop(), socket_path(self._address)
+        if path:
+            _, connection = await loop.create_unix_connection(lambda: _Connection(self), path)
+        else:
+            host, port = host_and_port(self._address)
+            _, connection = await loop.create_connection(lambda: _Connection(self), host, port)
         return connection
 
     def forget(self, connection: _Connection) -> None:

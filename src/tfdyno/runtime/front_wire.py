@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     from tfdyno.runtime.front_table import Face, Signature
 
 Arrays = dict[str, Array]
+
+
+LONGEST_REASON = 300
+"""In characters: one sentence for a client."""
+_TRACEBACK = "Traceback (most recent call last):\n"
+_OF_TRITON = re.compile(r"^Failed to process the request\(s\) for model '[^']*', message: ")
+_OF_PYTHON = re.compile(r"^(?:\w+\.)*(?:Failed: |(?=\w+: ))")
+
+
+class Failed(Exception):  # noqa: N818  (its name stands in front of the model's own error)
+    """What went wrong in the model, in one line; raised in the model process for the front."""
 
 
 class ModelError(Exception):
@@ -104,8 +116,17 @@ def strings_of(data: bytes, shape: tuple[int, ...]) -> Array:
 
 
 def error_text(body: bytes) -> str:
-    """The reason in an answer that is an error."""
+    """The reason in an answer that is an error, in one line.
+
+    Triton sends the traceback of what failed, with files of this machine: they are in the log.
+    """
     try:
-        return str(msgspec.json.decode(body)["error"])
+        text = str(msgspec.json.decode(body)["error"])
     except (ValueError, KeyError, TypeError):
-        return body[:500].decode(errors="replace") or "the model gave no reason"
+        text = body.decode(errors="replace")
+    _, traceback, raised = text.rpartition(_TRACEBACK)
+    lines = [line for line in raised.splitlines() if line.strip()]
+    if traceback:  # lines of code are indented, the error itself is not
+        lines = [line for line in lines if not line.startswith(" ")]
+    line = _OF_PYTHON.sub("", _OF_TRITON.sub("", lines[0])) if lines else ""
+    return line[:LONGEST_REASON] or "the model gave no reason"

@@ -11,17 +11,20 @@ import sysconfig
 import threading
 import time
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError
+from tfdyno.runtime.failure import first_line
+from tfdyno.runtime.front_wire import Failed
+from tfdyno.runtime.serve_address import connection, host_and_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tfdyno.runtime.serve_model import Arrays, Signature
 
-LOOPBACK = "127.0.0.1"
+SHARED_MEMORY = Path("/dev/shm")
 DEFAULT = "serving_default"
 RESTRICTED = ["shared-memory", "model-repository", "trace", "logging"]
 LOOK_S = 0.05
@@ -34,15 +37,17 @@ EXIT_S = 8
 
 @contextlib.contextmanager
 def triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
-    """Triton on loopback, ended with the block; its own folder is the scratch folder."""
+    """Triton at the one address that is given, ended with the block; its folder is the scratch one.
+
+    It opens nothing else: no gRPC, no metrics.
+    """
     _let_triton_find_python()
     from pytriton.triton import Triton, TritonConfig, TritonLifecyclePolicy, TritonSecurityConfig
 
+    host, port = host_and_port(request["address"])
     config = TritonConfig(
-        http_address=LOOPBACK, http_port=request["http_port"],
-        grpc_address=LOOPBACK, grpc_port=request["grpc_port"],
-        metrics_address=LOOPBACK, metrics_port=request["metrics_port"],
-        allow_gpu_metrics=False, exit_timeout_secs=EXIT_S, log_verbose=0,
+        http_address=host, http_port=port, allow_grpc=False, allow_metrics=False,
+        exit_timeout_secs=EXIT_S, log_verbose=0,
     )  # fmt: skip
     security = TritonSecurityConfig(restricted_endpoints=RESTRICTED)
     # Otherwise Triton keeps the models in a folder of its own below /tmp, which stays after a kill.
@@ -60,16 +65,17 @@ def triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
             server.stop()
 
 
-def start(server: Any, port: int, over: threading.Event) -> None:  # noqa: ANN401
+def start(server: Any, address: str, over: threading.Event) -> None:  # noqa: ANN401
     """Start Triton and wait until it answers; told to end, or when it has ended, no longer."""
     done = threading.Event()
     errors: list[Exception] = []
 
     def run() -> None:
         try:
-            while not _answers(port) and not over.is_set():
+            while not _answers(address) and not over.is_set():
                 time.sleep(LOOK_S)
-            server.connect()
+            # What ``connect`` does after its own look, which knows no sockets.
+            server._model_manager.setup_models()
         except Exception as error:
             errors.append(error)
         done.set()
@@ -83,18 +89,20 @@ def start(server: Any, port: int, over: threading.Event) -> None:  # noqa: ANN40
             raise ToolError("Triton did not start", why=_why(server))
     if errors:
         raise ToolError("Triton did not start", why=_why(server) or str(errors[0]))
+    for block in SHARED_MEMORY.glob(f"pytrtion{os.getpid()}-*"):
+        block.chmod(0o600)  # requests lie in it, and Triton lets every user read it
 
 
-def _answers(port: int) -> bool:
+def _answers(address: str) -> bool:
     """Whether Triton has all models; without PyTriton's pause of a second after each look."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=1.0)
+    asked = connection(address, timeout_s=1.0)
     try:
-        connection.request("GET", "/v2/health/ready")
-        return connection.getresponse().status == HTTPStatus.OK
+        asked.request("GET", "/v2/health/ready")
+        return asked.getresponse().status == HTTPStatus.OK
     except (OSError, http.client.HTTPException):
         return False
     finally:
-        connection.close()
+        asked.close()
 
 
 def _why(server: Any) -> str:  # noqa: ANN401
@@ -214,14 +222,22 @@ def _answering(one: Signature) -> Any:  # noqa: ANN401
 
     def answer(requests: Sequence[Any]) -> list[Arrays]:
         if one.unbatched or len(requests) == 1:
-            return [one.call(dict(request.data)) for request in requests]
+            return [_called(one, dict(request.data)) for request in requests]
         rows = [len(next(iter(request.data.values()))) for request in requests]
         together = {
             each.name: np.concatenate([request.data[each.name] for request in requests])
             for each in one.inputs
         }
         ends = np.cumsum(rows)[:-1]
-        parts = {key: np.split(value, ends) for key, value in one.call(together).items()}
+        parts = {key: np.split(value, ends) for key, value in _called(one, together).items()}
         return [{key: value[i] for key, value in parts.items()} for i in range(len(requests))]
 
     return answer
+
+
+def _called(one: Signature, arrays: Arrays) -> Arrays:
+    """The model's answer; what goes wrong ends in one line that says why, after the traceback."""
+    try:
+        return one.call(arrays)
+    except Exception as error:
+        raise Failed(f"{type(error).__name__}: {first_line(error)}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.front_table import read_signature
 from tfdyno.runtime.front_wire import encode, error_text
+from tfdyno.runtime.serve_address import connection
 from tfdyno.runtime.serve_model import fitting_free_size, made_up
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tfdyno.runtime.front_wire import Arrays
     from tfdyno.runtime.serve_model import Signature
 
-LOOPBACK = "127.0.0.1"
 SLOW_CALLS = 2
 """So many go before those that are timed."""
 TIMED_CALLS = 5
@@ -30,11 +30,11 @@ WAIT_S = 120.0
 """For one answer."""
 
 
-def first_call_s(port: int, signature: Signature, described: Mapping[str, Any]) -> float:
+def first_call_s(address: str, signature: Signature, described: Mapping[str, Any]) -> float:
     """Ask Triton for one made-up sample a few times.
 
     Args:
-        port: Of Triton's HTTP on this machine.
+        address: Of Triton's HTTP.
         signature: To make the sample for.
         described: The signature as the front reads it.
 
@@ -45,24 +45,24 @@ def first_call_s(port: int, signature: Signature, described: Mapping[str, Any]) 
     if why or not free:
         return 0.0
     try:
-        return _timed(port, made_up(signature.inputs, 1, free), described)
+        return _timed(address, made_up(signature.inputs, 1, free), described)
     except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
         print(f"{signature.name}: no first call: {first_line(error)}", file=sys.stderr)
         return 0.0
 
 
-def _timed(port: int, sample: Arrays, described: Mapping[str, Any]) -> float:
+def _timed(address: str, sample: Arrays, described: Mapping[str, Any]) -> float:
     head, blobs = encode([sample], read_signature(described))
     path = f"/v2/models/{described['triton_model']}/infer"
     headers = {"Inference-Header-Content-Length": str(len(head))}
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
+    asked = connection(address, timeout_s=WAIT_S)
     taken_s: list[float] = []
     end_s = time.perf_counter() + LONGEST_S
     try:
         while len(taken_s) < SLOW_CALLS + TIMED_CALLS:
             began_s = time.perf_counter()
-            connection.request("POST", path, body=b"".join([head, *blobs]), headers=headers)
-            answer = connection.getresponse()
+            asked.request("POST", path, body=b"".join([head, *blobs]), headers=headers)
+            answer = asked.getresponse()
             body = answer.read()
             if answer.status != HTTPStatus.OK:
                 raise ValueError(error_text(body))
@@ -70,5 +70,5 @@ def _timed(port: int, sample: Arrays, described: Mapping[str, Any]) -> float:
             if time.perf_counter() > end_s:
                 break
     finally:
-        connection.close()
+        asked.close()
     return statistics.median(taken_s[SLOW_CALLS:] or taken_s[-1:])

@@ -51,6 +51,8 @@ class Signature:
     call: Callable[[Arrays], Arrays]
     unbatched: str = ""
     """Why requests cannot be put together; empty: they can."""
+    is_short: bool = False
+    """Whether it computes with floats of 16 bits somewhere."""
 
 
 def load(path: Path, scratch: Path) -> dict[str, Signature]:
@@ -92,9 +94,22 @@ def load(path: Path, scratch: Path) -> dict[str, Signature]:
 
 
 def _calls_python(function: Any) -> bool:  # noqa: ANN401
+    return any("PyFunc" in node.op for node in _nodes(function))
+
+
+def _is_short(function: Any) -> bool:  # noqa: ANN401
+    import tensorflow as tf
+
+    short = {tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum}
+    return any(node.attr["T"].type in short for node in _nodes(function) if "T" in node.attr)
+
+
+def _nodes(function: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Every operation, in the functions that it calls as well."""
     graph = function.graph.as_graph_def()
-    inner = (node for one in graph.library.function for node in one.node_def)
-    return any("PyFunc" in node.op for node in (*graph.node, *inner))
+    yield from graph.node
+    for one in graph.library.function:
+        yield from one.node_def
 
 
 def _exported(path: Path, folder: Path) -> Path:
@@ -180,7 +195,10 @@ def _signature(name: str, function: Any, keeper: object) -> Signature:  # noqa: 
         }
 
     dtypes = {one.name: one.dtype for one in inputs}
-    return Signature(name=name, inputs=inputs, outputs=outputs, call=call, unbatched=_fixed(inputs))
+    return Signature(
+        name=name, inputs=inputs, outputs=outputs, call=call, unbatched=_fixed(inputs),
+        is_short=_is_short(function),
+    )  # fmt: skip
 
 
 def check_sizes(signature: Signature) -> Signature:
@@ -289,15 +307,6 @@ def fitting_free_size(signature: Signature) -> tuple[int, str]:
         else:
             return free, ""
     return 0, why
-
-
-def mixes_rows(signature: Signature, free: int) -> str:
-    """Why the outputs of samples put together cannot be told apart; empty: they can."""
-    for batch in (2, 3):  # two, as an output may happen to have as many rows
-        for name, value in signature.call(made_up(signature.inputs, batch, free)).items():
-            if value.ndim == 0 or value.shape[0] != batch:
-                return f"{name} does not have one row per sample"
-    return ""
 
 
 def powers_of_two(most: int) -> Iterator[int]:

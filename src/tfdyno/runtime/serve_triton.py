@@ -21,18 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.runtime.serve_loading import Loading, loaded, sizes, warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from tfdyno.runtime.serve_model import Arrays, Signature
+    from tfdyno.runtime.serve_model import Signature
 
 DEFAULT = "serving_default"
 KERAS_NAME = "serve"
 """What Keras calls the function that it exports as ``serving_default`` too."""
 MONITOR_S = 0.2
-LOOK_S = 0.05
-SIDES = ("inputs", "outputs")
 
 
 def main() -> int:
@@ -86,10 +85,9 @@ def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> No
     with serving as server:
         if over.is_set():
             return
-        ports = {key: request[key] for key in ("http_port", "grpc_port", "metrics_port")}
         _tell(events, {
-            "event": "ready", **ports, "signatures": server.described, "batching": server.batching,
-            "load_s": round(time.monotonic() - began_s, 3),
+            "event": "ready", "address": request["address"], "signatures": server.described,
+            "batching": server.batching, "load_s": round(time.monotonic() - began_s, 3),
         })  # fmt: skip
         threading.Thread(target=server.afterwards, daemon=True).start()
         while not over.wait(MONITOR_S):
@@ -113,15 +111,15 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
     """A model that nothing is known of yet: it is loaded and judged, then Triton is started."""
     from tfdyno.runtime import serve_binding
 
-    loaded = _loaded(request)
-    signatures = {name: _judged(loaded[name], request["max_batch_size"]) for name in _names(loaded)}
+    found = loaded(request)
+    signatures = {name: _judged(found[name]) for name in _names(found)}
     batching = _batching(signatures, request)
     for one in signatures.values():
-        _warm_up(one, _sizes(one, batching))
+        warm_up(one, sizes(one, batching))
     with serve_binding.triton(request, Path(request["scratch"])) as server:
-        described = serve_binding.bind(server, signatures, loaded, request["name"], batching)
-        serve_binding.start(server, request["http_port"], over)
-        described = _called(request["http_port"], signatures, described, over)
+        described = serve_binding.bind(server, signatures, found, request["name"], batching)
+        serve_binding.start(server, request["address"], over)
+        described = _called(request["address"], signatures, described, over)
         yield _Serving(triton=server, described=described, batching=batching)
 
 
@@ -141,102 +139,12 @@ def _known(
     with serve_binding.triton(request, Path(request["scratch"])) as server:
         loading.start()
         serve_binding.bind_known(server, described, batching, loading.call)
-        serve_binding.start(server, request["http_port"], over)
+        serve_binding.start(server, request["address"], over)
         loading.wait(over)
-        described = _called(request["http_port"], loading.signatures, described, over)
+        described = _called(request["address"], loading.signatures, described, over)
         yield _Serving(
             triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
         )
-
-
-class Loading:
-    """A model on its way, in a thread, of which is known what it will be."""
-
-    def __init__(
-        self, request: dict[str, Any], described: dict[str, Any], batching: dict[str, Any]
-    ) -> None:
-        """Nothing is begun yet."""
-        self._request, self._described, self._batching = request, described, batching
-        self.signatures: dict[str, Signature] = {}
-        self._error: Exception | None = None
-        self._done = threading.Event()
-
-    def start(self) -> None:
-        """Begin; it does not keep the process from ending."""
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def wait(self, over: threading.Event) -> None:
-        """Until it is there, or ``over``; raises what went wrong."""
-        while not self._done.wait(LOOK_S):
-            if over.is_set():
-                return
-        if self._error:
-            raise self._error
-
-    def call(self, name: str, arrays: Arrays) -> Arrays:
-        """What Triton calls for a signature."""
-        self._done.wait()
-        return self.signatures[name].call(arrays)
-
-    def warm_up_rest(self) -> None:
-        """Try the batch sizes that were not tried yet."""
-        for one in self._distinct():
-            sizes = _sizes(one, self._batching)
-            _warm_up(one, sizes[1:-1])
-
-    def _run(self) -> None:
-        try:
-            self.signatures = _loaded(self._request)
-            self._check()
-            for one in self._distinct():
-                sizes = _sizes(one, self._batching)
-                _warm_up(one, list(dict.fromkeys([sizes[0], sizes[-1]])))
-        except Exception as error:
-            self._error = error
-        self._done.set()
-
-    def _distinct(self) -> list[Signature]:
-        """One signature per model of Triton, without batches where it was found to take none."""
-        names = {facts["triton_model"]: name for name, facts in reversed(self._described.items())}
-        return [
-            self.signatures[name]
-            if self._described[name]["batched"]
-            else replace(self.signatures[name], unbatched="as before")
-            for name in names.values()
-        ]
-
-    def _check(self) -> None:
-        """The files may have been replaced in the same instant."""
-        from tfdyno.runtime.serve_binding import describe
-
-        default = next(iter(self.signatures.values()))
-        for name, facts in self._described.items():
-            one = self.signatures.setdefault(name, default)
-            found = describe(one, facts["triton_model"])
-            if any(json.dumps(found[key]) != json.dumps(facts[key]) for key in SIDES):
-                raise ToolError(f"the signature {name} is another than before")
-
-
-def _loaded(request: dict[str, Any]) -> dict[str, Signature]:
-    """The signatures, every rank known."""
-    _settle_tensorflow(request)
-    from tfdyno.runtime import serve_model
-
-    loaded = serve_model.load(Path(request["model"]), Path(request["scratch"]))
-    return {name: serve_model.check_sizes(one) for name, one in loaded.items()}
-
-
-def _settle_tensorflow(request: dict[str, Any]) -> None:
-    """Before TensorFlow starts: how many threads it may use."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    os.environ["KERAS_BACKEND"] = "tensorflow"
-    import tensorflow as tf
-
-    if threads := request.get("threads_intra"):
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-    for gpu in tf.config.list_physical_devices("GPU"):
-        # A reload has two versions on the card at once: none may take all of its memory.
-        tf.config.experimental.set_memory_growth(gpu, True)
 
 
 def _names(loaded: dict[str, Signature]) -> list[str]:
@@ -248,14 +156,13 @@ def _names(loaded: dict[str, Signature]) -> list[str]:
     return [name for name in loaded if not (is_twin and name == KERAS_NAME)]
 
 
-def _judged(signature: Signature, max_batch_size: int) -> Signature:
+def _judged(signature: Signature) -> Signature:
     """The signature with the reason why it cannot be batched, where trying it shows one."""
-    from tfdyno.runtime.serve_model import fitting_free_size, mixes_rows
+    from tfdyno.runtime.serve_model import fitting_free_size
+    from tfdyno.runtime.serve_rows import mixes_rows
 
     if signature.unbatched:
         return signature
-    if max_batch_size == 1:
-        return replace(signature, unbatched="the largest batch is 1")
     free, _ = fitting_free_size(signature)
     if not free:
         return signature  # there is nothing to try it with
@@ -264,7 +171,7 @@ def _judged(signature: Signature, max_batch_size: int) -> Signature:
     except Exception as error:
         from tfdyno.runtime.failure import first_line
 
-        why = f"two samples at once fail: {first_line(error)}"
+        why = f"samples put together fail: {first_line(error)}"
     return replace(signature, unbatched=why) if why else signature
 
 
@@ -275,7 +182,7 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
         "max_delay_ms": request["max_delay_ms"],
         "reason": "",
         "holds": False,  # nothing is promised, or nobody knows
-        "unbatched": {name: one.unbatched for name, one in signatures.items() if one.unbatched},
+        "unbatched": _unbatched(signatures, request),
     }
     main = signatures.get(DEFAULT) or next(iter(signatures.values()))
     if not request.get("p99_ms") or main.unbatched:
@@ -304,8 +211,15 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
     }
 
 
+def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, str]:
+    """Why requests are not put together, by signature; those that are, are left out."""
+    otherwise = "the largest batch is 1" if request["max_batch_size"] == 1 else ""
+    reasons = {name: one.unbatched or otherwise for name, one in signatures.items()}
+    return {name: why for name, why in reasons.items() if why}
+
+
 def _called(
-    port: int,
+    address: str,
     signatures: dict[str, Signature],
     described: dict[str, Any],
     over: threading.Event,
@@ -317,31 +231,11 @@ def _called(
     for name, facts in described.items():
         model = facts["triton_model"]
         if name in signatures and model not in found and not over.is_set():
-            found[model] = first_call_s(port, signatures[name], facts)
+            found[model] = first_call_s(address, signatures[name], facts)
     return {
         name: {**facts, "call_s": found.get(facts["triton_model"], 0.0)}
         for name, facts in described.items()
     }
-
-
-def _sizes(signature: Signature, batching: dict[str, Any]) -> list[int]:
-    """The batch sizes that are tried."""
-    from tfdyno.runtime.serve_model import powers_of_two
-
-    return [1] if signature.unbatched else list(powers_of_two(int(batching["max_batch_size"])))
-
-
-def _warm_up(signature: Signature, sizes: Sequence[int]) -> None:
-    """Let TensorFlow do now what it does at the first call on each batch size."""
-    from tfdyno.runtime.serve_model import fitting_free_size, made_up
-
-    free, why = fitting_free_size(signature) if sizes else (0, "")
-    if why:
-        print(f"{signature.name} is not warmed up: {why}", file=sys.stderr)
-    if not free:
-        return
-    for size in sizes:
-        signature.call(made_up(signature.inputs, size, free))
 
 
 if __name__ == "__main__":
