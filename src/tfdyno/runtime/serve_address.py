@@ -46,4 +46,8 @@ class _OverSocket(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        try:
+            self.sock.connect(self._path)
+        except OSError:
+            self.close()
+            raise
