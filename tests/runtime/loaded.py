@@ -17,6 +17,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.training import TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.core.recipe import Recipe
+from tfdyno.runtime import place
 from tfdyno.runtime.finished_fit import FinishedFit
 from tfdyno.runtime.fit_call import Call, as_arguments, built
 from tfdyno.runtime.held_calls import Held, held_calls
@@ -98,6 +99,8 @@ except SystemExit as error:
 # software
 import_tensorflow(Workload(reference="train.py", kind="script"), "train", "train")
 result["software"] = software()
+told = []
+result["place"] = {**place.handle(None, told.append), "told": told}
 sys.modules["keras"], whole = None, sys.modules["keras"]
 try:
     import_tensorflow(Workload(reference="train.py", kind="script"), "train", "train")
