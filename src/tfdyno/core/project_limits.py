@@ -20,6 +20,7 @@ MOST_DEPTH = 8
 """Of tables and lists in one another."""
 MOST_WHOLE = 2**63
 """As TOML has them."""
+_REMEDY = "put them into a file, and name that"
 
 
 def check_limits(raw: Mapping[str, object], file: Path, where: str) -> None:
@@ -44,9 +45,6 @@ def check_limits(raw: Mapping[str, object], file: Path, where: str) -> None:
     if size_bytes > MOST_STEP_BYTES:
         raise UsageError(f"{file}: the texts of {where} are too long", remedy=_REMEDY,
                          why=f"they have {size_bytes:,} bytes")  # fmt: skip
-
-
-_REMEDY = "put them into a file, and name that"
 
 
 def _checked_bytes(text: str, file: Path, where: str) -> int:

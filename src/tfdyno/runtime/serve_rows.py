@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,8 @@ import numpy as np
 from tfdyno.runtime.serve_model import made_up
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.runtime.serve_model import Arrays, Signature
 
 ROWS = 3
@@ -23,7 +24,6 @@ APART = 3.0
 """Between the means of the samples' floats: a threshold leaves some of them out."""
 WORDS = (b"a", b"b c", b"d e f")
 NUMBERS = (b"1", b"20", b"300")
-Fill = Callable[[np.random.Generator, str, tuple[int, ...]], np.ndarray]
 
 
 def mixes_rows(signature: Signature, free: int) -> str:
