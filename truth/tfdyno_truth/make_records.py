@@ -12,8 +12,9 @@ from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Workload
+from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import Key, Record, path_of, write_record
-from tfdyno_truth.rows import TRUTH, Row, read_rows
+from tfdyno_truth.rows import TABLES, TRUTH, ZOO, Row, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,15 +35,19 @@ def make_missing(folder: Path, *, again: bool, only: str, tell: Callable[[str], 
         tell: Is given a line about every record.
     """
     folder.mkdir(exist_ok=True)
-    keys = [key for key in keys_of(read_rows()) if only in key[0]]
+    rows = [*read_rows(tables=tuple(TABLES)), *own_rows()]
+    keys = [key for key in keys_of(rows) if only in key[0]]
     missing = [key for key in keys if again or not path_of(folder, key).exists()]
     os.environ |= {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "-1"}
-    failures = 0
-    with get_context("spawn").Pool(1, maxtasksperchild=MODELS_PER_PROCESS) as pool:
-        lines = pool.imap(_store, [(folder, key) for key in missing])
-        for number, line in enumerate(lines, 1):
-            tell(f"{number}/{len(missing)} {line}")
-            failures += line.startswith("FAILED")
+    failures = number = 0
+    # zoo.py replaces a part of Keras for good: no process may build the models of two files.
+    for zoo in sorted({zoo_of(key) for key in missing}):
+        with get_context("spawn").Pool(1, maxtasksperchild=MODELS_PER_PROCESS) as pool:
+            mine = [(folder, key) for key in missing if zoo_of(key) == zoo]
+            for line in pool.imap(_store, mine):
+                number += 1
+                tell(f"{number}/{len(missing)} {line}")
+                failures += line.startswith("FAILED")
     return failures
 
 
@@ -51,11 +56,17 @@ def keys_of(rows: list[Row]) -> list[Key]:
     return [key for key, _ in Counter(row.record for row in rows).most_common()]
 
 
+def zoo_of(key: Key) -> str:
+    """File of a record's builder."""
+    where, dot, _ = key[0].rpartition(".")
+    return f"zoo_{where}.py" if dot else ZOO
+
+
 def workload_of(key: Key) -> Workload:
-    """What a record is of: one builder of ``truth/zoo.py``."""
+    """What a record is of: one builder of a file in ``truth``."""
     function, mode, policy = key
     return Workload(
-        reference=f"{TRUTH / 'zoo.py'}:{function}",
+        reference=f"{TRUTH / zoo_of(key)}:{function.rpartition('.')[2]}",
         kind="function",
         mode="train" if mode == "train" else "infer",
         precision=policy,
@@ -63,7 +74,7 @@ def workload_of(key: Key) -> Workload:
 
 
 def make_record(key: Key) -> Record:
-    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does."""
+    """Trace one builder as the tool's trace child does."""
     from tfdyno.runtime.trace import handle
 
     workload = workload_of(key)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Key = tuple[str, str, str]
-"""Builder in ``truth/zoo.py``, mode, Keras policy as traced."""
+"""Builder (after the file's name where that is not ``zoo.py``), mode, Keras policy as traced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,14 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import UsageError
 from tfdyno_truth.suspicious import decisions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TRUTH = Path(__file__).resolve().parents[1]
 PRECISION = {
@@ -21,20 +25,34 @@ PRECISION = {
     "FP16": "float16",
     "BF16": "bfloat16",
 }
-NOT_EXPRESSIBLE = re.compile(r"gradient checkpointing|Adafactor|8-bit|\b[tp]p\d|Megatron|real data")
+NOT_EXPRESSIBLE = re.compile(
+    r"q=C|gradient checkpointing|Adafactor(?!-type)|8-bit|\b[tp]p\d|Megatron|real data"
+)
 NHWC = re.compile(r"\bNHWC\b|channels[-_ ]last")
 ACCUMULATION = re.compile(r"grad-accum (\d+)")
 CHIP = re.compile(r"v100|a100|h100|gh200|b200")
 GIB = 2**30
+ZOO = "zoo.py"
+"""File of the builders that need no prefix in the name of their record."""
+TABLES = {"published": ("measurements.csv", 0), "modern": ("modern.csv", 100_000)}
+"""Table of published rows: its file and the number of its first row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One measurement with what an estimate of it needs."""
 
+    table: str
+    """``published`` (what the constants are fitted to), ``modern`` or ``own``."""
     number: int
+    """Unique over all tables."""
     source: str
     framework: str
+    """``tensorflow`` (Keras on JAX too), ``pytorch``, or ``jax`` for what is written in JAX."""
+    engine: str
+    """What runs the operations: ``tensorflow``, ``jax`` or ``pytorch``."""
+    version: str
+    """The framework's, as the source gives it."""
     model: str
     gpu: str
     slug: str
@@ -44,8 +62,10 @@ class Row:
     precision: str
     mode: str
     execution: str
+    zoo: str
+    """File of the builder, in ``truth``."""
     function: str
-    """Builder in ``truth/zoo.py``."""
+    """Builder in that file."""
     step_s: float
     memory_bytes: float
     memory_kind: str
@@ -87,29 +107,42 @@ class Row:
 
     @property
     def record(self) -> tuple[str, str, str]:
-        """Key of the kernel record: builder, mode and Keras policy as traced."""
+        """Key of the kernel record: builder, mode and Keras policy as traced.
+
+        Builders of other files than ``zoo.py`` have the file's name before theirs
+        (``today.resnet50_224``).
+        """
         policy = {
             "tf32": "float32",
             "mixed_bfloat16": "mixed_float16",
             "bfloat16": "mixed_float16",
             "float16": "mixed_float16",
         }.get(self.precision, self.precision)
-        return (self.function, self.mode, policy)
+        where = self.zoo.removeprefix("zoo_").removesuffix("py") if self.zoo != ZOO else ""
+        return (f"{where}{self.function}", self.mode, policy)
 
 
-def read_rows(truth: Path = TRUTH) -> list[Row]:
-    """Every row that ``tfdyno estimate`` can express, whatever the number of GPUs."""
-    builders = _builders(truth / "zoo_models.csv")
-    with (truth / "published" / "measurements.csv").open(newline="") as file:
-        found = [_row(number, raw, builders) for number, raw in enumerate(csv.DictReader(file))]
+def read_rows(truth: Path = TRUTH, tables: Sequence[str] = ("published",)) -> list[Row]:
+    """Every row that ``tfdyno estimate`` can express, whatever the number of GPUs.
+
+    Args:
+        truth: Where the measurements are.
+        tables: Which of ``TABLES``; the rows that the constants are fitted to unless asked.
+    """
+    builders, found = _builders(truth / "zoo_models.csv"), []
+    for table in tables:
+        name, first = TABLES[table]
+        with (truth / "published" / name).open(newline="") as file:
+            for number, raw in enumerate(csv.DictReader(file), first):
+                found.append(_row(table, number, raw, builders))
     return [row for row in found if row]
 
 
-def _builders(path: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
+def _builders(path: Path) -> dict[tuple[str, str, str, str], tuple[str, str, str]]:
     with path.open(newline="") as file:
         return {
             (r["model"], r["source"], r["input"], r["phase"]): (
-                r["workload"].split(":")[1],
+                *r["workload"].split(":"),
                 r["kind"],
             )
             for r in csv.DictReader(file)
@@ -118,12 +151,14 @@ def _builders(path: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
 
 
 def _row(
+    table: str,
     number: int,
     raw: dict[str, str],
-    builders: dict[tuple[str, str, str, str], tuple[str, str]],
+    builders: dict[tuple[str, str, str, str], tuple[str, str, str]],
 ) -> Row | None:
     phase = "pretrain" if "pre-training" in raw["notes"] else ""
-    function, kind = builders.get((raw["model"], raw["source"], raw["input"], phase), ("", ""))
+    key = (raw["model"], raw["source"], raw["input"], phase)
+    zoo, function, kind = builders.get(key, ("", "", ""))
     slug = _slug(raw["gpu"])
     precision, memory = PRECISION.get(raw["precision"], ""), _memory_kind(raw)
     gpus, batch = int(raw["gpus"] or 1), float(raw["batch_per_gpu"] or 0)
@@ -141,10 +176,14 @@ def _row(
     else:
         execution = "xla" if raw["xla"] == "yes" else "graph"
     steps = ACCUMULATION.search(raw["notes"])
+    framework, engine = _framework(raw["framework"])
     return Row(
+        table=table,
         number=number,
         source=raw["source"],
-        framework="tensorflow" if re.search("TensorFlow|Keras", raw["framework"]) else "pytorch",
+        framework=framework,
+        engine=engine,
+        version=raw["framework_version"],
         model=raw["model"],
         gpu=raw["gpu"],
         slug=slug,
@@ -154,6 +193,7 @@ def _row(
         precision=precision,
         mode=raw["mode"],
         execution=execution,
+        zoo=zoo,
         function=function,
         step_s=step_s,
         memory_bytes=float(raw["peak_mem_gb"] or 0) * GIB,
@@ -167,6 +207,14 @@ def _row(
         host=(*(raw[column] for column in columns), raw["batch_per_gpu"], phase),
         notes=raw["notes"],
     )
+
+
+def _framework(name: str) -> tuple[str, str]:
+    """``framework`` and ``engine`` of a row."""
+    if name.startswith("PyTorch"):
+        return "pytorch", "pytorch"
+    engine = "jax" if re.search("JAX|XLA", name) else "tensorflow"
+    return "tensorflow" if re.search("TensorFlow|Keras", name) else engine, engine
 
 
 @functools.cache
