@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.catalog.product_rates import product_rates
+from tfdyno.catalog.tables import DATA
 from tfdyno.core.codec import from_builtins, read_toml
 from tfdyno.core.errors import UsageError
-from tfdyno.core.time_model import BucketWidth, MemoryModel, Parameter, TimeModel
+from tfdyno.core.time_model import KERNELS, BucketWidth, MemoryModel, Parameter, TimeModel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@lru_cache(maxsize=1)
-def time_model() -> TimeModel:
-    """The constants that ship with the tool (``catalog/data/time_model.toml``)."""
+@lru_cache(maxsize=8)
+def time_model(generation: str = "") -> TimeModel:
+    """The constants that ship with the tool, for one generation of software.
+
+    Args:
+        generation: As ``catalog.generations`` names it; empty: those that all share, with the law
+            and the software of the oldest (``catalog/data/time_model.toml``). Later ones add what
+            ``kernel_model.toml`` holds for them.
+    """
     with as_file(files("tfdyno.catalog") / "data" / "time_model.toml") as path:
-        return read_time_model(path)
+        base = read_time_model(path)
+    return with_generation(base, kernel_tables(), generation) if generation else base
+
+
+@lru_cache(maxsize=1)
+def kernel_tables() -> dict[str, Any]:
+    """``catalog/data/kernel_model.toml`` as it stands: what later generations add."""
+    with as_file(files("tfdyno.catalog") / "data" / "kernel_model.toml") as path:
+        return _table(path, {"version", "generations", "parameters", "software", "intervals"})
+
+
+def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) -> TimeModel:
+    """The constants of a generation over those that all share.
+
+    Raises:
+        UsageError: A constant is damaged, or the generation is unknown.
+    """
+    if generation not in tables["generations"]:
+        raise UsageError(f"there is no generation of software '{generation}'")
+    executions = frozenset(tables["generations"][generation]["kernel_executions"])
+    if not executions:
+        return replace(base, generation=generation)
+    path = DATA / "kernel_model.toml"
+    own = tables["software"].get(generation, {})
+    found = {**_parameters(tables["parameters"], path), **_parameters(own, path)}
+    return replace(
+        base,
+        version=tables["version"],
+        parameters={**base.parameters, **found},
+        intervals={
+            **base.intervals,
+            **{f"{KERNELS}/{k}": v for k, v in _intervals(tables["intervals"], path).items()},
+        },
+        generation=generation,
+        kernel_executions=executions,
+        product_rates=product_rates(),
+    )
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ from tfdyno.cli.options import (
     INPUT_SHAPE,
     INPUT_SPEC,
     PYTHON,
+    SOFTWARE,
     UNSAFE,
     Filled,
     NewFile,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @FIT
 @PYTHON
 @UNSAFE
+@SOFTWARE
 @click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")

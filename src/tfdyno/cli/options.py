@@ -199,6 +199,21 @@ PYTHON = click.option(
 UNSAFE = click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
 CODE = together(INPUT_SHAPE, INPUT_SPEC, FIT, PYTHON, UNSAFE)
 """How the code of a workload is run, where a step function is one as well."""
+SOFTWARE = together(
+    click.option(
+        "--tf",
+        "tensorflow",
+        type=Filled(),
+        metavar="X.Y",
+        help="Release of TensorFlow to answer for.  [default: the one installed, else the newest]",
+    ),
+    click.option(
+        "--backend",
+        type=OneOf("backend", ("tensorflow", "jax")),
+        help="Backend of Keras to answer for.  [default: tensorflow]",
+    ),
+)
+"""What the step is run by."""
 HTML = click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
@@ -233,6 +248,7 @@ workload_options = together(
     ),
     click.option("--link", type=Filled(), metavar="SLUG", help="Interconnect between replicas."),
     CODE,
+    SOFTWARE,
     click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
     JSON,
     QUIET,
@@ -266,7 +282,22 @@ def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
         fit_number=given["fit_number"],
         python=given["python"] or "",
         allow_unsafe=given["unsafe"],
+        software=software_asked(given),
     )
+
+
+def software_asked(given: dict[str, Any]) -> str:
+    """What ``--tf`` and ``--backend`` ask for; empty where neither is given.
+
+    Raises:
+        UsageError: They contradict each other.
+    """
+    release, backend = given.get("tensorflow") or "", given.get("backend") or ""
+    if release and backend == "jax":
+        raise UsageError(
+            "--tf and --backend jax contradict each other", remedy="give one of them"
+        )
+    return f"tensorflow {release}" if release else backend
 
 
 def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:

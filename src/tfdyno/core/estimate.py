@@ -63,6 +63,10 @@ class Estimate:
     mode: str
     precision: str
     execution: str
+    software: str
+    """Release that the answer is for: ``TensorFlow 2.21``."""
+    generation: str
+    """Of the software whose measured steps stand behind the time: ``2026``."""
     step_s: Interval
     samples_per_s: Interval
     """Of all replicas together."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tfdyno.core.product_rates import ProductRates
+
 FIT = "tfdyno-truth fit"
 """How the source of a constant begins that was fitted to measurements."""
+KERNELS = "kernels"
+"""First part of the name of a bucket of intervals that the law of today's software learned."""
 BOUND_SHARE = 1e-3
 """A fitted constant counts as at its bound within this share of its range."""
 
@@ -77,6 +81,12 @@ class TimeModel:
     """Slug -> share of the boost clock that a card holds under load; 1 for all others."""
     sustained_clock_source: dict[str, str] = field(default_factory=dict)
     """Slug -> where its share of the boost clock comes from."""
+    generation: str = ""
+    """Of the software that the constants are for; empty: those that all share."""
+    kernel_executions: frozenset[str] = frozenset()
+    """Executions that are priced kernel by kernel (``model.kernel_law``)."""
+    product_rates: ProductRates | None = None
+    """What measured products reach: for executions that are priced kernel by kernel."""
     values: dict[str, float] = field(init=False, repr=False)
     """Name -> value: what the arithmetic asks for."""
 

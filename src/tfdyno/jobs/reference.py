@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from tfdyno.catalog.generations import software_from
 from tfdyno.catalog.tasks import find_task
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
@@ -27,6 +28,7 @@ def parse_reference(
     fit_number: int = 1,
     python: str = "",
     allow_unsafe: bool = False,
+    software: str = "",
 ) -> Workload:
     """The workload that ``text`` refers to; whether a function or model exists shows in the trace.
 
@@ -44,6 +46,7 @@ def parse_reference(
         raise UsageError("an input shape has a size below 1")
     if fit_number < 1:
         raise UsageError(f"there is no call {fit_number} of fit", remedy="count from 1")
+    software_from(software)
     return Workload(
         reference=text,
         kind=kind,
@@ -55,6 +58,7 @@ def parse_reference(
         fit_number=fit_number,
         python=python,
         allow_unsafe=allow_unsafe,
+        software=software,
     )
 
 

@@ -8,22 +8,26 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import tfdyno
+from tfdyno.catalog.generations import newest
 from tfdyno.core.codec import from_json, to_builtins, to_json
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
+from tfdyno.jobs._software import software_for
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tfdyno.core.generation import Software
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
@@ -53,6 +57,8 @@ class Traced:
     widened: Program | None = None
     """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
     per_op_widened: Program | None = None
+    software: Software = field(default_factory=newest)
+    """Release that the programs are of and that estimates are for."""
 
 
 def trace(
@@ -91,6 +97,7 @@ def trace(
     return Traced(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
         stablehlo_path=folder / "step.mlirbc",
+        software=software_for(workload, python),
         **{
             name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
             for name in PROGRAMS

@@ -40,14 +40,6 @@ def kernel_causes(
     return device_seconds(table.by_kernel(batch_size), each, how, constants)
 
 
-def kernel_seconds(
-    table: KernelTable, batch_size: float, rates: Rates, how: Factors, constants: Constants
-) -> Floats:
-    """Device seconds of every kernel on the first target of ``rates``, as in ``step_time``."""
-    compute, memory, launch = kernel_causes(table, batch_size, rates, how, constants)
-    return np.asarray(compute + memory + launch)
-
-
 def seconds_by_kind(table: KernelTable, seconds: Floats) -> dict[str, float]:
     """Device seconds by kind of kernel, longest first."""
     by_kind: defaultdict[str, float] = defaultdict(float)

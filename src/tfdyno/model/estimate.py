@@ -11,7 +11,7 @@ from tfdyno.core.hardware import Cluster, Gpu
 from tfdyno.core.interval import Interval
 from tfdyno.core.time_model import MemoryModel, TimeModel
 from tfdyno.core.workload import Trace
-from tfdyno.model import detail, energy, intervals, kernel_time, memory, scaling, step
+from tfdyno.model import detail, energy, intervals, memory, scaling, step
 from tfdyno.model.explanation import Basis, explain
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import (
@@ -23,9 +23,11 @@ from tfdyno.model.precision import (
 )
 from tfdyno.model.scaling_range import efficiency_range, loses_more
 from tfdyno.model.terms import Pricing
+from tfdyno.model.timing import Timing, timing_of
 
 if TYPE_CHECKING:
     from tfdyno.core.explanation import Explanation
+    from tfdyno.core.generation import Software
     from tfdyno.core.program import Program
     from tfdyno.core.workload import Mode
 
@@ -56,10 +58,7 @@ class _Timed:
 
     terms_s: dict[str, float]
     step_s: Interval
-    cards: kernel_time.Targets
-    rates: kernel_time.Rates
-    how: step.Factors
-    alone: step.StepTime
+    timing: Timing
     exchange: Exchange | None
     width: Width
 
@@ -78,6 +77,7 @@ def estimate_step(
     execution: str,
     time_model: TimeModel,
     memory_model: MemoryModel,
+    software: Software | None = None,
     verified: bool = False,
     details: bool = True,
     limit_program: Program | None = None,
@@ -99,6 +99,7 @@ def estimate_step(
         execution: xla or graph; eager-torch and compiled-torch are for scoring.
         time_model: Constants of the time model.
         memory_model: Constants of the memory model.
+        software: Release that the constants are asked for; None: not known.
         verified: Whether ``memory_program`` was compiled at this very batch. Where XLA runs, its
             best figure then decides ``fits``.
         details: Whether to fill ``layers`` and ``roofline`` (slower, much longer output).
@@ -144,6 +145,8 @@ def estimate_step(
         mode=mode,
         precision=precision or trace.policy,
         execution=execution,
+        software=software.name if software else "",
+        generation=time_model.generation,
         made_by={"time": time_program.route, "memory": memory_program.route},
         compiled_for=memory_program.family or time_program.family,
         sources=_sources(case),
@@ -157,12 +160,12 @@ def estimate_step(
 
 
 def _time(program: Program, family: str, case: _Case) -> _Timed:
-    table, model = KernelTable.of(program), case.time_model
-    how = step.factors(case.setting, model)
-    card = [(case.gpu, tf32_allowed(case.precision))]
-    cards = kernel_time.targets(card, model.sustained_clock)
-    rates = kernel_time.rates(table.classes, cards, model)
-    alone = step.step_time(table.work(case.batch_size), table.classes, rates, how, model)
+    model = case.time_model
+    timing = timing_of(
+        program, case.batch_size, case.gpu, case.setting, model,
+        tf32_allowed=tf32_allowed(case.precision),
+    )  # fmt: skip
+    alone = timing.alone
     compute_s, memory_s = float(alone.compute_s[0]), float(alone.memory_s[0])
     exchange = _exchange(case, compute_s + memory_s)
     launch_s = float(alone.launch_s[0])
@@ -184,10 +187,7 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
             "input": 0.0,
         },
         step_s=intervals.around(best, width.log_half_width_ratio),
-        cards=cards,
-        rates=rates,
-        how=how,
-        alone=alone,
+        timing=timing,
         exchange=exchange,
         width=width,
     )
@@ -197,7 +197,7 @@ def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
     pricing = Pricing(
         gpu=case.gpu,
         tf32_allowed=tf32_allowed(case.precision),
-        cards=timed.cards,
+        cards=timed.timing.cards,
         setting=case.setting,
         time_model=case.time_model,
     )
@@ -205,9 +205,7 @@ def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
         program=program,
         batch_size=case.batch_size,
         pricing=pricing,
-        rates=timed.rates,
-        how=timed.how,
-        alone=timed.alone,
+        timing=timed.timing,
         exchange=timed.exchange,
         width=timed.width,
     )
@@ -317,7 +315,7 @@ def _detail_fields(
     program: Program, held_in: Program, timed: _Timed, case: _Case, *, details: bool
 ) -> dict[str, Any]:
     table, batch_size = KernelTable.of(program), case.batch_size
-    seconds = detail.kernel_seconds(table, batch_size, timed.rates, timed.how, case.time_model)
+    seconds = timed.timing.seconds
     found: dict[str, Any] = {"class_s": detail.seconds_by_kind(table, seconds)}
     if details:
         found["layers"] = detail.layer_times(program.kernels, seconds, batch_size)

@@ -1,7 +1,7 @@
 """Why a step takes as long as it does: kernels by price, with every number behind them.
 
-Nothing is priced here: the seconds are those of ``detail.kernel_causes``, the factors those of
-``parts``, and a test works each term out again from what is shown.
+Nothing is priced here: the seconds are those of ``timing``, the factors those of ``parts`` and
+``kernel_law``, and a test works each term out again from what is shown.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from tfdyno.core.explanation import (
     HostCost,
     KernelPrice,
     OtherKernels,
+    Peak,
     Width,
 )
 from tfdyno.core.program import Kernel, Program
 from tfdyno.model import step
-from tfdyno.model.detail import kernel_causes
-from tfdyno.model.kernel_table import CostClass, KernelTable
-from tfdyno.model.kernel_time import Rates
+from tfdyno.model.kernel_law import compute_constants
+from tfdyno.model.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
+from tfdyno.model.law_terms import LANES, lanes, law_terms
 from tfdyno.model.terms import Pricing, Work, peak_of, route_name, terms_of
+from tfdyno.model.timing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,9 +52,7 @@ class Basis:
     program: Program
     batch_size: int
     pricing: Pricing
-    rates: Rates
-    how: step.Factors
-    alone: step.StepTime
+    timing: Timing
     """On one card."""
     exchange: Exchange | None
     width: Width
@@ -65,7 +65,7 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
         basis: What it was priced from.
         listed_share: Share of the step that the kernels listed one by one make.
     """
-    model, alone = basis.pricing.time_model, basis.alone
+    model, alone = basis.pricing.time_model, basis.timing.alone
     exposed_s = basis.exchange.exposed_s if basis.exchange else 0.0
     device_s, alone_s = float(alone.device_s[0]), float(alone.step_s[0])
     groups, causes = _groups(basis)
@@ -88,7 +88,7 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
         exchange=basis.exchange,
         kernels=listed,
         others=_others(groups[most:]),
-        peaks=tuple(peak_of(name, basis.pricing) for name in _peak_names(listed)),
+        peaks=tuple(_peak(name, basis.pricing) for name in _peak_names(listed)),
         constants=_constants(
             model, {*(cost.constant for cost in host), _FIXED, *_names(listed, basis.exchange)}
         ),
@@ -101,6 +101,8 @@ class _Group:
     """Kernels that are priced alike."""
 
     first: Kernel
+    members: tuple[int, ...]
+    """Places in the program."""
     cost_class: CostClass
     layers: tuple[str, ...]
     work: Work
@@ -119,10 +121,7 @@ def _groups(basis: Basis) -> tuple[list[_Group], dict[str, float]]:
     With them the seconds of all kernels by cause.
     """
     table, at = KernelTable.of(basis.program), np.array([1.0, basis.batch_size])
-    causes = kernel_causes(
-        table, basis.batch_size, basis.rates, basis.how, basis.pricing.time_model
-    )
-    seconds = causes.compute_s + causes.memory_s + causes.launch_s
+    causes, seconds = basis.timing.causes, basis.timing.seconds
     each = table.by_kernel(basis.batch_size)
     flops = table.flops @ at
     columns = (each.launches, flops, each.executed_flops, each.traffic_bytes, each.extra_bytes)
@@ -134,6 +133,7 @@ def _groups(basis: Basis) -> tuple[list[_Group], dict[str, float]]:
         found.append(
             _Group(
                 first=kernels[members[0]],
+                members=tuple(members),
                 cost_class=table.classes[table.class_index[members[0]]],
                 layers=tuple(filter(None, layers)),
                 work=Work(*(float(np.sum(column[members])) for column in columns)),
@@ -162,20 +162,24 @@ def _alike(kernels: Sequence[Kernel], table: KernelTable) -> Iterable[list[int]]
 
 def _host(groups: Iterable[_Group], basis: Basis) -> tuple[HostCost, ...]:
     """What the host pays, kernel by kernel and for convolutions on top, where they cost more."""
-    names, how = step.factor_names(basis.pricing.setting), basis.how
     launches: defaultdict[str, float] = defaultdict(float)
     for group in groups:
         launches["kernels"] += group.work.launches
         if group.cost_class.kind == "convolution":
             launches["convolutions"] += group.work.launches
-    costs: tuple[tuple[Literal["kernels", "convolutions"], str, float], ...] = (
-        ("kernels", "host_s", float(how.host_s)),
-        ("convolutions", "host_convolution_s", float(how.host_convolution_s)),
-    )
+    costs: list[tuple[Literal["kernels", "convolutions"], str]]
+    if basis.timing.work is not None:
+        costs = [("kernels", "host_kernel"), ("convolutions", "host_convolution")]
+    else:
+        names = step.factor_names(basis.pricing.setting)
+        costs = [("kernels", names["host_s"])]
+        if "host_convolution_s" in names:
+            costs.append(("convolutions", names["host_convolution_s"]))
+    model = basis.pricing.time_model
     return tuple(
-        HostCost(count=round(launches[what]), what=what, each_s=each_s, constant=names[field])
-        for what, field, each_s in costs
-        if field in names and launches[what]
+        HostCost(count=round(launches[what]), what=what, each_s=model[name], constant=name)
+        for what, name in costs
+        if launches[what] and model[name]
     )
 
 
@@ -187,7 +191,11 @@ def _how_many(groups: Sequence[_Group], enough_s: float) -> int:
 
 def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
     pricing, work, time_s = basis.pricing, group.work, group.time_s
-    terms = terms_of(group.cost_class, work, pricing)
+    law = basis.timing.work
+    if law is not None:
+        terms = law_terms(group.members, group.first.dtype, work, law, pricing)
+    else:
+        terms = terms_of(group.cost_class, work, pricing)
     compute = next((term for term in terms if term.cause == "compute"), None)
     by_cause: defaultdict[str, float] = defaultdict(float)
     for term in terms:
@@ -198,7 +206,7 @@ def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
         direction=group.first.direction,
         phase=group.first.phase,
         shape=group.cost_class.shape,
-        route=route_name(group.cost_class, pricing),
+        route=_route(group, basis),
         dims=_dims(group.first, basis),
         layers=tuple(group.layers),
         count=group.count,
@@ -213,6 +221,16 @@ def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
         bandwidth_ratio=work.traffic_bytes / time_s / pricing.gpu.memory_bytes_per_s,
         bound_by=max(by_cause, key=by_cause.__getitem__),
     )
+
+
+def _route(group: _Group, basis: Basis) -> str:
+    work = basis.timing.work
+    if work is None:
+        return route_name(group.cost_class, basis.pricing)
+    names = compute_constants(work.classes[work.class_index[group.members[0]]])
+    if group.cost_class.kind not in LIBRARY_KINDS:
+        return ""
+    return "Winograd" if any(name.startswith("winograd") for name in names) else "product"
 
 
 def _dims(kernel: Kernel, basis: Basis) -> dict[str, tuple[int, ...]]:
@@ -238,6 +256,10 @@ def _others(groups: Sequence[_Group]) -> tuple[OtherKernels, ...]:
         for kind, some in by_kind.items()
     ]
     return tuple(sorted(found, key=lambda one: -one.time_s))
+
+
+def _peak(name: str, pricing: Pricing) -> Peak:
+    return lanes(pricing.gpu, pricing.time_model) if name == LANES else peak_of(name, pricing)
 
 
 def _peak_names(listed: Iterable[KernelPrice]) -> dict[str, None]:

@@ -1,0 +1,156 @@
+"""The terms of a kernel's price under the law of today's software, each with its numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.core.explanation import Factor, Peak, Term
+from tfdyno.model import kernel_law
+from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.kernel_time import peak_unit
+from tfdyno.model.peaks import peak_flops_per_s
+from tfdyno.model.terms import BANDWIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.time_model import TimeModel
+    from tfdyno.model.kernel_law import Work
+    from tfdyno.model.terms import Pricing
+    from tfdyno.model.terms import Work as Amounts
+
+LANES = "lanes"
+"""Name of the rate at which a card computes on elements, as ``Peak`` gives it."""
+_WORDS = {
+    "u_elements": "operations a lane",
+    "u_unaligned": "rows that are no whole vectors",
+    "u_convolution": "convolution over product",
+    "u_volume": "three-dimensional over plain",
+    "u_depthwise": "peak share, depthwise",
+    "u_grouped": "peak share, grouped",
+    "winograd3": "multiplications Winograd saves",
+    "winograd5": "multiplications Winograd saves",
+}
+_MEMORY = {"e_depthwise": "depthwise", "e_library": "library", "e_rows": "reduce rows"}
+
+
+def law_terms(
+    members: Sequence[int], dtype: str, amounts: Amounts, work: Work, pricing: Pricing
+) -> tuple[Term, ...]:
+    """Price kernels that are alike, term by term; terms of nothing are left out.
+
+    What arithmetic and traffic hide of each other is a factor of both, so that terms add up.
+
+    Args:
+        members: Places of the kernels in the program.
+        dtype: Of what a library multiplies.
+        amounts: Their work together.
+        work: That of the whole program on the card.
+        pricing: The card, the setting and the constants.
+    """
+    model, chosen = pricing.time_model, np.asarray(members, dtype=np.intp)
+    one = work.classes[work.class_index[chosen[0]]]
+    found = kernel_law.seconds(work, model)
+    launches = work.launches[chosen]
+    compute_s, memory_s = (
+        float(np.sum(part[chosen] * launches)) for part in kernel_law.alone(work, model)
+    )
+    paid_s, moved_s = float(found.compute_s[chosen].sum()), float(found.memory_s[chosen].sum())
+    terms = []
+    if paid_s > 0.0:
+        full_s = float(np.sum(work.compute_s[chosen] * launches))
+        terms.append(_compute(one, dtype, amounts, full_s, compute_s, paid_s, pricing))
+    if moved_s > 0.0:
+        terms.append(_memory(one, amounts, memory_s, moved_s, pricing))
+    if amounts.launches > 0.0:
+        each_s = model["t_kernel"]
+        terms.append(
+            Term(
+                cause="launch", amount=amounts.launches, unit="launches", more=(), peak="",
+                rate_per_s=0.0, shares=(), each_s=each_s, each="t_kernel",
+                time_s=amounts.launches * each_s,
+            )
+        )  # fmt: skip
+    return tuple(terms)
+
+
+def lanes(gpu: Gpu, model: TimeModel) -> Peak:
+    """The rate at which a card computes on elements."""
+    slug = gpu.slug.split(":")[0]
+    held = model.sustained_clock.get(slug, 1.0)
+    return Peak(
+        name=LANES,
+        rate_per_s=gpu.sm_count * kernel_law.INTEGER_LANES * gpu.boost_hz * held,
+        unit="FLOP",
+        sm_count=gpu.sm_count,
+        flops_per_clock=kernel_law.INTEGER_LANES,
+        clock_hz=gpu.boost_hz,
+        held_ratio=held,
+        held_source=model.sustained_clock_source.get(slug, ""),
+        source="NVIDIA, CUDA C++ Programming Guide: integer operations per clock and SM",
+    )
+
+
+def _compute(
+    one: kernel_law.LawClass, dtype: str, amounts: Amounts, full_s: float, alone_s: float,
+    paid_s: float, pricing: Pricing,
+) -> Term:  # fmt: skip
+    gpu, model = pricing.gpu, pricing.time_model
+    if one.cost.kind in LIBRARY_KINDS:
+        unit = peak_unit(gpu, dtype, tf32_allowed=pricing.tf32_allowed)
+        unit = "fp32" if one.cost.shape == "depthwise" else unit
+        peak, rate = str(unit), peak_flops_per_s(gpu, unit)
+        rate *= model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
+    else:
+        peak, rate = LANES, lanes(gpu, model).rate_per_s
+    sized = amounts.flops / (rate * full_s)
+    shares = [] if abs(sized - 1.0) < 1e-12 else [_plain("reached at these sizes", sized)]
+    shares += [
+        Factor(name=_WORDS[name], constant=name, factor_ratio=model[name])
+        for name in kernel_law.compute_constants(one)
+    ]
+    shares.append(_plain("beside the traffic", alone_s / paid_s))
+    return _rated("compute", amounts.flops, peak, rate, shares, paid_s)
+
+
+def _memory(
+    one: kernel_law.LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing
+) -> Term:
+    name, bandwidth = kernel_law.memory_constant(one), pricing.gpu.memory_bytes_per_s
+    value = pricing.time_model[name]
+    once_s = amounts.traffic_bytes / (bandwidth * value)
+    shares = [
+        Factor(
+            name=f"bandwidth share, {_MEMORY.get(name, one.cost.kind)}",
+            constant=name,
+            factor_ratio=value,
+        )
+    ]
+    if alone_s > once_s * (1.0 + 1e-12):
+        shares.append(_plain("bytes read again by windows", once_s / alone_s))
+    shares.append(_plain("beside the arithmetic", alone_s / paid_s))
+    return _rated("memory", amounts.traffic_bytes, BANDWIDTH, bandwidth, shares, paid_s)
+
+
+def _plain(name: str, ratio: float) -> Factor:
+    return Factor(name=name, constant="", factor_ratio=ratio)
+
+
+def _rated(
+    cause: str, amount: float, peak: str, rate: float, shares: Sequence[Factor], time_s: float
+) -> Term:
+    return Term(
+        cause="compute" if cause == "compute" else "memory",
+        amount=amount,
+        unit="FLOP" if cause == "compute" else "B",
+        more=(),
+        peak=peak,
+        rate_per_s=rate,
+        shares=tuple(one for one in shares if one.constant or abs(one.factor_ratio - 1.0) > 1e-12),
+        each_s=0.0,
+        each="",
+        time_s=time_s,
+    )
