@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tfdyno.core.program import Lowering
+
 FOLDER = TRUTH / "kernels"
 MODELS_PER_PROCESS = 20
 """JAX keeps what it traced; a fresh process now and then bounds the memory."""
@@ -62,8 +64,13 @@ def workload_of(key: Key) -> Workload:
     )
 
 
-def make_record(key: Key) -> Record:
-    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does."""
+def make_record(key: Key, lowering: Lowering = "before") -> Record:
+    """Trace one builder of ``truth/zoo.py`` as the tool's trace child does.
+
+    Args:
+        key: What to trace.
+        lowering: Of the software that the rows of this builder were measured with.
+    """
     from tfdyno.runtime.trace import handle
 
     workload = workload_of(key)
@@ -74,6 +81,7 @@ def make_record(key: Key) -> Record:
         "path_reason": "records",
         "stablehlo": os.devnull,
         "count": True,
+        "lowering": lowering,
     }
     result = to_builtins(handle(request, lambda _: None))
     if "declined" in result:

@@ -17,13 +17,15 @@ import msgspec
 import tfdyno
 from tfdyno.core.codec import from_json, to_builtins, to_json
 from tfdyno.core.errors import TfdynoError, UsageError
-from tfdyno.core.program import Program
+from tfdyno.core.program import TODAY, Program
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tfdyno.core.program import Lowering
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
@@ -62,6 +64,7 @@ def trace(
     progress: Callable[[str], None] = silent,
     fresh: bool = False,
     timeout_s: float = TIMEOUT_S,
+    lowering: Lowering = TODAY,
 ) -> Traced:
     """Trace one step of ``workload`` on this machine's CPU, without memory for its weights.
 
@@ -71,6 +74,7 @@ def trace(
         progress: Called with a line at every stage.
         fresh: Trace again even if the cache has it.
         timeout_s: Limit for the user's code and the trace together.
+        lowering: Whose program the quick ones follow.
 
     Raises:
         UsageError: The workload is wrong: no such function, no ``fit``, a model that cannot be
@@ -83,8 +87,8 @@ def trace(
     size = None if batch_size is None else int(batch_size)
     folder = default_cache().entry(
         "trace",
-        _key(workload, size, python),
-        lambda place: _make(workload, size, place, python, progress, timeout_s),
+        _key(workload, size, python, lowering),
+        lambda place: _make(workload, size, place, python, progress, timeout_s, lowering),
         fresh=fresh,
         current=_current,
     )
@@ -105,6 +109,7 @@ def _make(
     python: str,
     progress: Callable[[str], None],
     timeout_s: float,
+    lowering: Lowering,
 ) -> None:
     request = {
         "workload": to_builtins(workload),
@@ -113,6 +118,7 @@ def _make(
         "hlo": str(place / "step.hlo"),
         "count": python == sys.executable,
         "limit_s": timeout_s,
+        "lowering": lowering,
     }
 
     def run(module: str, **fields: Any) -> dict[str, Any]:
@@ -203,11 +209,11 @@ def _check_version(python: str) -> None:
         )
 
 
-def _key(workload: Workload, batch_size: int | None, python: str) -> str:
+def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowering) -> str:
     """Everything known before the trace that it depends on; files are checked by ``_current``."""
     place = Path.cwd() if workload.kind not in ("application", "task") else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
-    parts = (workload, batch_size, python, place, *chosen, code_digest())
+    parts = (workload, batch_size, python, lowering, place, *chosen, code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
