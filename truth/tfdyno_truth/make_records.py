@@ -14,11 +14,13 @@ from tfdyno.core.program import Program
 from tfdyno.core.workload import Workload
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import Key, Record, path_of, write_record
-from tfdyno_truth.rows import TABLES, TRUTH, ZOO, Row, read_rows
+from tfdyno_truth.rows import OF_JAX, TABLES, TRUTH, ZOO, Row, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tfdyno.core.program import Lowering
 
 FOLDER = TRUTH / "kernels"
 MODELS_PER_PROCESS = 20
@@ -59,7 +61,15 @@ def keys_of(rows: list[Row]) -> list[Key]:
 def zoo_of(key: Key) -> str:
     """File of a record's builder."""
     where, dot, _ = key[0].rpartition(".")
-    return f"zoo_{where}.py" if dot else ZOO
+    return f"zoo_{where.removesuffix(OF_JAX)}.py" if dot else ZOO
+
+
+def lowering_of(key: Key) -> Lowering:
+    """How the software lowers the step that the rows of a record were measured with."""
+    where, dot, _ = key[0].rpartition(".")
+    if not dot:
+        return "before"
+    return "jax" if where.endswith(OF_JAX) else "tensorflow"
 
 
 def workload_of(key: Key) -> Workload:
@@ -74,7 +84,7 @@ def workload_of(key: Key) -> Workload:
 
 
 def make_record(key: Key) -> Record:
-    """Trace one builder as the tool's trace child does."""
+    """Trace one builder as the tool's trace child does, by the lowering of its key."""
     from tfdyno.runtime.trace import handle
 
     workload = workload_of(key)
@@ -85,6 +95,7 @@ def make_record(key: Key) -> Record:
         "path_reason": "records",
         "stablehlo": os.devnull,
         "count": True,
+        "lowering": lowering_of(key),
     }
     result = to_builtins(handle(request, lambda _: None))
     if "declined" in result:

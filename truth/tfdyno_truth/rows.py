@@ -34,6 +34,8 @@ CHIP = re.compile(r"v100|a100|h100|gh200|b200")
 GIB = 2**30
 ZOO = "zoo.py"
 """File of the builders that need no prefix in the name of their record."""
+OF_JAX = "-jax"
+"""Behind the file's name in the key of a record of a step that JAX runs."""
 TABLES = {"published": ("measurements.csv", 0), "modern": ("modern.csv", 100_000)}
 """Table of published rows: its file and the number of its first row."""
 
@@ -110,7 +112,7 @@ class Row:
         """Key of the kernel record: builder, mode and Keras policy as traced.
 
         Builders of other files than ``zoo.py`` have the file's name before theirs
-        (``today.resnet50_224``).
+        (``today.resnet50_224``; ``today-jax.resnet50_224`` for steps that JAX runs).
         """
         policy = {
             "tf32": "float32",
@@ -119,6 +121,8 @@ class Row:
             "float16": "mixed_float16",
         }.get(self.precision, self.precision)
         where = self.zoo.removeprefix("zoo_").removesuffix("py") if self.zoo != ZOO else ""
+        if where and self.engine == "jax":
+            where = where.replace(".", f"{OF_JAX}.")
         return (f"{where}{self.function}", self.mode, policy)
 
 

@@ -24,6 +24,14 @@ KernelKind = Literal[
     "other",
 ]
 Direction = Literal["", "forward", "input_gradient", "weight_gradient"]
+Lowering = Literal["before", "jax", "tensorflow"]
+"""Whose program a quick one follows.
+
+``before``: XLA up to 2024, which computes again whatever saves bytes. ``jax``: XLA of today, which
+computes no expensive function twice, under JAX. ``tensorflow``: the same under TensorFlow, whose
+random bits are Philox's, written by a kernel of their own.
+"""
+TODAY: Lowering = "tensorflow"
 Phase = Literal["forward", "backward", "recompute", "update"]
 """``recompute``: of the forward pass, but done once more for the backward pass."""
 
@@ -155,3 +163,5 @@ class Program:
     notes: tuple[str, ...] = ()
     rematerialisation: Rematerialisation | None = None
     """Only of a program that was compiled for the memory of a card; None: everything is kept."""
+    lowering: Lowering = "before"
+    """Of the quick route only."""

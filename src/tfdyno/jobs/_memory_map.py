@@ -40,14 +40,15 @@ def memory_map(
     """
     from tfdyno.model.peaks import has_bfloat16
 
-    traced = own.traced
+    traced, xla = own.traced, own.execution_for(1) == "xla"
     request = {
         "tensors": to_builtins(traced.trace.tensors),
         "mode": traced.trace.workload.mode,
         "traced_batch_size": traced.trace.batch_size,
         "marker": traced.trace.marker,
         "batch_size": found.batch_size,
-        "execution": "xla" if own.execution_for(1) == "xla" else "graph",
+        "execution": "xla" if xla else "graph",
+        "lowering": traced.program.lowering if xla else traced.per_op.lowering,
         "widen": traced.widened is not None and not has_bfloat16(gpu),
         "pool_bytes": max(0.0, gpu.usable_memory_bytes - found.context_bytes),
     }

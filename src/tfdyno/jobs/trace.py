@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import tfdyno
-from tfdyno.catalog.generations import newest
+from tfdyno.catalog.generations import lowering_of, newest
 from tfdyno.core.codec import from_json, to_builtins, to_json
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.program import Program
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.generation import Software
+    from tfdyno.core.program import Lowering
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
@@ -87,17 +88,19 @@ def trace(
         raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
     python = interpreter(workload)
     size = None if batch_size is None else int(batch_size)
+    software = software_for(workload, python)
+    lowering = lowering_of(software)
     folder = default_cache().entry(
         "trace",
-        _key(workload, size, python),
-        lambda place: _make(workload, size, place, python, progress, timeout_s),
+        _key(workload, size, python, lowering),
+        lambda place: _make(workload, size, place, python, progress, timeout_s, lowering),
         fresh=fresh,
         current=_current,
     )
     return Traced(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
         stablehlo_path=folder / "step.mlirbc",
-        software=software_for(workload, python),
+        software=software,
         **{
             name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
             for name in PROGRAMS
@@ -112,6 +115,7 @@ def _make(
     python: str,
     progress: Callable[[str], None],
     timeout_s: float,
+    lowering: Lowering,
 ) -> None:
     request = {
         "workload": to_builtins(workload),
@@ -120,6 +124,7 @@ def _make(
         "hlo": str(place / "step.hlo"),
         "count": python == sys.executable,
         "limit_s": timeout_s,
+        "lowering": lowering,
     }
 
     def run(module: str, **fields: Any) -> dict[str, Any]:
@@ -210,11 +215,11 @@ def _check_version(python: str) -> None:
         )
 
 
-def _key(workload: Workload, batch_size: int | None, python: str) -> str:
+def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowering) -> str:
     """Everything known before the trace that it depends on; files are checked by ``_current``."""
     place = Path.cwd() if workload.kind not in ("application", "task") else ""
     chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
-    parts = (workload, batch_size, python, place, *chosen, code_digest())
+    parts = (workload, batch_size, python, lowering, place, *chosen, code_digest())
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 

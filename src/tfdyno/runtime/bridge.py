@@ -1,7 +1,7 @@
 """Child process: HLO that TensorFlow wrote -> StableHLO and its quick programs.
 
-Request: ``hlo`` and ``stablehlo`` (paths) and ``trace`` (the fields of ``Trace`` but for the
-digest). Result: ``trace`` and the programs as the trace child returns them.
+Request: ``hlo`` and ``stablehlo`` (paths), ``trace`` (the fields of ``Trace`` but for the digest)
+and ``lowering``. Result: ``trace`` and the programs as the trace child returns them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
+from tfdyno.core.program import TODAY
 from tfdyno.core.workload import Trace
 from tfdyno.runtime import child
 
@@ -32,7 +33,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         {**request["trace"], "stablehlo_sha256": digest}, Trace, where="the trace"
     )
     progress("counting its operations")
-    return {"trace": to_builtins(trace), **programs_of(module, trace)}
+    programs = programs_of(module, trace, request.get("lowering", TODAY))
+    return {"trace": to_builtins(trace), **programs}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Child process: the quick programs of a step that another interpreter traced.
 
-Request: ``trace`` (fields of ``Trace``) and ``stablehlo`` (its file). Result: the programs of
-``quick.programs_of``.
+Request: ``trace`` (fields of ``Trace``), ``stablehlo`` (its file) and ``lowering`` as the trace
+child takes it. Result: the programs of ``quick.programs_of``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdyno.core.codec import from_builtins
+from tfdyno.core.program import TODAY
 from tfdyno.core.workload import Trace
 from tfdyno.runtime import child
 
@@ -21,7 +22,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
 
     progress("counting its operations")
     trace = from_builtins(request["trace"], Trace, where="the trace")
-    return programs_of(read_module(Path(request["stablehlo"])), trace)
+    module = read_module(Path(request["stablehlo"]))
+    return programs_of(module, trace, request.get("lowering", TODAY))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tfdyno.runtime.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.runtime.launch import (
     CHEAP,
+    EXPENSIVE,
     KERNEL_VIEWS,
     LAZY,
     LONG,
@@ -30,18 +31,47 @@ from tfdyno.runtime.ordering import in_order
 
 def fuse(graph: Graph) -> Fusion:
     """Apply the rule to a graph; launches come in program order of their last root."""
-    rule = _Rule(graph)
-    for index in range(len(graph.nodes)):
-        rule.visit(index)
-    launches = in_order(graph, merge_siblings(graph, rule.launches))
-    launches = in_order(graph, merge_chains(graph, merge_rows(graph, launches)))
+    rule, launches = _ruled(graph, frozenset())
+    if graph.lowering != "before":
+        rule, launches = _ruled(graph, _computed_again(graph, rule, launches))
     _assign_members(graph, rule, launches)
     launches = merge_epilogues(graph, launches)
     return Fusion(launches, rule.varying, rule.kept)
 
 
+def _ruled(graph: Graph, kept: frozenset[int]) -> tuple[_Rule, list[Launch]]:
+    """The rule's launches, merged; the nodes ``kept`` are, whatever the rule says of them."""
+    rule = _Rule(graph, kept)
+    for index in range(len(graph.nodes)):
+        rule.visit(index)
+    launches = in_order(graph, merge_siblings(graph, rule.launches))
+    return rule, in_order(graph, merge_chains(graph, merge_rows(graph, launches)))
+
+
+def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozenset[int]:
+    """Large results of expensive functions that two launches or more would compute."""
+    hosts: list[set[int]] = [set() for _ in graph.nodes]
+    for number, launch in enumerate(launches):
+        for root in launch.roots:
+            hosts[root].add(number)
+    found = set()
+    for index in reversed(range(len(graph.nodes))):
+        node = graph.nodes[index]
+        if not rule.varying[index] or node.op in SOURCES:
+            continue
+        around = hosts[index]
+        size = sum(graph.values[value].bytes for value in node.results)
+        if node.op in EXPENSIVE and len(around) > 1 and size > SMALL_BYTES:
+            found.add(index)
+            around = {-1 - index}
+        for producer in {graph.values[value].producer for value in node.operands}:
+            if not rule.kept[producer]:
+                hosts[producer] |= around
+    return frozenset(found)
+
+
 class _Rule:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, kept: frozenset[int]) -> None:
         self.graph = graph
         live, varying = live_nodes(graph), varying_nodes(graph)
         self.varying = [a and b for a, b in zip(live, varying, strict=True)]
@@ -50,7 +80,7 @@ class _Rule:
         self.depth = [0] * len(graph.nodes)
         self.chain = [0] * len(graph.nodes)
         self.consumers = self._count_consumers()
-        self.forced = self._forced()
+        self.forced = self._forced() | kept
         self.saved = self._saved()
         self.launches: list[Launch] = []
 

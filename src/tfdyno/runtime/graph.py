@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.program import Lowering
+
 if TYPE_CHECKING:
     from tfdyno.core.workload import TensorSpec
 
@@ -67,6 +69,8 @@ class Graph:
     outputs: list[int] = field(default_factory=list)
     scopes: int = 1
     notes: list[str] = field(default_factory=list)
+    lowering: Lowering = "before"
+    """Whose program it becomes."""
 
     def add(
         self,

@@ -20,6 +20,12 @@ LONG_CHAIN = 48
 LONG = frozenset({"erf", "erfc", "erf_inv", "lgamma", "digamma", "zeta", "polygamma", "bessel_i1e"})
 """Functions that expand into polynomials with about that many operations."""
 
+EXPENSIVE = frozenset(
+    {"exponential", "exponential_minus_one", "logistic", "tanh", "log", "log_plus_one", "power"}
+    | {"cosine", "sine", "tan", "atan2", "cbrt", "erf", "erfc"}
+)
+"""Functions that XLA of today does not compute twice: a result that two kernels read is kept."""
+
 VIEWS = frozenset({"reshape", "transpose"})
 KERNEL_VIEWS = VIEWS | {"reverse"}
 NEVER = frozenset({"convert", "broadcast_in_dim", "broadcast", "constant", "iota", "loop_result"})

@@ -1,8 +1,9 @@
 """Child process: a traced step -> what it holds at one batch, moment by moment and by layer.
 
 Request: ``stablehlo`` (path), ``tensors``, ``mode``, ``traced_batch_size`` and ``marker`` of the
-trace, ``batch_size`` that is asked about, ``execution`` (xla or graph), ``widen`` (whether the card
-has no bfloat16) and ``pool_bytes`` (what TensorFlow's allocator has to give). Result: ``map``.
+trace, ``lowering`` of its program, ``batch_size`` that is asked about, ``execution`` (xla or
+graph), ``widen`` (whether the card has no bfloat16) and ``pool_bytes`` (what TensorFlow's allocator
+has to give). Result: ``map``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def map_step(request: child.Request, progress: child.Progress) -> dict[str, Any]
     from tfdyno.runtime.widening import widened
 
     progress("laying out its memory")
-    graph = read_graph(read_module(Path(request["stablehlo"])))
+    graph = read_graph(read_module(Path(request["stablehlo"])), request["lowering"])
     found = map_of(
         widened(graph) if request["widen"] else graph,
         Sizes(request["traced_batch_size"], request["marker"]),

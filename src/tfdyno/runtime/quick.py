@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.errors import ToolError
-from tfdyno.core.program import Program
+from tfdyno.core.program import TODAY, Program
 from tfdyno.runtime.fusion import fuse
 from tfdyno.runtime.graph import Graph
 from tfdyno.runtime.graph_memory import GraphMemory
@@ -23,10 +23,11 @@ from tfdyno.runtime.widening import has_bfloat16, widened
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
+    from tfdyno.core.program import Lowering
     from tfdyno.core.workload import TensorSpec, Trace
 
 
-def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
+def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> dict[str, Any]:
     """The quick programs of a traced step as a child hands them over.
 
     ``program`` is the step as XLA runs it, ``per_op`` as a framework does that runs one operation
@@ -36,8 +37,8 @@ def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
     Raises:
         ToolError: As ``program_of``.
     """
-    graph = read_graph(module)
-    wide = widened(graph) if has_bfloat16(graph) else None
+    graph, plain = read_graph(module, lowering), read_graph(module)
+    wide, plain_wide = (widened(each) if has_bfloat16(each) else None for each in (graph, plain))
     return {
         name: to_builtins(
             program_of(
@@ -55,8 +56,8 @@ def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
         for name, one, by_operation in (
             ("program", graph, False),
             ("widened", wide, False),
-            ("per_op", graph, True),
-            ("per_op_widened", wide, True),
+            ("per_op", plain, True),
+            ("per_op_widened", plain_wide, True),
         )
     }
 
@@ -70,8 +71,11 @@ def program_of(
     tensors: tuple[TensorSpec, ...],
     mode: str,
     by_operation: bool = False,
+    lowering: Lowering = TODAY,
 ) -> Program:
     """Price a step, as StableHLO or read already, whose ``main`` takes ``tensors`` in order.
+
+    ``lowering``: whose program it becomes; a step that is read already was read for its own.
 
     ``by_operation``: as a framework without a compiler runs it, with TensorFlow's memory.
 
@@ -82,7 +86,7 @@ def program_of(
         ToolError: The module has no ``main`` or a tensor of unknown size.
     """
     start = time.perf_counter()
-    graph = step if isinstance(step, Graph) else read_graph(step)
+    graph = step if isinstance(step, Graph) else read_graph(step, lowering)
     regions = per_op(graph) if by_operation else graph
     sizes = Sizes(batch_size, marker)
     fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
@@ -109,4 +113,5 @@ def program_of(
         seconds_s=time.perf_counter() - start,
         versions={"jaxlib": version("jaxlib")},
         notes=tuple(dict.fromkeys(notes)),
+        lowering=graph.lowering,
     )

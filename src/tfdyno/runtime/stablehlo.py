@@ -17,8 +17,12 @@ from tfdyno.runtime.trip_count import trip_count
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.program import Lowering
+
 ALIASES = frozenset({"optimization_barrier", "tuple", "sharding_constraint"})
 IGNORED_CALLS = ("Sharding", "LayoutConstraint", "annotate_device_placement", "xla.sdy")
+THREEFRY = "threefry2x32"
+"""What the function is called that JAX computes random bits by."""
 _INTEGER = re.compile(r"^(u?)i(\d+)$")
 
 
@@ -52,13 +56,13 @@ def read_module(path: Path) -> ir.Module:
         raise UsageError(f"{path} is not StableHLO", why=str(error).splitlines()[0]) from None
 
 
-def read_graph(module: ir.Module) -> Graph:
-    """Flatten the function ``main`` of a module.
+def read_graph(module: ir.Module, lowering: Lowering = "before") -> Graph:
+    """Flatten the function ``main`` of a module, which becomes the program of ``lowering``.
 
     Raises:
         ToolError: The module has no ``main``, or a tensor of unknown size.
     """
-    reader = _Reader(module)
+    reader = _Reader(module, lowering)
     if "main" not in reader.functions:
         raise ToolError("the traced program has no main function")
     block = reader.functions["main"].regions[0].blocks[0]
@@ -80,8 +84,9 @@ class _Place:
 
 
 class _Reader:
-    def __init__(self, module: ir.Module) -> None:
-        self.graph = Graph()
+    def __init__(self, module: ir.Module, lowering: Lowering) -> None:
+        self.graph = Graph(lowering=lowering)
+        self.philox = lowering == "tensorflow"
         self.values: dict[Any, int] = {}
         self.types: dict[Any, TensorType] = {}
         self.sizes: dict[str, int] = {}
@@ -152,11 +157,27 @@ class _Reader:
 
     def call(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """A function call or a composite: its body, in place."""
+        if self.philox and _callee(operation).startswith(THREEFRY):
+            return self.random_bits(operation, place)
         body = self.functions[_callee(operation)].regions[0].blocks[0]
         for argument, operand in zip(body.arguments, operation.operands, strict=True):
             self.values[argument] = self.values[operand]
         prefix = _join(place.prefix, _location(operation.location))
         return tuple(self.read(body, _Place(prefix, place.repeats, place.scope)))
+
+    def random_bits(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
+        """Threefry of JAX as TensorFlow's generator: one kernel writes the bits that are used.
+
+        JAX's numbers of 32 bits are the exclusive or of both results: only one of them is needed.
+        """
+        key = tuple(self.values[value] for value in operation.operands[:2])
+        types = [self.type_of(result) for result in operation.results]
+        readers = {use.owner for result in operation.results for use in result.uses}
+        one = len(readers) == 1 and next(iter(readers)).name == "stablehlo.xor"
+        bits = self.append(
+            "rng_bit_generator", key, types[:1] if one else types, operation, place, {}
+        )
+        return bits * len(types) if one else bits
 
     def branch(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """``case`` and ``if``: the branch with most operations."""

@@ -1,10 +1,11 @@
 """Child process: one workload as StableHLO with its table of tensors, and as quick programs.
 
 Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
-``path_reason``, ``stablehlo`` or ``hlo`` (the file to write) and ``count`` (whether to make the
-programs here, which the user's own interpreter need not be able to). Result: ``trace`` and the
-programs of ``quick.programs_of``, ``files`` (what the result depends on); or ``declined`` with the
-reason why this path cannot trace the workload.
+``path_reason``, ``stablehlo`` or ``hlo`` (the file to write), ``count`` (whether to make the
+programs here, which the user's own interpreter need not be able to) and ``lowering`` (whose program
+they follow; none: TensorFlow's of today). Result: ``trace`` and the programs of
+``quick.programs_of``, ``files`` (what the result depends on); or ``declined`` with the reason why
+this path cannot trace the workload.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdyno.core.errors import TfdynoError
+from tfdyno.core.program import TODAY
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.runtime import child
 from tfdyno.runtime.batch import Batch, baked_batch, batches, dimensions
@@ -91,7 +93,7 @@ def trace_jax(
         from tfdyno.runtime.quick import programs_of
 
         progress("counting its operations")
-        result |= programs_of(step.lowered.module, trace)
+        result |= programs_of(step.lowered.module, trace, request.get("lowering", TODAY))
     return result
 
 

@@ -27,7 +27,7 @@ def widened(graph: Graph) -> Graph:
 
     An argument that is bfloat16 is cast once behind it, a result once before it.
     """
-    wide = Graph(scopes=graph.scopes, notes=list(graph.notes))
+    wide = Graph(scopes=graph.scopes, notes=list(graph.notes), lowering=graph.lowering)
     place: dict[int, int] = {}
     for node in graph.nodes:
         operands = tuple(place[value] for value in node.operands)
