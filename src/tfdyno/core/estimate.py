@@ -63,10 +63,6 @@ class Estimate:
     mode: str
     precision: str
     execution: str
-    software: str
-    """Release that the answer is for: ``TensorFlow 2.21``."""
-    generation: str
-    """Of the software whose measured steps stand behind the time: ``2026``."""
     step_s: Interval
     samples_per_s: Interval
     """Of all replicas together."""
@@ -96,6 +92,10 @@ class Estimate:
     """First step: what XLA needs to compile it."""
     made_by: dict[str, Route]
     """``time`` and ``memory``: the route that made each."""
+    software: str = ""
+    """Release that the answer is for: ``TensorFlow 2.21``; empty: not known."""
+    generation: str = ""
+    """Of the software whose measured steps stand behind the time: ``2026``."""
     compiled_for: str = ""
     """GPU family whose program stands behind an ``exact`` route (``8.x``): the card's own or one
     that was measured to serve it too, compiled for one card of it; empty where none does."""

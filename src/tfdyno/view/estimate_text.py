@@ -125,6 +125,7 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
     parts = [
         estimates[0].precision,
         _executed(estimates),
+        *([estimates[0].software] if estimates[0].software else []),
         f"batch {', '.join(sizes)} ({batch_source})",
         *([_joined(tuple(links))] if links else []),
         *([f"{' or '.join(networks)} between nodes"] if networks else []),
