@@ -13,9 +13,9 @@ ProductUnit = Literal["half", "tf32", "fp8", "cuda"]
 class ProductLaw:
     """How tiles fill a card; the same for all cards and types."""
 
-    tile: float
+    tile: int
     """Rows and columns of the result that one block of threads computes."""
-    prologue: float
+    prologue: int
     """Multiply-adds along k whose time a tile takes beside its own."""
     lone_tiles: float
     """Tiles per SM whose time even an empty card takes."""
@@ -40,11 +40,13 @@ class ProductRate:
     unit: ProductUnit
     cards: tuple[str, ...]
     """``compute capability variant`` as in ``sm_rates.csv``; none: all that no other row names."""
+    measured: bool
+    """Whether products of such a card on this unit were measured."""
     floor_s: float
     """What every product takes on the GPU, however small; launching from the host not counted."""
-    share: float
+    peak_ratio: float
     """Of the unit's dense peak that large products reach."""
-    memory_share: float
+    bandwidth_ratio: float
     """Of the memory bandwidth that products reach which wait for it."""
     median_error_ratio: float
     """Median error of products, or of cards, that the constants have not seen."""
@@ -54,13 +56,8 @@ class ProductRate:
 
     def __post_init__(self) -> None:
         """Refuse rates that no card can reach."""
-        if self.floor_s < 0 or not 0 < self.share <= 1 or not 0 < self.memory_share <= 1:
+        if self.floor_s < 0 or not 0 < self.peak_ratio <= 1 or not 0 < self.bandwidth_ratio <= 1:
             raise ValueError(f"need a floor of 0 or more and shares above 0, at most 1: {self}")
-
-    @property
-    def measured(self) -> bool:
-        """Whether products of these very cards were measured."""
-        return bool(self.cards)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +69,7 @@ class ProductRates:
 
     def __post_init__(self) -> None:
         """Refuse a table in which a card has two rows or may have none."""
-        common = [rate.unit for rate in self.rates if not rate.measured]
+        common = [rate.unit for rate in self.rates if not rate.cards]
         named = [(rate.unit, card) for rate in self.rates for card in rate.cards]
         if sorted(common) != ["cuda", "fp8", "half", "tf32"]:
             raise ValueError(f"need one row without cards for every unit, got {sorted(common)}")
