@@ -13,16 +13,9 @@ from tfdyno.catalog.product_rates import FILE, product_rates
 from tfdyno.catalog.tables import DATA
 from tfdyno_truth import product_report
 from tfdyno_truth.main import main
-from tfdyno_truth.product_rows import bench_memory_s, card, read_products
-from tfdyno_truth.products import (
-    AllProducts,
-    Reached,
-    all_products,
-    fit,
-    generation_of,
-    mean_of,
-    predict,
-)
+from tfdyno_truth.product_rows import bench_memory_s, card, read_attention, read_products
+from tfdyno_truth.product_scores import Reached, generation_of, mean_of
+from tfdyno_truth.products import AllProducts, all_products, fit_half, predict_products
 from tfdyno_truth.sections import markdown
 
 LAW = product_rates().law
@@ -30,7 +23,7 @@ LAW = product_rates().law
 
 @functools.cache
 def judged() -> AllProducts:
-    return all_products(LAW)
+    return all_products(product_rates())
 
 
 def test_every_card_has_the_same_shapes_in_the_same_order() -> None:
@@ -47,7 +40,7 @@ def test_products_that_the_fit_has_not_seen_are_met_within_8_per_cent_on_every_c
     assert len(held_out) == 9
     assert max(one.median for one in held_out.values()) <= 0.08
     # Four draws of half of the shapes.
-    assert {one.products for one in held_out.values()} == {4 * 1129}
+    assert {one.kernels for one in held_out.values()} == {4 * 1129}
 
 
 def test_leaving_more_out_errs_more() -> None:
@@ -59,10 +52,19 @@ def test_leaving_more_out_errs_more() -> None:
     assert seen < unseen < apart < 0.1
 
 
+def test_attention_of_shapes_that_the_fit_has_not_seen_is_met_within_a_fifth() -> None:
+    held_out = judged().attention.held_out
+    assert set(held_out) == set(read_attention())
+    assert max(one.median for one in held_out.values()) < 0.2
+
+
 def test_what_ships_is_what_the_command_writes() -> None:
-    written = tomllib.loads(product_report.text_of(LAW, product_report.rows_of(judged())))
+    written = tomllib.loads(
+        product_report.text_of(product_rates(), product_report.rows_of(judged()))
+    )
     shipped = tomllib.loads((DATA / FILE).read_text())
     assert written["law"] == shipped["law"]
+    assert written["attention"] == shipped["attention"]
     for one, other in zip(written["rates"], shipped["rates"], strict=True):
         numbers = {name for name, value in one.items() if isinstance(value, float)}
         # A solver may end elsewhere in the last digit.
@@ -78,9 +80,12 @@ def test_a_fit_finds_the_constants_that_made_the_seconds() -> None:
     one = read_products()["h100-sxm5-80gb", "bf16"].take(np.arange(0, 2258, 20))
     true = Reached(floor_s=4e-6, peak_ratio=0.6, bandwidth_ratio=0.9)
     made = type(one)(
-        gpu=one.gpu, dtype=one.dtype, products=one.products, seconds=predict(one, true, LAW)
+        gpu=one.gpu,
+        dtype=one.dtype,
+        products=one.products,
+        seconds=predict_products(one, true, LAW),
     )
-    found = fit([made], LAW)
+    found = fit_half([made], LAW)
     assert found.floor_s == pytest.approx(4e-6, rel=1e-3)
     assert found.peak_ratio == pytest.approx(0.6, rel=1e-3)
     assert found.bandwidth_ratio == pytest.approx(0.9, rel=1e-3)
@@ -114,6 +119,7 @@ def test_the_page_says_what_was_left_out_and_lists_what_ships() -> None:
     assert "| l40s | generation left out |" in whole
     assert "no constant has seen any" in whole
     assert "| cuda | others |" in whole
+    assert "### Fused attention" in whole
 
 
 def test_the_check_prints_every_card_and_ends_well(capsys: pytest.CaptureFixture[str]) -> None:

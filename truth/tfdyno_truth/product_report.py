@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.core.product_rates import ProductRate, ProductRates
+from tfdyno.core.product_rates import ProductRate
 from tfdyno_truth.cells import shares
-from tfdyno_truth.products import DRAWS, GENERATIONS, UNITS, mean_of, ratio_of
+from tfdyno_truth.product_scores import DRAWS, GENERATIONS, mean_of
+from tfdyno_truth.products import ratio_of
 from tfdyno_truth.sections import Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tfdyno.core.product_rates import ProductLaw, ProductUnit
-    from tfdyno_truth.products import AllProducts, Errors, ProductScores, Reached
+    from tfdyno.core.product_rates import AttentionLaw, ProductLaw, ProductRates, ProductUnit
+    from tfdyno_truth.product_scores import Errors, KernelScores, Reached
+    from tfdyno_truth.products import AllProducts
 
 AICONFIGURATOR = "NVIDIA aiconfigurator 095f58a (Apache-2.0)"
 XLA = "XLA's table of measured products 183fa00 (Apache-2.0)"
 HEAD = """\
 # What matrix products reach on each kind of card; the formula stands in tfdyno.model.products.
-# `tfdyno-truth products --write` writes all of it, and leaves [law] as it is.
+# `tfdyno-truth products --write` writes all of it, and leaves the laws as they are.
 """
 FITTED = "fit to {source}; errors on products left out"
 MEAN = "geometric mean of the generations that were measured; errors with a generation left out"
@@ -40,7 +42,7 @@ Seconds of {shapes:,} matrix products on each of {cards} cards, measured in 16 b
 CUDA graph) for {source}, against the law of `tfdyno.model.products`. Three constants belong to a
 generation: the floor, the share of the tensor cores' peak, the share of the memory bandwidth.
 
-*Products left out*: constants fitted to a random half of the shapes, judged on the other half
+*Shapes left out*: constants fitted to a random half of the shapes, judged on the other half
 ({draws} draws). *Card left out*: constants of its generation's other cards, or where it has none,
 the geometric mean of the other generations, which is what cards get that nobody measured.
 *Generation left out*: that mean always. *Large* are products above 10¹¹ FLOPs; *bias* is theirs.
@@ -56,9 +58,14 @@ TF32 is from {xla}, FP8 from {source}, whose time includes turning 16 bits into 
 three frameworks, which differ from each other by 27 % in the median. That part, and the start of a
 lone kernel, are fitted and not shipped. With the generation left out the share is the one in
 16 bits times the other generations' mean ratio."""
+FUSED = """\
+Causal attention of whole sequences in 16 bits from {source}, median over frameworks whose kernels
+differ by 1.3 to 2.0 times. Some write a paged cache too, whose passes are fitted and do not ship.
+The floor is that of these kernels together; one without a cache has less. Of backward passes
+nothing was measured."""
 RULE = """\
 What ships; cards without a line of their own take those of *others*, with the wider error."""
-_SETS = ("products left out", "card left out", "generation left out")
+_SETS = ("shapes left out", "card left out", "generation left out")
 _ERRORS = ("median", "90 % below", "large", "bias")
 
 
@@ -68,29 +75,37 @@ def rows_of(found: AllProducts) -> Iterator[ProductRate]:
     common = mean_of(half.reached.values())
     yield _row("half", "", common, half.generation_out.values(), MEAN)
     for name, reached in half.reached.items():
-        yield _fitted(half, name, reached)
-    for scores in (found.tf32, found.fp8):
-        unit = UNITS[scores.dtype][1]
+        yield _fitted("half", half, name, reached)
+    for unit, scores in _others(found):
         ratio = ratio_of(scores.reached, half.reached)
         rule = SCALED.format(ratio=ratio)
         unseen = _worst(half, scores)
         yield _row(unit, "", _scaled(common, ratio), [unseen], rule)
         for name, reached in half.reached.items():
             if name in scores.reached:
-                yield _fitted(scores, name, scores.reached[name])
+                yield _fitted(unit, scores, name, scores.reached[name])
             elif unit == "tf32":  # a card without FP8 multiplies in 16 bits instead
                 yield _row(unit, name, _scaled(reached, ratio), [unseen], rule)
     yield _row("cuda", "", common, [_worst(half)], UNSEEN)
+    attention = found.attention
+    yield _row("attention", "", mean_of(attention.reached.values()),
+               attention.generation_out.values(), MEAN)  # fmt: skip
+    for name, reached in attention.reached.items():
+        yield _fitted("attention", attention, name, reached)
 
 
-def text_of(law: ProductLaw, rows: Iterable[ProductRate]) -> str:
-    """The data file.
+def _others(found: AllProducts) -> tuple[tuple[ProductUnit, KernelScores], ...]:
+    return ("tf32", found.tf32), ("fp8", found.fp8)
+
+
+def text_of(shipped: ProductRates, rows: Iterable[ProductRate]) -> str:
+    """The data file with other rows and the laws that ship.
 
     Raises:
         ValueError: A card has two rows of one unit, or a unit has none for all others.
     """
-    table = ProductRates(law=law, rates=tuple(rows))
-    parts = [HEAD, "[law]", *_fields(law)]
+    table = dataclasses.replace(shipped, rates=tuple(rows))
+    parts = [HEAD, "[law]", *_fields(table.law), "", "[attention]", *_fields(table.attention)]
     for rate in table.rates:
         parts += ["", "[[rates]]", *_fields(rate)]
     return "\n".join(parts) + "\n"
@@ -99,7 +114,7 @@ def text_of(law: ProductLaw, rows: Iterable[ProductRate]) -> str:
 def sections(found: AllProducts) -> Iterator[Section]:
     """Errors of 16 bits, of the other types, and the constants."""
     half = found.half
-    shapes = next(iter(half.card_out.values())).products
+    shapes = next(iter(half.card_out.values())).kernels
     method = METHOD.format(
         shapes=shapes, cards=len(half.card_out), source=AICONFIGURATOR, draws=DRAWS
     )
@@ -113,10 +128,12 @@ def sections(found: AllProducts) -> Iterator[Section]:
     told = OTHERS.format(xla=XLA, source=AICONFIGURATOR)
     yield Section(title="Products in TF32", prose=told, table=_scores(found.tf32), below=True)
     yield Section(title="Products in FP8", table=_scores(found.fp8), below=True)
+    told = FUSED.format(source=AICONFIGURATOR)
+    yield Section(title="Fused attention", prose=told, table=_scores(found.attention), below=True)
     rows = tuple(_constants(rate) for rate in rows_of(found))
     headings = ("unit", "cards", "floor, µs", "of the peak", "of the bandwidth", *_ERRORS[:2])
     table = Table(headings=headings, rows=rows, words=2)
-    yield Section(title="Constants of matrix products", prose=RULE, table=table, below=True)
+    yield Section(title="Constants", prose=RULE, table=table, below=True)
 
 
 def answer(found: AllProducts) -> str:
@@ -132,8 +149,7 @@ def answer(found: AllProducts) -> str:
     )
 
 
-def _fitted(scores: ProductScores, name: str, reached: Reached) -> ProductRate:
-    unit = UNITS[scores.dtype][1]
+def _fitted(unit: ProductUnit, scores: KernelScores, name: str, reached: Reached) -> ProductRate:
     source = FITTED.format(source=XLA if unit == "tf32" else AICONFIGURATOR)
     errors = [scores.held_out[slug] for slug in scores.held_out if scores.generations[slug] == name]
     return _row(unit, name, reached, errors, source, measured=True)
@@ -162,7 +178,7 @@ def _row(
     )
 
 
-def _worst(*scores: ProductScores) -> Errors:
+def _worst(*scores: KernelScores) -> Errors:
     out = [one for each in scores for one in each.generation_out.values()]
     return max(out, key=lambda one: one.median)
 
@@ -175,12 +191,12 @@ def _scaled(reached: Reached, ratio: float) -> Reached:
     return dataclasses.replace(reached, peak_ratio=reached.peak_ratio * ratio)
 
 
-def _fields(noun: ProductLaw | ProductRate) -> list[str]:
+def _fields(noun: ProductLaw | AttentionLaw | ProductRate) -> list[str]:
     values = {one.name: getattr(noun, one.name) for one in dataclasses.fields(noun)}
     return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
 
 
-def _scores(scores: ProductScores) -> Table:
+def _scores(scores: KernelScores) -> Table:
     ways = (scores.held_out, scores.card_out, scores.generation_out)
     rows = tuple(
         (slug, how, *shares(one.median, one.p90, one.large), f"{one.large_bias:+.1%}")

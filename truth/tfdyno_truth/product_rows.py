@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import functools
 import gzip
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.hardware import Gpu
+from tfdyno.model.attention import Attentions
 from tfdyno.model.products import Products
 from tfdyno_truth.rows import TRUTH
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Keys = tuple[str, str]
 
 FOLDER = TRUTH / "published"
-AICONFIGURATOR, XLA = "products.csv.gz", "products_xla.csv.gz"
+AICONFIGURATOR, XLA, ATTENTION = "products.csv.gz", "products_xla.csv.gz", "attention.csv.gz"
 GB300 = "gb300"
 """Of the measured cards the one that is not in the catalogue: a GB200 with B300's chips."""
 COPIES = 6
@@ -33,7 +34,7 @@ ELEMENT_BYTES = {"bf16": 2.0, "fp8": 1.0, "f32": 4.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class MeasuredProducts:
     """The products of one type on one card."""
 
     gpu: Gpu
@@ -41,29 +42,40 @@ class Measured:
     products: Products
     seconds: Floats
 
-    def __len__(self) -> int:
-        """Number of products."""
-        return len(self.seconds)
+    @property
+    def flops(self) -> Floats:
+        """Of each product."""
+        return self.products.flops
 
-    def take(self, chosen: NDArray[np.intp]) -> Measured:
+    def take(self, chosen: NDArray[np.intp]) -> MeasuredProducts:
         """Some of the products."""
         old = self.products
-        return replace(
-            self,
-            products=Products(
-                m=old.m[chosen],
-                n=old.n[chosen],
-                k=old.k[chosen],
-                batch=old.batch[chosen],
-                in_bytes=old.in_bytes[chosen],
-                out_bytes=old.out_bytes[chosen],
-            ),
-            seconds=self.seconds[chosen],
-        )
+        columns = {field.name: getattr(old, field.name)[chosen] for field in fields(old)}
+        return replace(self, products=Products(**columns), seconds=self.seconds[chosen])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredAttention:
+    """Causal attention of whole sequences in bf16 on one card."""
+
+    gpu: Gpu
+    attentions: Attentions
+    seconds: Floats
+
+    @property
+    def flops(self) -> Floats:
+        """Of each attention."""
+        return self.attentions.flops
+
+    def take(self, chosen: NDArray[np.intp]) -> MeasuredAttention:
+        """Some of the attentions."""
+        old = self.attentions
+        columns = {field.name: getattr(old, field.name)[chosen] for field in fields(old)}
+        return replace(self, attentions=Attentions(**columns), seconds=self.seconds[chosen])
 
 
 @functools.cache
-def read_products(name: str = AICONFIGURATOR) -> dict[Keys, Measured]:
+def read_products(name: str = AICONFIGURATOR) -> dict[Keys, MeasuredProducts]:
     """Slug and type -> products, sorted by both."""
     found: dict[Keys, list[tuple[float, ...]]] = {}
     with gzip.open(FOLDER / name, "rt", newline="") as file:
@@ -74,6 +86,17 @@ def read_products(name: str = AICONFIGURATOR) -> dict[Keys, Measured]:
     return {key: _measured(*key, np.array(sorted(found[key]))) for key in sorted(found)}
 
 
+@functools.cache
+def read_attention() -> dict[str, MeasuredAttention]:
+    """Slug -> attentions, sorted by shape."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    names = ("batch", "heads", "kv_heads", "head_dim", "seq", "time_us")
+    with gzip.open(FOLDER / ATTENTION, "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["gpu"], []).append(tuple(float(row[name]) for name in names))
+    return {slug: _attention(slug, np.array(sorted(found[slug]))) for slug in sorted(found)}
+
+
 def card(slug: str) -> Gpu:
     """The measured card."""
     if slug != GB300:
@@ -81,7 +104,7 @@ def card(slug: str) -> Gpu:
     return replace(find("gb200"), slug=GB300, compute_capability="10.3")
 
 
-def bench_memory_s(measured: Measured, bandwidth_ratio: float) -> Floats:
+def bench_memory_s(measured: MeasuredProducts, bandwidth_ratio: float) -> Floats:
     """Seconds that the benchmark moves bytes: what stays in the L2 cache comes from there.
 
     The factor x and the result are the same in every repetition, the weights take turns. Training
@@ -98,11 +121,11 @@ def bench_memory_s(measured: Measured, bandwidth_ratio: float) -> Floats:
     return np.asarray(weights / weights_rate + (x + y) / rest_rate)
 
 
-def _measured(slug: str, dtype: str, rows: Floats) -> Measured:
+def _measured(slug: str, dtype: str, rows: Floats) -> MeasuredProducts:
     m, n, k, batch, time_us = rows.T
     in_bytes = ELEMENT_BYTES[dtype]
     out_bytes = max(in_bytes, 2.0)
-    return Measured(
+    return MeasuredProducts(
         gpu=card(slug),
         dtype=dtype,
         products=Products(
@@ -115,3 +138,18 @@ def _measured(slug: str, dtype: str, rows: Floats) -> Measured:
         ),
         seconds=time_us * 1e-6,
     )
+
+
+def _attention(slug: str, rows: Floats) -> MeasuredAttention:
+    batch, heads, key_heads, head_dim, length, time_us = rows.T
+    attentions = Attentions(
+        batch=batch,
+        heads=heads,
+        key_heads=key_heads,
+        head_dim=head_dim,
+        queries=length,
+        keys=length,
+        causal=np.ones(len(batch), dtype=bool),
+        element_bytes=np.full(len(batch), 2.0),
+    )
+    return MeasuredAttention(gpu=card(slug), attentions=attentions, seconds=time_us * 1e-6)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ProductUnit = Literal["half", "tf32", "fp8", "cuda"]
-"""What multiplies: tensor cores in 16 bits, in TF32 or in 8 bits, or the CUDA cores."""
+ProductUnit = Literal["half", "tf32", "fp8", "cuda", "attention"]
+"""What multiplies: tensor cores in 16 bits, in TF32 or in 8 bits, or the CUDA cores; or fused
+attention, which multiplies in 16 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,22 @@ class ProductLaw:
             raise ValueError(f"need a tile above 0 and no time below 0, got {self}")
         if self.exponent < 1:
             raise ValueError(f"exponent: need at least 1, got {self.exponent}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionLaw:
+    """How blocks of fused attention fill a card, beside the law of products."""
+
+    block: int
+    """Queries of one head that one block of threads meets with all keys."""
+    exp_per_clock: float
+    """Exponentials of one SM, which take turns with the products."""
+    source: str
+
+    def __post_init__(self) -> None:
+        """Refuse constants with which no attention takes a finite time."""
+        if min(self.block, self.exp_per_clock) <= 0:
+            raise ValueError(f"need a block and exponentials above 0, got {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +79,17 @@ class ProductRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductRates:
-    """The law and every row; one row of each unit names no card and serves the rest."""
+    """The laws and every row; one row of each unit names no card and serves the rest."""
 
     law: ProductLaw
+    attention: AttentionLaw
     rates: tuple[ProductRate, ...]
 
     def __post_init__(self) -> None:
         """Refuse a table in which a card has two rows or may have none."""
         common = [rate.unit for rate in self.rates if not rate.cards]
         named = [(rate.unit, card) for rate in self.rates for card in rate.cards]
-        if sorted(common) != ["cuda", "fp8", "half", "tf32"]:
+        if sorted(common) != ["attention", "cuda", "fp8", "half", "tf32"]:
             raise ValueError(f"need one row without cards for every unit, got {sorted(common)}")
         if len(set(named)) != len(named):
             raise ValueError("a card is in two rows of one unit")

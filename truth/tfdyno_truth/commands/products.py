@@ -15,7 +15,7 @@ from tfdyno_truth.sections import markdown
 
 PAGE = ROOT / "docs" / "accuracy-products.md"
 HEAD = """\
-# Accuracy of matrix products
+# Accuracy of matrix products and fused attention
 
 Written by `tfdyno-truth products --write`; do not edit.
 """
@@ -27,7 +27,7 @@ MOST = 0.08
 @click.option("--check", is_flag=True, help="Only score the shipped constants; fit nothing.")
 @click.option("--write", is_flag=True, help="Write the constants and the page.")
 def products(check: bool, write: bool) -> int:
-    """Refit what matrix products reach on each kind of card, and score it.
+    """Refit what matrix products and fused attention reach on each kind of card, and score it.
 
     Exit code 1 where a card's median error in 16 bits is above 8 %; nothing is written then.
     """
@@ -35,7 +35,7 @@ def products(check: bool, write: bool) -> int:
     if check:
         medians = {slug: one.median for slug, one in shipped_errors(rates).items()}
     else:
-        found = all_products(rates.law)
+        found = all_products(rates)
         medians = {slug: one.median for slug, one in found.half.held_out.items()}
     worse = {slug: median for slug, median in medians.items() if median > MOST}
     if check:
@@ -45,7 +45,7 @@ def products(check: bool, write: bool) -> int:
         told = "\n\n".join(markdown(section) for section in product_report.sections(found))
         click.echo(told)
         if write and not worse:
-            text = product_report.text_of(rates.law, product_report.rows_of(found))
+            text = product_report.text_of(rates, product_report.rows_of(found))
             write_atomic(DATA / FILE, text.encode())
             write_atomic(PAGE, f"{HEAD}\n{told}\n".encode())
     for slug, median in worse.items():
