@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.product_rates import ProductRate
+from tfdyno_truth import all_reduces
 from tfdyno_truth.cells import shares
 from tfdyno_truth.product_scores import DRAWS, GENERATIONS, mean_of
 from tfdyno_truth.products import ratio_of
@@ -130,6 +131,7 @@ def sections(found: AllProducts) -> Iterator[Section]:
     yield Section(title="Products in FP8", table=_scores(found.fp8), below=True)
     told = FUSED.format(source=AICONFIGURATOR)
     yield Section(title="Fused attention", prose=told, table=_scores(found.attention), below=True)
+    yield all_reduces.section(AICONFIGURATOR)
     rows = tuple(_constants(rate) for rate in rows_of(found))
     headings = ("unit", "cards", "floor, µs", "of the peak", "of the bandwidth", *_ERRORS[:2])
     table = Table(headings=headings, rows=rows, words=2)

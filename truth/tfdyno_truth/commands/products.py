@@ -15,7 +15,7 @@ from tfdyno_truth.sections import markdown
 
 PAGE = ROOT / "docs" / "accuracy-products.md"
 HEAD = """\
-# Accuracy of matrix products and fused attention
+# Accuracy of single kernels
 
 Written by `tfdyno-truth products --write`; do not edit.
 """
