@@ -97,6 +97,7 @@ UNIT_FREE_FIELDS = {
     "ServingGoal.requests_per_day", "ServingGoal.peak_factor", "Answered.mean_batch",  # counts
     "ServingCandidate.usd_per_month", "ServingCandidate.usd_per_million",  # of requests
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
+    "ProductLaw.lone_tiles", "ProductLaw.exponent",  # a count with a half; of a norm
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit

@@ -8,7 +8,7 @@ from tfdyno.core.errors import UsageError
 
 def test_every_link_has_a_rate_and_a_latency() -> None:
     found = links.all_links()
-    assert len(found) == 40
+    assert len(found) == 42
     for link in found:
         assert link.bus_bytes_per_s > 0
         assert 0 < link.latency_s < 1e-3
@@ -17,6 +17,7 @@ def test_every_link_has_a_rate_and_a_latency() -> None:
 @pytest.mark.parametrize(
     ("gpu", "count", "link"),
     [
+        ("h100-sxm5-80gb", 2, "nvlink4-nvswitch-h100-2"),
         ("h100-sxm5-80gb", 4, "nvlink4-nvswitch-h100-ring"),
         ("h100-sxm5-80gb", 8, "nvlink4-nvswitch-h100-nvls"),  # SHARP from 5 GPUs
         ("a100-sxm4-80gb", 8, "nvlink3-nvswitch-a100"),
@@ -26,6 +27,7 @@ def test_every_link_has_a_rate_and_a_latency() -> None:
         ("rtx-5090", 2, "pcie5-x16"),
         ("gtx-1080-ti", 4, "pcie3-x16"),
         ("h800-sxm5-80gb", 8, "nvlink4-nvswitch-h800"),
+        ("gb200", 2, "nvlink5-nvswitch-b200-2"),
         ("gb200", 72, "nvlink5-nvl72"),
     ],
 )
@@ -119,7 +121,7 @@ def test_every_laptop_and_every_embedded_board_has_one_card() -> None:
 
 
 def test_the_beginning_of_a_link_suggests_all_that_begin_so() -> None:
-    with pytest.raises(UsageError, match="choose one of nvlink5-nvl72, nvlink5-nvswitch-b200-nvls"):
+    with pytest.raises(UsageError, match="choose one of nvlink5-nvl72, nvlink5-nvswitch-b200-2"):
         links.find_link("nvlink5")
 
 

@@ -44,6 +44,11 @@ COMMANDS = {
         summary="Refit and score the exchange between several GPUs alone.",
         section="Make",
     ),
+    "products": Entry(
+        module="tfdyno_truth.commands.products",
+        summary="Refit and score what matrix products reach.",
+        section="Make",
+    ),
     "fit": Entry(
         module="tfdyno_truth.commands.fit",
         summary="Refit the constants of the time model to the measurements.",

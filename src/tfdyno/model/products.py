@@ -4,9 +4,9 @@ A product of ``batch`` pairs m x k and k x n takes
 
     t = floor + (C^p + M^p)^(1/p)
     C = min over s in 1, 2, 4 ... 64 of
-        sqrt(lone^2 + (tiles s / SM)^2) (k/s + prologue) 2 tile^2 / (share peak / SM)
+        sqrt(lone^2 + (tiles s / SM)^2) (k/s + prologue) 2 tile^2 / (peak_ratio peak / SM)
         + (split if s > 1)
-    M = batch (in (mk + kn) + out mn) bytes / (memory_share bandwidth)
+    M = batch (in (mk + kn) + out mn) bytes / (bandwidth_ratio bandwidth)
 
 with tiles = batch ceil(m/tile) ceil(n/tile): tiles fill the SMs, and a product of few tiles is
 split along k where that is faster. m and n may be exchanged, so the law serves forward products and
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.product_rates import ProductRate
-from tfdyno.model.kernel_time import peak_unit
 from tfdyno.model.peaks import peak_flops_per_s
 
 if TYPE_CHECKING:
@@ -82,19 +81,17 @@ class ProductCard:
 
 
 def product_card(
-    gpu: Gpu, dtype: str, rates: ProductRates, *, tf32_allowed: bool, clock_ratio: float = 1.0
+    gpu: Gpu, unit: Unit, rates: ProductRates, *, clock_ratio: float = 1.0
 ) -> ProductCard:
     """Look up what the arithmetic needs.
 
     Args:
         gpu: A card or a MIG slice.
-        dtype: HLO spelling of the factors' type.
+        unit: What multiplies there, as ``kernel_time.peak_unit`` tells it for a type.
         rates: What measured products reach.
-        tf32_allowed: Whether float32 products may run in TF32.
-        clock_ratio: Share of its clock that a card holds which no row names; a card that was
-            measured has that in its rate.
+        clock_ratio: Share of its clock that the card holds under load; of no account where its
+            products were measured, which says it already.
     """
-    unit = peak_unit(gpu, dtype, tf32_allowed=tf32_allowed)
     rate = rate_of(gpu, _UNITS.get(unit, "cuda"), rates)
     return ProductCard(
         sm_count=gpu.sm_count,
@@ -109,7 +106,7 @@ def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:
     card = f"{gpu.rates.compute_capability} {gpu.rates.variant}"
     rows = [rate for rate in rates.rates if rate.unit == unit]
     return next((rate for rate in rows if card in rate.cards), None) or next(
-        rate for rate in rows if not rate.measured
+        rate for rate in rows if not rate.cards
     )
 
 
@@ -125,14 +122,14 @@ def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> F
     splits = SPLITS[:, None]
     fill = np.hypot(law.lone_tiles, tiles * splits / card.sm_count)
     flops_of_tile = (products.k / splits + law.prologue) * 2.0 * law.tile**2
-    s_per_flop = card.sm_count / (card.rate.share * card.peak_flops_per_s)
+    s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
     by_split = fill * flops_of_tile * s_per_flop + law.split_s * (splits > 1)
     return np.asarray(by_split.min(axis=0))
 
 
 def memory_seconds(products: Products, card: ProductCard) -> Floats:
     """Seconds of reading both factors and writing the result once."""
-    return products.bytes_moved / (card.rate.memory_share * card.bandwidth_bytes_per_s)
+    return products.bytes_moved / (card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s)
 
 
 def together(compute_s: Floats, memory_s: Floats, floor_s: float, law: ProductLaw) -> Floats:
