@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import keras
-from keras import layers
+from keras import layers, ops
 
 sys.path.append(str(Path(__file__).parent))
 import zoo
@@ -211,3 +211,87 @@ def gpt2_full_128():
 def gpt2_lora_128():
     """Products of rank 4 train, on queries and values."""
     return gpt2_128(rank=4)
+
+
+# ---------------------------------------------------------- the U-Net of Stable Diffusion 1.4
+
+
+def _normed(x, width, kernel=3, epsilon=1e-5):
+    x = layers.Activation("swish")(layers.GroupNormalization(32, epsilon=epsilon)(x))
+    return layers.Conv2D(width, kernel, padding="same")(x)
+
+
+def _timed_residual(x, time, width):
+    y = _normed(x, width)
+    shift = layers.Dense(width)(layers.Activation("swish")(time))
+    y = _normed(layers.Add()([y, layers.Reshape((1, 1, width))(shift)]), width)
+    return layers.Add()([x if x.shape[-1] == width else layers.Conv2D(width, 1)(x), y])
+
+
+class CrossAttention(layers.Layer):
+    """Attention with eight heads, without bias but for the result."""
+
+    def __init__(self, width, **options):
+        """Make the four projections."""
+        super().__init__(**options)
+        self.width = width
+        self.query, self.key, self.value = (layers.Dense(width, use_bias=False) for _ in range(3))
+        self.result = layers.Dense(width)
+
+    def build(self, own_shape, other_shape):
+        """Make the weights."""
+        self.query.build(own_shape)
+        self.key.build(other_shape)
+        self.value.build(other_shape)
+        self.result.build((*own_shape[:-1], self.width))
+
+    def call(self, own, other):
+        """Attend to ``other``."""
+        heads = (8, self.width // 8)
+        query, key, value = (
+            ops.reshape(made, (-1, made.shape[1], *heads))
+            for made in (self.query(own), self.key(other), self.value(other))
+        )
+        score = ops.einsum("bqhd,bkhd->bhqk", query, key) * heads[1] ** -0.5
+        mixed = ops.einsum("bhqk,bkhd->bqhd", ops.softmax(score), value)
+        return self.result(ops.reshape(mixed, (-1, own.shape[1], self.width)))
+
+
+def _spatial_transformer(x, words):
+    rows, columns, width = x.shape[1:]
+    y = layers.Conv2D(width, 1)(layers.GroupNormalization(32, epsilon=1e-6)(x))
+    y = layers.Reshape((rows * columns, width))(y)
+    own = zoo.norm(y, 1e-5)
+    y = layers.Add()([y, CrossAttention(width)(own, own)])
+    y = layers.Add()([y, CrossAttention(width)(zoo.norm(y, 1e-5), words)])
+    wide = layers.Dense(8 * width)(zoo.norm(y, 1e-5))
+    gate = layers.Activation("gelu")(wide[..., 4 * width :])
+    y = layers.Add()([y, layers.Dense(width)(layers.Multiply()([wide[..., : 4 * width], gate]))])
+    y = layers.Conv2D(width, 1)(layers.Reshape((rows, columns, width))(y))
+    return layers.Add()([x, y])
+
+
+def sd14_unet_64():
+    """One look at latents of 64 x 64 with 77 words (keras.io, Stable Diffusion)."""
+    latent, words = keras.Input((64, 64, 4)), keras.Input((77, 768))
+    moment = keras.Input((320,))
+    time = layers.Dense(1280)(layers.Dense(1280, activation="swish")(moment))
+    x = layers.Conv2D(320, 3, padding="same")(latent)
+    skips = [x]
+    for level, width in enumerate((320, 640, 1280, 1280)):
+        if level:
+            x = layers.Conv2D(x.shape[-1], 3, 2, padding="same")(x)
+            skips.append(x)
+        for _ in range(2):
+            x = _timed_residual(x, time, width)
+            x = _spatial_transformer(x, words) if level < 3 else x
+            skips.append(x)
+    x = _spatial_transformer(_timed_residual(x, time, 1280), words)
+    x = _timed_residual(x, time, 1280)
+    for level, width in reversed(tuple(enumerate((320, 640, 1280, 1280)))):
+        for _ in range(3):
+            x = _timed_residual(layers.Concatenate()([x, skips.pop()]), time, width)
+            x = _spatial_transformer(x, words) if level < 3 else x
+        if level:
+            x = layers.Conv2D(width, 3, padding="same")(layers.UpSampling2D()(x))
+    return compiled([latent, moment, words], _normed(x, 4), zoo.adam(), "mse")
