@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from functools import lru_cache
 
 import pytest
 
-from tfdyno_truth.rows import Row, contradicted, read_rows, single_gpu
+from tfdyno_truth.make_records import FOLDER
+from tfdyno_truth.records import path_of, read_record
+from tfdyno_truth.rows import TABLES, TRUTH, Row, contradicted, read_rows, single_gpu
 
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
     return tuple(read_rows())
+
+
+@lru_cache(maxsize=1)
+def modern() -> tuple[Row, ...]:
+    return tuple(row for row in read_rows(tables=("modern",)) if row.gpus == 1)
 
 
 def a_row(**changes: object) -> Row:
@@ -120,3 +128,81 @@ def test_accumulated_steps_are_counted_from_the_notes() -> None:
         assert (row.accumulation > 1) == ("grad-accum " in row.notes)
         if row.accumulation > 1:
             assert f"grad-accum {row.accumulation}" in row.notes
+
+
+def test_the_constants_are_fitted_to_the_published_table_alone() -> None:
+    assert {row.table for row in rows()} == {"published"}
+    assert {row.zoo for row in rows()} == {"zoo.py"}
+    assert {row.table for row in read_rows(tables=("published", "modern"))} == set(TABLES)
+
+
+def test_every_usable_row_of_todays_software_has_a_record() -> None:
+    assert len(modern()) == 94
+    assert not [row.record for row in modern() if not path_of(FOLDER, row.record).exists()]
+
+
+def test_a_row_with_an_inferred_setting_is_not_used() -> None:
+    assert not [row for row in modern() if "q=C" in row.notes]
+
+
+def test_a_row_says_what_ran_it() -> None:
+    found = {(row.source, row.framework, row.engine) for row in modern()}
+    assert ("LuxDL ResNet comparison", "jax", "jax") in found
+    assert ("LuxDL ResNet comparison", "reactant", "reactant") in found
+    assert ("scheemik unox HPC logs", "tensorflow", "tensorflow") in found
+    keras_on_jax = {row.framework for row in rows() if row.engine == "jax"}
+    assert keras_on_jax == {"tensorflow"}
+    assert next(row for row in modern() if row.slug == "rtx-5090").version == "JAX 0.8 (2026-01)"
+
+
+def test_gradients_without_an_optimizer_are_outputs_of_the_step() -> None:
+    record = read_record(FOLDER, ("modern.resnet50_flax_224", "train", "float32"))
+    assert record
+    gradients = [k for k in record.program.kernels if k.phase == "update"]
+    moved = sum(k.read_bytes.fixed + k.write_bytes.fixed for k in gradients)
+    # momentum would read and write each of 25.56 million weights thrice
+    assert moved < 0.1 * 25.56e6 * 4
+
+
+@pytest.mark.parametrize(
+    ("function", "multiply_adds"),
+    [  # of one image, from the papers and the tables of torchvision and keras.applications
+        ("resnet18_flax_224", 1.82e9),
+        ("resnet34_flax_224", 3.67e9),
+        ("resnet50_flax_224", 4.09e9),
+        ("resnet152_flax_224", 11.56e9),
+        ("mobilenet_224", 0.569e9),
+        ("vgg16_top_224", 15.47e9),
+        ("densenet121_224", 2.87e9),
+        ("inception_v3_299", 5.73e9),
+        ("nasnetlarge_331", 23.8e9),
+        ("efficientnet_b4_380", 4.2e9),
+        ("efficientnet_b5_456", 9.9e9),
+        ("efficientnet_b6_528", 19e9),
+        ("efficientnet_b7_600", 37e9),
+        ("efficientnetv2_s_384", 8.8e9),
+        ("efficientnetv2_m_480", 24e9),
+    ],
+)
+def test_a_record_has_the_operations_that_are_known_of_its_model(
+    function: str, multiply_adds: float
+) -> None:
+    record = read_record(FOLDER, (f"modern.{function}", "infer", "float32"))
+    assert record
+    flops = sum(kernel.flops.per_sample for kernel in record.program.kernels)
+    assert flops == pytest.approx(2 * multiply_adds, rel=0.1)
+
+
+def test_a_record_has_the_parameters_that_its_source_states() -> None:
+    with (TRUTH / "zoo_models.csv").open(newline="") as file:
+        table = [raw for raw in csv.DictReader(file) if raw["params_m"]]
+    stated = {raw["workload"]: (raw["params_m"], raw["params_ratio"] or "1") for raw in table}
+    checked = set()
+    for row in modern():
+        record = read_record(FOLDER, row.record)
+        assert record
+        million, ratio = stated[f"{row.zoo}:{row.function}"]
+        expected = float(million) * float(ratio) * 1e6
+        assert record.trainable_parameter_count == pytest.approx(expected, rel=0.02), row.function
+        checked.add(row.function)
+    assert len(checked) == 35

@@ -25,17 +25,20 @@ PRECISION = {
     "FP16": "float16",
     "BF16": "bfloat16",
 }
+SHARED_POLICY = {"tf32": "float32", "bfloat16": "mixed_float16", "float16": "mixed_float16"}
+"""Policy of the record of other precisions; the type is exchanged when it is read."""
 NOT_EXPRESSIBLE = re.compile(
     r"q=C|gradient checkpointing|Adafactor(?!-type)|8-bit|\b[tp]p\d|Megatron|real data"
 )
 NHWC = re.compile(r"\bNHWC\b|channels[-_ ]last")
+LAUNCH_BOUND = re.compile(r"launch[- ]bound|launch/host bound")
 ACCUMULATION = re.compile(r"grad-accum (\d+)")
 CHIP = re.compile(r"v100|a100|h100|gh200|b200")
 GIB = 2**30
 ZOO = "zoo.py"
 """File of the builders that need no prefix in the name of their record."""
 OF_JAX = "-jax"
-"""Behind the file's name in the key of a record of a step that JAX runs."""
+"""Behind the file's name in the key of a record of a step that TensorFlow does not run."""
 TABLES = {"published": ("measurements.csv", 0), "modern": ("modern.csv", 100_000)}
 """Table of published rows: its file and the number of its first row."""
 
@@ -50,9 +53,9 @@ class Row:
     """Unique over all tables."""
     source: str
     framework: str
-    """``tensorflow`` (Keras on JAX too), ``pytorch``, or ``jax`` for what is written in JAX."""
+    """``tensorflow`` (Keras on JAX too), ``pytorch``, or the engine of what is not Keras."""
     engine: str
-    """What runs the operations: ``tensorflow``, ``jax`` or ``pytorch``."""
+    """What runs the operations: ``tensorflow``, ``jax``, ``reactant`` (Julia), ``pytorch``."""
     version: str
     """The framework's, as the source gives it."""
     model: str
@@ -112,18 +115,16 @@ class Row:
         """Key of the kernel record: builder, mode and Keras policy as traced.
 
         Builders of other files than ``zoo.py`` have the file's name before theirs
-        (``today.resnet50_224``; ``today-jax.resnet50_224`` for steps that JAX runs).
+        (``today.resnet50_224``; ``today-jax.resnet50_224`` for steps that TensorFlow does not run),
+        and bfloat16 records of their own: it has no loss scaling.
         """
-        policy = {
-            "tf32": "float32",
-            "mixed_bfloat16": "mixed_float16",
-            "bfloat16": "mixed_float16",
-            "float16": "mixed_float16",
-        }.get(self.precision, self.precision)
+        shared = dict(SHARED_POLICY)
+        if self.zoo == ZOO:
+            shared["mixed_bfloat16"] = "mixed_float16"
         where = self.zoo.removeprefix("zoo_").removesuffix("py") if self.zoo != ZOO else ""
-        if where and self.engine == "jax":
+        if where and self.engine != "tensorflow":
             where = where.replace(".", f"{OF_JAX}.")
-        return (f"{where}{self.function}", self.mode, policy)
+        return (f"{where}{self.function}", self.mode, shared.get(self.precision, self.precision))
 
 
 def read_rows(truth: Path = TRUTH, tables: Sequence[str] = ("published",)) -> list[Row]:
@@ -202,7 +203,7 @@ def _row(
         step_s=step_s,
         memory_bytes=float(raw["peak_mem_gb"] or 0) * GIB,
         memory_kind=memory,
-        launch_bound=(kind == "cnn" and batch < 16) or "launch-bound" in raw["notes"],
+        launch_bound=(kind == "cnn" and batch < 16) or bool(LAUNCH_BOUND.search(raw["notes"])),
         fused_attention=raw["source"].startswith("timm")
         and raw["framework_version"].startswith("2.")
         and bool(re.match(r"vit_|deit_", raw["model"])),
@@ -217,7 +218,7 @@ def _framework(name: str) -> tuple[str, str]:
     """``framework`` and ``engine`` of a row."""
     if name.startswith("PyTorch"):
         return "pytorch", "pytorch"
-    engine = "jax" if re.search("JAX|XLA", name) else "tensorflow"
+    engine = "jax" if "JAX" in name else "reactant" if "Reactant" in name else "tensorflow"
     return "tensorflow" if re.search("TensorFlow|Keras", name) else engine, engine
 
 
