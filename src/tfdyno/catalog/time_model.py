@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+KERNEL_TABLES = {"version", "generations", "measured", "parameters", "software", "intervals"}
+
+
 @lru_cache(maxsize=8)
 def time_model(generation: str = "") -> TimeModel:
     """The constants that ship with the tool, for one generation of software.
@@ -35,7 +38,7 @@ def time_model(generation: str = "") -> TimeModel:
 def kernel_tables() -> dict[str, Any]:
     """``catalog/data/kernel_model.toml`` as it stands: what later generations add."""
     with as_file(files("tfdyno.catalog") / "data" / "kernel_model.toml") as path:
-        return _table(path, {"version", "generations", "parameters", "software", "intervals"})
+        return _table(path, KERNEL_TABLES)
 
 
 def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) -> TimeModel:
@@ -62,6 +65,7 @@ def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) ->
         },
         generation=generation,
         kernel_executions=executions,
+        measured_capabilities=frozenset(tables["measured"]["capabilities"]),
         product_rates=product_rates(),
     )
 

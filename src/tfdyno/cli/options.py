@@ -294,9 +294,7 @@ def software_asked(given: dict[str, Any]) -> str:
     """
     release, backend = given.get("tensorflow") or "", given.get("backend") or ""
     if release and backend == "jax":
-        raise UsageError(
-            "--tf and --backend jax contradict each other", remedy="give one of them"
-        )
+        raise UsageError("--tf and --backend jax contradict each other", remedy="give one of them")
     return f"tensorflow {release}" if release else backend
 
 

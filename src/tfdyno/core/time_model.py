@@ -85,6 +85,8 @@ class TimeModel:
     """Of the software that the constants are for; empty: those that all share."""
     kernel_executions: frozenset[str] = frozenset()
     """Executions that are priced kernel by kernel (``model.kernel_law``)."""
+    measured_capabilities: frozenset[str] = frozenset()
+    """Compute capabilities of the cards on which such steps were measured."""
     product_rates: ProductRates | None = None
     """What measured products reach: for executions that are priced kernel by kernel."""
     values: dict[str, float] = field(init=False, repr=False)

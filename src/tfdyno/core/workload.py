@@ -40,8 +40,8 @@ class Workload:
     remat: str = ""
     """What is computed again in the backward pass, as a recipe says it; empty: nothing."""
     software: str = ""
-    """Release that answers are for, as ``catalog.generations.software_from`` reads it
-    (``tensorflow 2.15``, ``jax``); empty: what is installed where the code runs, else the newest."""
+    """Release that answers are for (``tensorflow 2.15``, ``jax``); empty: the one that is installed
+    where the code runs, else the newest."""
 
     @property
     def id(self) -> str:

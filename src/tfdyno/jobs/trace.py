@@ -18,6 +18,7 @@ import tfdyno
 from tfdyno.catalog.generations import lowering_of, newest
 from tfdyno.core.codec import from_json, to_builtins, to_json
 from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.generation import Software
 from tfdyno.core.program import Program
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._software import software_for
@@ -27,7 +28,6 @@ from tfdyno.store.cache import default_cache, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.generation import Software
     from tfdyno.core.program import Lowering
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.explanation import Exchange, Width
+from tfdyno.core.generation import Software
 from tfdyno.core.hardware import Cluster, Gpu
 from tfdyno.core.interval import Interval
 from tfdyno.core.time_model import MemoryModel, TimeModel
@@ -27,7 +28,6 @@ from tfdyno.model.timing import Timing, timing_of
 
 if TYPE_CHECKING:
     from tfdyno.core.explanation import Explanation
-    from tfdyno.core.generation import Software
     from tfdyno.core.program import Program
     from tfdyno.core.workload import Mode
 
@@ -50,6 +50,7 @@ class _Case:
     setting: step.Setting
     time_model: TimeModel
     memory_model: MemoryModel
+    software: Software | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +135,7 @@ def estimate_step(
         ),
         time_model=time_model,
         memory_model=memory_model,
+        software=software,
     )
     timed = _time(time_program, family, case)
     return Estimate(
@@ -177,6 +179,7 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
         execution=case.setting.execution,
         gpu=case.gpu,
         launch_share=launch_s / best,
+        by_kernel=None if timing.work is None else model.measured_capabilities,
     )
     return _Timed(
         terms_s={
@@ -344,7 +347,18 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
             "The GPU waits for launches for much of the step; a larger batch helps more than a "
             "faster card."
         )
-    if intervals.unseen(gpu, case.setting.execution):
+    law = timed.timing.work is not None
+    unseen = (
+        gpu.compute_capability not in case.time_model.measured_capabilities
+        if law
+        else intervals.unseen(gpu, case.setting.execution)
+    )
+    if unseen and law:
+        found.append(
+            f"No step of today's software was measured on a card of compute capability "
+            f"{gpu.compute_capability}; the interval is wider for it."
+        )
+    elif unseen:
         found.append(
             f"No published measurement of TensorFlow is of a card of compute capability "
             f"{gpu.compute_capability}; the interval is at least ±40 %."
@@ -355,6 +369,8 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
             "runs on several cards, over every link; the range of the efficiency reaches down to "
             "that."
         )
+    if case.software and case.software.note:
+        found.append(case.software.note)
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a compile.")
     if most is None:

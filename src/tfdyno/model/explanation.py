@@ -196,7 +196,8 @@ def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
         terms = law_terms(group.members, group.first.dtype, work, law, pricing)
     else:
         terms = terms_of(group.cost_class, work, pricing)
-    compute = next((term for term in terms if term.cause == "compute"), None)
+    library = group.cost_class.kind in LIBRARY_KINDS
+    compute = next((term for term in terms if library and term.cause == "compute"), None)
     by_cause: defaultdict[str, float] = defaultdict(float)
     for term in terms:
         by_cause["memory" if term.cause == "overlap" else term.cause] += term.time_s

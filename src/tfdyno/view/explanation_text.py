@@ -99,7 +99,8 @@ def _sum(why: Explanation, width: int) -> str:
     return pairs(
         [
             ("device", f"{device}, {plural(why.count, 'kernel')} one after the other: {causes}"),
-            ("host", f"{host} = {words.host(why.host)}, beside the device"),
+            ("host", f"{host} = {words.host(why.host)}, beside the device" if why.host else
+                     "CUDA graphs launch the kernels at once: nothing to wait for"),
             ("exchange", words.exchange(why.exchange) if why.exchange else ""),
             ("step", f"(device^4 + host^4)^(1/4) + {words.time_words(why.fixed_s)} "
                      f"{why.fixed_constant}{delay} = {words.time_words(why.step_s)}"),

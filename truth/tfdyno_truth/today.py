@@ -1,0 +1,287 @@
+"""Fits the constants of today's software, and judges them on rows that the fits had not seen."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from tfdyno.catalog.generations import generations, software
+from tfdyno.catalog.gpus import find
+from tfdyno.catalog.time_model import kernel_tables, time_model
+from tfdyno.core.generation import release_of
+from tfdyno.core.time_model import BucketWidth, Parameter, TimeModel
+from tfdyno.model import intervals, kernel_law
+from tfdyno.model.kernel_table import KernelTable
+from tfdyno.model.precision import tf32_allowed
+from tfdyno_truth.own_rows import own_rows
+from tfdyno_truth.records import program_of, read_record
+from tfdyno_truth.rows import Row, read_rows
+from tfdyno_truth.weighted import quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+OWN = "own"
+OWN_WEIGHT = 2.0
+"""A step measured by ourselves, with its versions and clocks, says as much as two published ones."""
+PRIOR_WEIGHT = 6.0
+"""As many rows as would have to agree before a constant leaves its prior far behind; that of the
+other laws is 8 (``fit.PRIOR_WEIGHT``), for fifty times as many rows."""
+ROBUST_SCALE = 0.1
+EVALUATIONS = 20
+COVERAGE = 0.9
+PARENT_ROWS = 20.0
+"""A bucket has as much say in its width as all buckets together with so many rows."""
+FEWEST = 5
+"""Rows below which a bucket has no width of its own."""
+UNSEEN_FACTOR = 1.25
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A measured step of today's software, and what its prediction needs."""
+
+    row: Row
+    generation: str
+    family: str
+    work: kernel_law.Work
+
+    @property
+    def bucket(self) -> str:
+        """Of its interval, as ``model.intervals`` forms it."""
+        return f"{self.family}/{self.row.mode}/{self.row.execution}"
+
+    @property
+    def log_step(self) -> float:
+        """Logarithm of the measured seconds."""
+        return float(np.log(self.row.step_s))
+
+    def predict(self, values: Mapping[str, float]) -> float:
+        """Seconds of the step by these constants."""
+        found = kernel_law.seconds(self.work, values)
+        return float(kernel_law.step_of(self.work, found, values).step_s[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judged:
+    """A case with what is predicted of it."""
+
+    case: Case
+    fitted_s: float
+    """By constants that have seen it."""
+    model_s: float
+    """Its kind of model left out."""
+    outer_s: float
+    """Its kind of model, its card and its source left out at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """A fit, and how good it is."""
+
+    values: dict[str, dict[str, float]]
+    """Generation -> fitted constants by name."""
+    judged: tuple[Judged, ...]
+    widths: dict[str, BucketWidth]
+
+
+def cases(folder: Path) -> list[Case]:
+    """Own and published steps that today's law prices, of those that have a record."""
+    rows = [row for row in (*own_rows(), *read_rows(tables=("modern",))) if row.gpus == 1]
+    found = [_case(row, folder) for row in rows if row.step_s > 0.0]
+    return [one for one in found if one]
+
+
+def generation_of(row: Row) -> str:
+    """Generation of the software that a row was measured with, from the words of its source."""
+    framework = "tensorflow" if row.engine == "tensorflow" else "jax"
+    if row.engine == "reactant":
+        return generations()[-1].name
+    words = row.version.replace("/", " ").replace(",", " ").replace("-", " ").split()
+    numbers = [word for word in words if word[:1].isdigit() and "." in word]
+    named = [
+        b for a, b in zip(words, words[1:], strict=False) if a in ("TF", "JAX") and b in numbers
+    ]
+    version = next(iter(named or numbers), "")
+    if version:
+        return software(framework, version, "asked").generation
+    return (
+        generations()[1].name if words and words[0].startswith("2023") else generations()[-1].name
+    )
+
+
+def _case(row: Row, folder: Path) -> Case | None:
+    generation = generation_of(row)
+    model = time_model(generation)
+    record = read_record(folder, row.record, row.precision)
+    if record is None or row.execution not in model.kernel_executions or not model.product_rates:
+        return None
+    program, gpu = program_of(record, row.execution, row.accumulation), find(row.slug)
+    work = kernel_law.work_of(
+        program, row.batch_size, gpu, tf32_allowed=tf32_allowed(row.precision),
+        rates=model.product_rates, clock_ratio=model.sustained_clock.get(row.slug, 1.0),
+    )  # fmt: skip
+    family = intervals.model_family(KernelTable.of(program))
+    return Case(row=row, generation=generation, family=family, work=work)
+
+
+def parameters() -> dict[tuple[str, str], Parameter]:
+    """Every constant by (generation, name); the generation is empty for those that all share."""
+    names = {"": kernel_tables()["parameters"], **kernel_tables()["software"]}
+    models = {one.name: time_model(one.name) for one in generations()}
+    newest = generations()[-1].name
+    return {
+        (generation, name): models[generation or newest].parameters[name]
+        for generation, table in names.items()
+        for name in table
+    }
+
+
+def fit(seen: Sequence[Case], start: Mapping[tuple[str, str], float] | None = None
+        ) -> dict[tuple[str, str], float]:  # fmt: skip
+    """Fit the constants that are marked as fitted, by robust least squares on log(step).
+
+    A prior on the logarithm holds what the cases do not identify. Constants of a generation that
+    no case is of stay where they are.
+    """
+    known = parameters()
+    used = {case.generation for case in seen}
+    free = [key for key, one in known.items() if one.fitted and key[0] in {"", *used}]
+    low = np.log([max(known[key].low, 1e-9) for key in free])
+    high = np.log([known[key].high for key in free])
+    prior = np.clip(np.log([known[key].prior for key in free]), low, high)
+    first = np.array([np.log((start or {}).get(key, known[key].prior)) for key in free])
+    sizes = Counter(_group(case.row) for case in seen)
+    weight = np.array([
+        (OWN_WEIGHT if case.row.table == OWN else 1.0) * sizes[_group(case.row)] ** -0.5
+        for case in seen
+    ])  # fmt: skip
+    measured = np.array([case.log_step for case in seen])
+    fixed = {key: one.value if not one.fitted else one.prior for key, one in known.items()}
+
+    def residuals(x: Floats) -> Floats:
+        values = _by_generation({**fixed, **dict(zip(free, np.exp(x).tolist(), strict=True))})
+        predicted = np.log([case.predict(values[case.generation]) for case in seen])
+        return np.concatenate([(predicted - measured) * weight, (x - prior) * PRIOR_WEIGHT])
+
+    found = least_squares(
+        residuals, np.clip(first, low + 1e-6, high - 1e-6), bounds=(low, high), loss="soft_l1",
+        f_scale=ROBUST_SCALE, max_nfev=EVALUATIONS if start is None else EVALUATIONS // 3,
+        x_scale=0.1,
+    )  # fmt: skip
+    return {**fixed, **dict(zip(free, np.exp(found.x).tolist(), strict=True))}
+
+
+def _group(row: Row) -> tuple[str, ...]:
+    """Rows of one model, card, precision and mode: batches of it are no new evidence."""
+    return (*row.group, row.execution, row.source)
+
+
+def _by_generation(values: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+    shared = {name: value for (generation, name), value in values.items() if not generation}
+    return {
+        one.name: {**shared, **{n: v for (g, n), v in values.items() if g == one.name}}
+        for one in generations()
+    }
+
+
+def judge(known: Sequence[Case], tell: Callable[[str], None]) -> Found:
+    """Fit on everything, then leave models, and models, cards and sources at once, out."""
+    tell("everything seen")
+    whole = fit(known)
+    predicted = _predict(known, whole)
+    by_model = _left_out(known, whole, lambda a, b: a.row.architecture == b.row.architecture, tell)
+    outer = _left_out(known, whole, _alike, tell)
+    judged = tuple(
+        Judged(case=case, fitted_s=a, model_s=b, outer_s=c)
+        for case, a, b, c in zip(known, predicted, by_model, outer, strict=True)
+    )
+    return Found(values=_by_generation(whole), judged=judged, widths=widths(judged))
+
+
+def _alike(one: Case, other: Case) -> bool:
+    """Whether a case tells of another: same kind of model, same chip, or same source."""
+    a, b = one.row, other.row
+    return a.architecture == b.architecture or a.chip == b.chip or a.source == b.source
+
+
+def _predict(some: Iterable[Case], values: Mapping[tuple[str, str], float]) -> list[float]:
+    known = _by_generation(values)
+    return [case.predict(known[case.generation]) for case in some]
+
+
+def _left_out(
+    known: Sequence[Case], start: Mapping[tuple[str, str], float],
+    alike: Callable[[Case, Case], bool], tell: Callable[[str], None],
+) -> list[float]:  # fmt: skip
+    """Predict every case by constants that saw nothing like it."""
+    folds: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for index, case in enumerate(known):
+        folds[tuple(i for i, other in enumerate(known) if not alike(case, other))].append(index)
+    found = [0.0] * len(known)
+    for number, (seen, mine) in enumerate(folds.items(), 1):
+        tell(f"fold {number} of {len(folds)}")
+        values = fit([known[i] for i in seen], start) if seen else dict(start)
+        for index, step_s in zip(mine, _predict([known[i] for i in mine], values), strict=True):
+            found[index] = step_s
+    return found
+
+
+def widths(judged: Sequence[Judged]) -> dict[str, BucketWidth]:
+    """Half-widths that hold ``COVERAGE`` of the outer errors, by bucket and over all.
+
+    A bucket's own mean error is drawn towards that of all rows by ``PARENT_ROWS``.
+    """
+    errors = {id(one): abs(np.log(one.outer_s) - one.case.log_step) for one in judged}
+    sizes = Counter(_group(one.case.row) for one in judged)
+    weight = {id(one): 1.0 / sizes[_group(one.case.row)] for one in judged}
+
+    def mean(some: Sequence[Judged]) -> float:
+        return float(
+            np.average([errors[id(o)] for o in some], weights=[weight[id(o)] for o in some])
+        )
+
+    overall = mean(judged)
+    buckets: defaultdict[str, list[Judged]] = defaultdict(list)
+    for one in judged:
+        buckets[one.case.bucket].append(one)
+    scales, groups = {DEFAULT: overall}, {DEFAULT: len(sizes)}
+    for name, some in sorted(buckets.items()):
+        count = sum(weight[id(one)] for one in some)
+        if len(some) >= FEWEST:
+            share = count / (count + PARENT_ROWS)
+            scales[name] = share * mean(some) + (1.0 - share) * overall
+            groups[name] = round(count)
+    relative = np.array([
+        errors[id(one)] / scales.get(one.case.bucket, overall) for one in judged
+    ])  # fmt: skip
+    factor = quantile(relative, np.array([weight[id(one)] for one in judged]), COVERAGE)
+    return {
+        name: BucketWidth(log_half_width_ratio=round(factor * scale, 3), groups=groups[name])
+        for name, scale in scales.items()
+    }
+
+
+def with_values(model: TimeModel, values: Mapping[str, float]) -> TimeModel:
+    """The model with fitted values in place of its own."""
+    changed = {
+        name: replace(one, value=float(f"{values[name]:.5g}"))
+        for name, one in model.parameters.items()
+        if one.fitted and name in values
+    }
+    return replace(model, parameters={**model.parameters, **changed})
+
+
+def oldest_first(versions: Iterable[str]) -> list[str]:
+    """Releases in their order."""
+    return sorted(versions, key=release_of)
