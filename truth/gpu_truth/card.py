@@ -178,7 +178,8 @@ class SmiMeter:
         told: dict[str, object] = {}
         if self._watch is not None:
             self._watch.terminate()
-            lines = self._watch.communicate()[0].splitlines()
+            # The last line may be cut off anywhere, in the midst of a number too.
+            lines = self._watch.communicate()[0].rpartition("\n")[0].splitlines()
             columns = zip(*(_cells(line, len(SMI_METER)) for line in lines), strict=True)
             for name, column in zip(("power_w", "sm_mhz", "memory_mhz"), columns, strict=False):
                 seen = [number for cell in column if (number := _number(cell)) is not None]

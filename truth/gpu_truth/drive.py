@@ -264,7 +264,7 @@ class _Run:
         facts = {**self.job.facts, "side_by_side": wave}
         order = {
             "step": step.fields, "facts": facts, "device": self.job.device,
-            "uuid": self.job.uuid, "folder": str(folder),
+            "uuid": self.job.uuid, "folder": str(folder), "parent": os.getpid(),
         }  # fmt: skip
         path = self.job.environment.get("PYTHONPATH")
         environment = {
@@ -283,7 +283,7 @@ class _Run:
     def _say_wave(self, wave: Sequence[Step], remaining_s: float) -> None:
         left = len(self.outcome.left) + len(self.alone)
         self.tell(
-            f"compiling {len(wave)} {wave[0].execution} step{'s'[: len(wave) != 1]} side by side; "
+            f"compiling {len(wave)} step{'s'[: len(wave) != 1]} side by side; "
             f"{left} left after them, {remaining_s / 60:.1f} minutes to go"
         )
 

@@ -133,15 +133,20 @@ def _output(asked: argparse.Namespace) -> Path:
         if asked.output.resolve() == OWN.resolve():
             raise WrongUseError(f"{asked.output} is for cards: name another file for --device cpu")
     output: Path = (asked.output or OWN).absolute()
-    try:
-        new = not output.exists()
-        with output.open("ab"):
-            pass
-        if new:
-            output.unlink()
-    except OSError as error:
-        raise WrongUseError(f"{output} cannot be written: {error.strerror}") from error
+    reason = _unwritable(output)
+    if reason:
+        raise WrongUseError(f"{output} cannot be written: {reason}")
     return output
+
+
+def _unwritable(path: Path) -> str:
+    """Why no line can be added to a file; empty where one can."""
+    if path.is_dir():
+        return "it is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    place = path if path.exists() else path.parent
+    return "" if os.access(place, os.W_OK) else "permission denied"
 
 
 def _card(asked: argparse.Namespace) -> Card:

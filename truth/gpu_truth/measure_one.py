@@ -1,17 +1,19 @@
 """Measures one step in a process of its own: ``python -m gpu_truth.measure_one JSON``.
 
 The JSON has ``step``, ``facts`` (fields of the row that the parent knows), ``device``, ``uuid`` of
-the card and ``folder``. In the folder the child writes ``ready`` when the step is compiled, waits
-for ``go``, and leaves ``row.json``, or ``no_device`` with a sentence.
+the card, ``parent`` (its process) and ``folder``. In the folder the child writes ``ready`` when the
+step is compiled, waits for ``go``, and leaves ``row.json``, or ``no_device`` with a sentence.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import math
 import os
 import platform
+import shutil
 import statistics
 import sys
 import time
@@ -74,18 +76,20 @@ def _measured(job: dict[str, Any], folder: Path) -> dict[str, object]:
     for _ in range(3):
         result = running.call()
     row.update(_loss("loss_3", running.wait(result)))
-    _wait_for_go(folder)
+    _wait_for_go(folder, job["parent"])
     row["date"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     row.update(_timed(running, job["uuid"]))
     return row
 
 
-def _wait_for_go(folder: Path) -> None:
+def _wait_for_go(folder: Path, parent: int) -> None:
     """Say that the step is compiled and wait for the card; end where the parent is gone."""
-    parent = os.getppid()
     (folder / "ready").touch()
     while not (folder / "go").exists():
         if os.getppid() != parent:
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # the other children's folders are in it
+                folder.parent.rmdir()
             sys.exit(4)
         time.sleep(GATE_S)
 
