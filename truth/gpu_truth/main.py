@@ -132,6 +132,8 @@ def _output(asked: argparse.Namespace) -> Path:
             raise WrongUseError("--device cpu needs --output FILE: its rows are no truth of a card")
         if asked.output.resolve() == OWN.resolve():
             raise WrongUseError(f"{asked.output} is for cards: name another file for --device cpu")
+    if asked.output is None:
+        OWN.parent.mkdir(exist_ok=True)  # a machine may have been given this tool alone
     output: Path = (asked.output or OWN).absolute()
     reason = _unwritable(output)
     if reason:
