@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from gpu_truth.card import SmiMeter, find_card
+from gpu_truth.card import NvmlMeter, SmiMeter, find_card, meter_of
 from gpu_truth.main import OWN, main
 from gpu_truth.plan import for_card, read_plan
 from gpu_truth.rows import RowError, append_row, check_row, identity, read_rows
@@ -29,6 +30,40 @@ case "$*" in
 *) exit 6 ;;
 esac
 """
+
+
+NVML = """
+import os
+from types import SimpleNamespace
+
+NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+class NVMLError(Exception): pass
+def nvmlInit(): pass
+def nvmlDeviceGetHandleByIndex(index): return "card"
+def nvmlDeviceGetHandleByUUID(uuid): return "card"
+def nvmlDeviceGetMemoryInfo(card): return SimpleNamespace(total=80 << 30, used=1 << 30)
+def nvmlDeviceGetUtilizationRates(card): return SimpleNamespace(gpu=99)
+def nvmlDeviceGetEnforcedPowerLimit(card): raise NVMLError
+def nvmlDeviceGetCudaComputeCapability(card): return [9, 0]
+def nvmlDeviceGetName(card): return b"NVIDIA H100"
+def nvmlDeviceGetUUID(card): return "GPU-9"
+def nvmlSystemGetDriverVersion(): return "580.1"
+def nvmlDeviceGetComputeRunningProcesses(card):
+    return [SimpleNamespace(pid=os.getpid(), usedGpuMemory=5 << 20)] if USED else []
+def nvmlDeviceGetPowerUsage(card): return 412345
+def nvmlDeviceGetClockInfo(card, kind):
+    if kind == NVML_CLOCK_MEM:
+        raise NVMLError
+    return 1980
+def nvmlSystemGetProcessName(pid): raise NVMLError
+"""
+
+
+def install_nvml(patch: pytest.MonkeyPatch, *, used: bool) -> None:
+    """A pynvml with one H100 that tells neither its power limit nor its memory clock."""
+    module = ModuleType("pynvml")
+    exec(f"USED = {used}\n{NVML}", vars(module))
+    patch.setitem(sys.modules, "pynvml", module)
 
 
 def a_row(**changes: object) -> dict[str, Any]:
@@ -203,6 +238,28 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(
     assert out == ""
     assert told in err
     assert err.count("\n") == 1
+
+
+def test_what_the_drivers_library_tells_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_nvml(monkeypatch, used=False)
+    card = find_card("0")
+    assert card is not None
+    assert card.fields == {
+        "gpu": "NVIDIA H100", "driver": "580.1", "compute_capability": "9.0",
+        "memory_total_bytes": 80 << 30,
+    }  # fmt: skip
+    assert card.in_use == "somebody unseen (it is 99 % busy)"
+
+
+def test_what_a_card_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_nvml(monkeypatch, used=True)
+    meter = meter_of("GPU-9", os.getpid())
+    assert isinstance(meter, NvmlMeter)
+    meter.sample()
+    meter.sample()
+    assert meter.figures() == {
+        "power_w": 412.345, "sm_mhz": 1980, "used_bytes": 1 << 30, "process_bytes": 5 << 20,
+    }  # fmt: skip
 
 
 def test_a_card_in_use_is_not_measured_and_who_uses_it_is_told(

@@ -141,7 +141,8 @@ class NvmlMeter:
         ]
         for name, ask, words, unit in seen:
             with contextlib.suppress(nvml.NVMLError):  # not every card tells all
-                self._seen.setdefault(name, []).append(ask(handle, *words) * unit)
+                value = round(ask(handle, *words) * unit, 3)
+                self._seen.setdefault(name, []).append(value)
 
     def figures(self) -> dict[str, object]:
         """The medians, and the memory held."""
