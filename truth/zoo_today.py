@@ -52,6 +52,34 @@ def mlp():
     return zoo.compiled(inputs, layers.Dense(10)(x), zoo.adam)
 
 
+def gru_text():
+    """Two GRUs over embedded words, the first in both directions."""
+    inputs = keras.Input((200,), dtype="int32", name="token_ids")
+    x = layers.Embedding(20000, 128)(inputs)
+    x = layers.Bidirectional(layers.GRU(128, return_sequences=True))(x)
+    x = layers.GRU(256)(x)
+    return zoo.compiled(inputs, layers.Dense(2)(x), zoo.adam)
+
+
+def recommender():
+    """Embedding tables, their pairwise products and dense layers (DLRM)."""
+    numbers = keras.Input((13,), name="numbers")
+    tables = [keras.Input((1,), dtype="int32", name=f"cat_{i}") for i in range(26)]
+    x = layers.Dense(64, activation="relu")(layers.Dense(512, activation="relu")(numbers))
+    rows = [layers.Reshape((1, 64))(x), *(layers.Embedding(100_000, 64)(t) for t in tables)]
+    stacked = layers.Concatenate(axis=1)(rows)
+    products = layers.Flatten()(layers.Dot(axes=2)([stacked, stacked]))
+    y = layers.Concatenate()([x, products])
+    for width in (1024, 512, 256):
+        y = layers.Dense(width, activation="relu")(y)
+    return zoo.compiled([numbers, *tables], layers.Dense(2)(y), zoo.plain_sgd)
+
+
+def densenet121_224():
+    """Every layer concatenates all before it."""
+    return zoo.application(224, "DenseNet121")
+
+
 def conv1d_series():
     """Convolutions over a series of twelve channels, as an electrocardiogram has."""
     x = inputs = keras.Input((3000, 12))
