@@ -18,6 +18,7 @@ from tests.runtime.lowered import library_flops, of_kind
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import TensorSpec
+from tfdyno.jobs.trace import PROGRAMS
 from tfdyno.runtime.quick import program_of, programs_of
 from tfdyno.runtime.stablehlo import read_module
 
@@ -206,7 +207,7 @@ def bfloat16_step(wide: bool) -> dict[str, Any]:
 
 def test_a_step_has_a_program_for_each_way_to_run_it() -> None:
     made = bfloat16_step(wide=False)
-    assert set(made) == {"program", "widened", "per_op", "per_op_widened"}
+    assert set(made) == set(PROGRAMS)
     dtypes = {
         name: {kernel["dtype"] for kernel in one["kernels"] if kernel["kind"] == "gemm"}
         for name, one in made.items()
@@ -214,12 +215,14 @@ def test_a_step_has_a_program_for_each_way_to_run_it() -> None:
     assert dtypes == {
         "program": {"bf16"},
         "per_op": {"bf16"},
+        "per_primitive": {"bf16"},
         "widened": {"f32"},
         "per_op_widened": {"f32"},
+        "per_primitive_widened": {"f32"},
     }
 
 
 def test_without_bfloat16_nothing_is_widened() -> None:
     made = bfloat16_step(wide=True)
-    assert made["widened"] is made["per_op_widened"] is None
+    assert made["widened"] is made["per_op_widened"] is made["per_primitive_widened"] is None
     assert [kernel["kind"] for kernel in made["per_op"]["kernels"]] == ["gemm", "loop"]

@@ -103,6 +103,9 @@ def make_record(key: Key) -> Record:
     return Record(
         program=from_builtins(result["program"], Program),
         per_op=from_builtins(result["per_op"], Program),
+        per_primitive=(
+            from_builtins(result["per_primitive"], Program) if result["per_primitive"] else None
+        ),
         policy=workload.precision,
         trainable_parameter_count=result["trace"]["trainable_parameter_count"],
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from tfdyno.core.codec import write_atomic
 from tfdyno.core.interval import Scaled
-from tfdyno.core.program import Kernel, Program
+from tfdyno.core.program import BufferPlan, Kernel, Program
 from tfdyno.core.settings import BY_OPERATION
 
 if TYPE_CHECKING:
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 """Builder (after the file's name where that is not ``zoo.py``), mode, Keras policy as traced."""
+
+
+_NOTHING = Scaled()
+_NO_BUFFERS = BufferPlan(
+    argument_bytes=_NOTHING,
+    output_bytes=_NOTHING,
+    aliased_bytes=_NOTHING,
+    temporary_bytes=_NOTHING,
+    peak_bytes=_NOTHING,
+    parts_bytes={},
+    largest=(),
+    live_curve=(),
+)
+"""Of primitive operations: what they hold stands with ``per_op``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +44,8 @@ class Record:
     """As a framework does that runs one operation after another, with TensorFlow's memory."""
     policy: str
     trainable_parameter_count: int
+    per_primitive: Program | None = None
+    """As Keras 3 on TensorFlow; None in records that were made before there was one."""
 
 
 def path_of(folder: Path, key: Key) -> Path:
@@ -39,7 +55,13 @@ def path_of(folder: Path, key: Key) -> Path:
 
 def write_record(folder: Path, key: Key, record: Record) -> None:
     """Store a record without names, layers and live curve: sizes only, a few kilobytes."""
-    bare = replace(record, program=_bare(record.program), per_op=_bare(record.per_op))
+    primitive = record.per_primitive
+    bare = replace(
+        record,
+        program=_bare(record.program),
+        per_op=_bare(record.per_op),
+        per_primitive=primitive and _merged(_bare(primitive)),
+    )
     data = msgspec.json.encode(bare)
     write_atomic(path_of(folder, key), gzip.compress(data, 9, mtime=0))
 
@@ -49,6 +71,26 @@ def _bare(program: Program) -> Program:
     buffers = replace(program.buffers, live_curve=(), largest=())
     return replace(
         program, kernels=kernels, buffers=buffers, trace_sha256="", versions={}, seconds_s=0.0
+    )
+
+
+def _merged(program: Program) -> Program:
+    """The kernels of a program, equal ones as one with their number: there are thousands."""
+    found: dict[str, list[Kernel]] = {}
+    for kernel in program.kernels:
+        found.setdefault(repr(kernel), []).append(kernel)
+    kernels = tuple(_times(same[0], len(same)) for same in found.values())
+    return replace(program, kernels=kernels, buffers=_NO_BUFFERS)
+
+
+def _times(kernel: Kernel, number: int) -> Kernel:
+    return replace(
+        kernel,
+        flops=kernel.flops.times(number),
+        read_bytes=kernel.read_bytes.times(number),
+        write_bytes=kernel.write_bytes.times(number),
+        workspace_bytes=kernel.workspace_bytes.times(number),
+        count=kernel.count * number,
     )
 
 
@@ -63,7 +105,10 @@ def read_record(folder: Path, key: Key, precision: str = "") -> Record | None:
     if not dtype:
         return record
     return replace(
-        record, program=_halved(record.program, dtype), per_op=_halved(record.per_op, dtype)
+        record,
+        program=_halved(record.program, dtype),
+        per_op=_halved(record.per_op, dtype),
+        per_primitive=record.per_primitive and _halved(record.per_primitive, dtype),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 OWN = "own"
 OWN_WEIGHT = 2.0
-"""A step measured by ourselves, with its versions and clocks, says as much as two published ones."""
+"""A step measured by ourselves, with its versions and clocks, says as much as two published."""
 PRIOR_WEIGHT = 6.0
 """As many rows as would have to agree before a constant leaves its prior far behind; that of the
 other laws is 8 (``fit.PRIOR_WEIGHT``), for fifty times as many rows."""
@@ -109,9 +110,7 @@ def generation_of(row: Row) -> str:
         return generations()[-1].name
     words = row.version.replace("/", " ").replace(",", " ").replace("-", " ").split()
     numbers = [word for word in words if word[:1].isdigit() and "." in word]
-    named = [
-        b for a, b in zip(words, words[1:], strict=False) if a in ("TF", "JAX") and b in numbers
-    ]
+    named = [b for a, b in pairwise(words) if a in ("TF", "JAX") and b in numbers]
     version = next(iter(named or numbers), "")
     if version:
         return software(framework, version, "asked").generation

@@ -21,6 +21,7 @@ KernelKind = Literal[
     "scan",  # cumulative sums and other sequential windows
     "random",
     "collective",
+    "recurrent",  # time steps of a recurrent layer in cuDNN; dims steps, n, hidden, gates
     "other",
 ]
 Direction = Literal["", "forward", "input_gradient", "weight_gradient"]
@@ -56,7 +57,9 @@ class Kernel:
 
     convolution: ``n cin cout groups`` (1-tuples), ``window stride input output`` (spatial; forward
     geometry whatever the direction). gemm: ``m n k batch``. window: ``window stride``. reduce:
-    ``inner``, the elements between two that are added up (1: along rows).
+    ``inner``, the elements between two that are added up (1: along rows). In a program of primitive
+    operations also, for reduce, ``outer`` and ``summed`` (see ``per_primitive``), and for what runs
+    element by element ``elements`` and ``per_thread``, those of one thread at a time.
     """
     dims_scaled: tuple[str, ...] = ()
     """Names in ``dims`` that grow with the batch."""

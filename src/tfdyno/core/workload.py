@@ -94,3 +94,5 @@ class Trace:
     """Length of the dataset that ``fit`` was given; 0 when unknown."""
     epochs: int = 0
     warnings: tuple[str, ...] = ()
+    cudnn_layers: tuple[str, ...] = ()
+    """Recurrent layers that TensorFlow hands to cuDNN on a GPU; the traced step has loops."""

@@ -181,7 +181,11 @@ def computing_once(predictor: Predictor) -> Predictor:
             traced,
             program=without(traced.program),
             per_op=without(traced.per_op),
-            widened=without(traced.widened) if traced.widened else None,
-            per_op_widened=without(traced.per_op_widened) if traced.per_op_widened else None,
+            per_primitive=traced.per_primitive and without(traced.per_primitive),
+            widened=traced.widened and without(traced.widened),
+            per_op_widened=traced.per_op_widened and without(traced.per_op_widened),
+            per_primitive_widened=(
+                traced.per_primitive_widened and without(traced.per_primitive_widened)
+            ),
         ),
     )

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
 PACKAGE = Path(tfdyno.__file__).parent
-PROGRAMS = ("program", "widened", "per_op", "per_op_widened")
+PROGRAMS = (
+    *("program", "widened"),
+    *("per_op", "per_op_widened"),
+    *("per_primitive", "per_primitive_widened"),
+)
 CODE = (
     "runtime/*.py",
     "runtime/tasks/*.py",
@@ -53,11 +57,15 @@ class Traced:
     program: Program
     """As XLA runs it."""
     per_op: Program
-    """As a framework does that runs one operation after another."""
+    """As a framework does that runs one operation after another, one for each layer."""
     stablehlo_path: Path
     widened: Program | None = None
     """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
     per_op_widened: Program | None = None
+    per_primitive: Program | None = None
+    """As Keras 3 does on TensorFlow: one operation after another, of which layers are made; None
+    for software before it."""
+    per_primitive_widened: Program | None = None
     software: Software = field(default_factory=newest)
     """Release that the programs are of and that estimates are for."""
 

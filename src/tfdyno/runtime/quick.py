@@ -17,6 +17,7 @@ from tfdyno.runtime.kernels import KernelMaker, Sizes
 from tfdyno.runtime.liveness import buffer_plan
 from tfdyno.runtime.memory_order import ordered, reordered_peaks
 from tfdyno.runtime.per_op import per_op
+from tfdyno.runtime.per_primitive import primitive_kernels
 from tfdyno.runtime.stablehlo import read_graph
 from tfdyno.runtime.widening import has_bfloat16, widened
 
@@ -31,35 +32,54 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
     """The quick programs of a traced step as a child hands them over.
 
     ``program`` is the step as XLA runs it, ``per_op`` as a framework does that runs one operation
-    after another. They serve every card but those without bfloat16: where the step has any, these
-    get ``widened`` and ``per_op_widened``, the same step in float32; else those are None.
+    after another and has one for every layer (Keras 2, PyTorch), ``per_primitive`` as Keras 3 does
+    on TensorFlow, whose layers are made of plain operations. They serve every card but those
+    without bfloat16: where the step has any, these get ``widened``, ``per_op_widened`` and
+    ``per_primitive_widened``, the same step in float32; else those are None.
 
     Raises:
         ToolError: As ``program_of``.
     """
     graph, plain = read_graph(module, lowering), read_graph(module)
     wide, plain_wide = (widened(each) if has_bfloat16(each) else None for each in (graph, plain))
-    return {
-        name: to_builtins(
-            program_of(
-                one,
-                by_operation=by_operation,
-                batch_size=trace.batch_size,
-                marker=trace.marker,
-                trace_sha256=trace.stablehlo_sha256,
-                tensors=trace.tensors,
-                mode=trace.workload.mode,
-            )
-        )
-        if one
-        else None
-        for name, one, by_operation in (
-            ("program", graph, False),
-            ("widened", wide, False),
-            ("per_op", plain, True),
-            ("per_op_widened", plain_wide, True),
-        )
-    }
+    made: dict[str, Any] = {}
+    for lowered, step, names in (
+        (graph, plain, ("program", "per_op", "per_primitive")),
+        (wide, plain_wide, ("widened", "per_op_widened", "per_primitive_widened")),
+    ):
+        if lowered is None or step is None:
+            made |= dict.fromkeys(names)
+            continue
+        fused = _traced_program(lowered, trace, by_operation=False)
+        by_layer = _traced_program(step, trace, by_operation=True)
+        by_primitive = None if lowering == "before" else primitive_program(step, by_layer, trace)
+        programs = (fused, by_layer, by_primitive)
+        made |= dict(zip(names, map(to_builtins, programs), strict=True))
+    return made
+
+
+def _traced_program(graph: Graph, trace: Trace, *, by_operation: bool) -> Program:
+    return program_of(
+        graph,
+        by_operation=by_operation,
+        batch_size=trace.batch_size,
+        marker=trace.marker,
+        trace_sha256=trace.stablehlo_sha256,
+        tensors=trace.tensors,
+        mode=trace.workload.mode,
+    )
+
+
+def primitive_program(graph: Graph, by_layer: Program, trace: Trace) -> Program:
+    """The step with a kernel for each primitive operation; it holds what ``by_layer`` holds."""
+    kernels = primitive_kernels(
+        graph,
+        Sizes(trace.batch_size, trace.marker),
+        trace.tensors,
+        trace.workload.mode,
+        frozenset(trace.cudnn_layers),
+    )
+    return replace(by_layer, kernels=kernels)
 
 
 def program_of(

@@ -26,7 +26,7 @@ from tfdyno.runtime.environment import files_used, versions
 from tfdyno.runtime.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.keras2 import reason_against_jax
 from tfdyno.runtime.marker import marker_batch, marker_of
-from tfdyno.runtime.recurrent import recurrent_notes
+from tfdyno.runtime.recurrent import cudnn_layers, keeps_xla_off, recurrent_notes
 
 BEGAN = time.perf_counter()
 
@@ -114,18 +114,20 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
         "policy": model.dtype_policy.name,
         "loss": _name_of(getattr(model, "loss", None)),
         "optimizer": _name_of(getattr(optimizer, "inner_optimizer", optimizer)),
-        "execution": "graph" if subject.strategy or not _compiles(model) else "xla",
+        "execution": "xla" if _compiles(model) and not subject.strategy else "graph",
         "parameter_count": _size(model.weights),
         "trainable_parameter_count": _size(model.trainable_weights),
         "script_seconds_s": subject.seconds_s,
         "samples_per_epoch": data.samples_per_epoch if data else 0,
         "epochs": data.epochs if data else 0,
         "warnings": subject.warnings + notes + recurrent_notes(model),
+        "cudnn_layers": cudnn_layers(model),
     }
 
 
 def _compiles(model: Any) -> bool:  # noqa: ANN401
-    return bool(getattr(model, "jit_compile", False)) and not model.run_eagerly
+    compiles = bool(getattr(model, "jit_compile", False)) and not model.run_eagerly
+    return compiles and not keeps_xla_off(model)
 
 
 def _lowered(subject: Any, workload: Workload, asked: int | None) -> _Step:  # noqa: ANN401
