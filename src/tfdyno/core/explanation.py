@@ -224,3 +224,6 @@ class Explanation:
     constants: tuple[Constant, ...]
     """All that the lines above name, in order of their names."""
     width: Width
+    sum_rule: Literal["powers", "slower"] = "powers"
+    """How device and host make a step: by the fourth root of the sum of their fourth powers, or by
+    the slower of the two (of the update apart, where the device runs empty before it)."""

@@ -134,6 +134,9 @@ class Predictor:
         narrow, wide = traced.program, traced.widened
         if execution in settings.BY_OPERATION:
             narrow, wide = traced.per_op, traced.per_op_widened
+        primitive = execution in time_model(traced.software.generation).kernel_executions
+        if execution == "graph" and primitive and traced.per_primitive:
+            narrow, wide = traced.per_primitive, traced.per_primitive_widened
         return narrow if wide is None or has_bfloat16(gpu) else wide
 
     def execution_for(self, replicas: int) -> str:

@@ -132,6 +132,7 @@ def estimate_step(
             mode=mode,
             transformer=family == "transformer",
             fused_optimizer=not is_single(precision or trace.policy),
+            loss_scaled=mode == "train" and trace.policy == "mixed_float16",
         ),
         time_model=time_model,
         memory_model=memory_model,

@@ -85,6 +85,7 @@ def explain(basis: Basis, *, listed_share: float = LISTED_SHARE) -> Explanation:
         waiting_s=alone_s - model[_FIXED] - device_s,
         fixed_s=model[_FIXED],
         fixed_constant=_FIXED,
+        sum_rule="slower" if basis.timing.graph is not None else "powers",
         exchange=basis.exchange,
         kernels=listed,
         others=_others(groups[most:]),
@@ -160,7 +161,7 @@ def _alike(kernels: Sequence[Kernel], table: KernelTable) -> Iterable[list[int]]
     return found.values()
 
 
-def _host(groups: Iterable[_Group], basis: Basis) -> tuple[HostCost, ...]:
+def _host(groups: Sequence[_Group], basis: Basis) -> tuple[HostCost, ...]:
     """What the host pays, kernel by kernel and for convolutions on top, where they cost more."""
     launches: defaultdict[str, float] = defaultdict(float)
     for group in groups:
@@ -168,7 +169,12 @@ def _host(groups: Iterable[_Group], basis: Basis) -> tuple[HostCost, ...]:
         if group.cost_class.kind == "convolution":
             launches["convolutions"] += group.work.launches
     costs: list[tuple[Literal["kernels", "convolutions"], str]]
-    if basis.timing.work is not None:
+    if basis.timing.graph is not None:
+        costs = [("kernels", "host_primitive")]
+        launches["kernels"] -= sum(
+            group.work.launches for group in groups if group.cost_class.kind == "recurrent"
+        )
+    elif basis.timing.work is not None:
         costs = [("kernels", "host_kernel"), ("convolutions", "host_convolution")]
     else:
         names = step.factor_names(basis.pricing.setting)
@@ -191,9 +197,8 @@ def _how_many(groups: Sequence[_Group], enough_s: float) -> int:
 
 def _price(group: _Group, basis: Basis, step_s: float) -> KernelPrice:
     pricing, work, time_s = basis.pricing, group.work, group.time_s
-    law = basis.timing.work
-    if law is not None:
-        terms = law_terms(group.members, group.first.dtype, work, law, pricing)
+    if basis.timing.work is not None:
+        terms = law_terms(group.members, group.first.dtype, work, basis.timing, pricing)
     else:
         terms = terms_of(group.cost_class, work, pricing)
     library = group.cost_class.kind in LIBRARY_KINDS

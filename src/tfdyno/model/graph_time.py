@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfdyno.model.kernel_table import LIBRARY_KINDS, class_of, tile_padding, window_overlap
-from tfdyno.model.kernel_time import rates, targets
+from tfdyno.model import kernel_law
+from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.step import StepTime
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from tfdyno.core.hardware import Gpu
-    from tfdyno.core.program import Kernel
+    from tfdyno.core.product_rates import ProductRates
+    from tfdyno.core.program import Kernel, Program
     from tfdyno.core.time_model import Constants
 
+    Booleans = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
 WARP = 32
@@ -55,95 +56,98 @@ class Shape(NamedTuple):
     inner: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphTime:
-    """Seconds of a step; ``compute + memory + launch`` is ``step``."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GraphWork:
+    """What the kernels of one program ask of one card; each array has one value per kernel."""
 
-    compute_s: float
-    memory_s: float
-    launch_s: float
-    """Starting kernels, and waiting for the host beyond what the device does meanwhile."""
-    step_s: float
-    device_s: float
-    host_s: float
+    law: kernel_law.Work
+    """Seconds of one launch's arithmetic and traffic at the full rate."""
+    waits: Floats
+    """Loads one after the other in one launch, times the rounds of threads."""
+    chained: Booleans
+    """Time steps of a recurrent layer: the library launches them without the executor."""
+    library: Booleans
+    update: Booleans
+    drains: bool
+    """Whether the host looks at the gradients before it updates, so that the device runs empty:
+    loss scaling does."""
 
 
-def graph_time(
-    kernels: Sequence[Kernel],
-    batch_size: float,
-    card: tuple[Gpu, bool],
-    constants: Constants,
-    *,
-    drains: bool,
-    traced_batch_size: int,
-) -> GraphTime:
-    """Price a step of primitive operations.
-
-        device = sum of kernels: FLOPs * s_per_flop + max(bytes / attained bandwidth, loads) + start
-        host   = kernels * host_primitive
-        step   = max(device, host), of forward and backward pass and of the update apart if the
-                 device runs empty in between (``drains``)
+def work_of(
+    program: Program, batch_size: float, gpu: Gpu, *, tf32_allowed: bool, rates: ProductRates,
+    clock_ratio: float = 1.0, drains: bool = False,
+) -> GraphWork:  # fmt: skip
+    """Arrange the kernels of a step of primitive operations for one card.
 
     Args:
-        kernels: Of ``per_primitive``.
+        program: Kernels of ``per_primitive``.
         batch_size: Samples of the step.
-        card: The card, and whether float32 may use TF32.
-        constants: Of the time model, with ``load_latency``, ``e_primitive``, ``t_primitive``,
-            ``host_primitive`` and ``t_recurrent``.
-        drains: Whether the host looks at the gradients before it updates: loss scaling does.
-        traced_batch_size: The batch at which ``Kernel.dims`` hold.
+        gpu: The card.
+        tf32_allowed: Whether float32 products may run in TF32.
+        rates: What measured products reach.
+        clock_ratio: Share of its boost clock that the card holds under load.
+        drains: As ``GraphWork.drains``.
     """
-    compute = np.array(_compute(kernels, batch_size, card, constants))
-    memory = np.array([
-        _memory(kernel, batch_size, batch_size / traced_batch_size, card[0], constants)
-        for kernel in kernels
-    ])  # fmt: skip
-    counts = np.array([float(kernel.count) for kernel in kernels])
-    chained = np.array([kernel.kind == "recurrent" for kernel in kernels])
-    start = counts * np.where(chained, constants["t_recurrent"], constants["t_primitive"])
-    host = np.where(chained, 0.0, counts * constants["host_primitive"])
-    device = compute + memory + start
-    update = np.array([drains and kernel.phase == "update" for kernel in kernels])
-    step = sum(
-        max(float(np.sum(device[part])), float(np.sum(host[part]))) for part in (~update, update)
-    )
-    computing, moving = float(np.sum(compute)), float(np.sum(memory))
-    return GraphTime(
-        compute_s=computing,
-        memory_s=moving,
-        launch_s=step - computing - moving,
-        step_s=step,
-        device_s=float(np.sum(device)),
-        host_s=float(np.sum(host)),
-    )
-
-
-def _compute(
-    kernels: Sequence[Kernel], batch_size: float, card: tuple[Gpu, bool], constants: Constants
-) -> list[float]:
-    """Seconds of arithmetic: that of library kernels; a time step's product counts as one."""
-    classes = sorted({class_of(kernel) for kernel in kernels if kernel.kind in LIBRARY_KINDS})
-    priced = rates(classes, targets([card], {}), constants) if classes else None
-    per_flop = dict(zip(classes, priced.s_per_flop[0], strict=True)) if priced else {}
-    return [
-        kernel.flops.at(batch_size) * tile_padding(kernel) * float(per_flop[class_of(kernel)])
-        if kernel.kind in LIBRARY_KINDS
-        else 0.0
-        for kernel in kernels
-    ]
-
-
-def _memory(
-    kernel: Kernel, batch_size: float, growth: float, gpu: Gpu, constants: Constants
-) -> float:
-    """Seconds of moving data: by the bandwidth, or by the loads under way if those take longer."""
-    moved = (kernel.read_bytes + kernel.write_bytes).at(batch_size) * window_overlap(kernel)
-    by_bandwidth = moved / (gpu.memory_bytes_per_s * constants["e_primitive"])
-    if kernel.kind == "recurrent":
-        return 0.0  # of a time step the cache holds all
+    kernels, growth = program.kernels, batch_size / program.batch_size
     resident = float(gpu.sm_count * gpu.rates.max_threads)
-    waits = _waits(kernel, growth, resident) * constants["load_latency"]
-    return max(by_bandwidth, waits * kernel.count)
+    return GraphWork(
+        law=kernel_law.work_of(
+            program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=rates,
+            clock_ratio=clock_ratio,
+        ),
+        waits=np.array([_waits(kernel, growth, resident) for kernel in kernels]),
+        chained=np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool),
+        library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
+        update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
+        drains=drains,
+    )  # fmt: skip
+
+
+def seconds(work: GraphWork, constants: Constants) -> kernel_law.Seconds:
+    """Price every kernel.
+
+        library = start + (arithmetic^p + traffic^p)^(1/p), as under XLA
+        others  = start + max(bytes / (bandwidth * e_primitive), waits * load_latency)
+
+    Of a time step in a recurrent layer the cache holds all: it takes ``t_recurrent`` a launch.
+    """
+    law = work.law
+    found = kernel_law.seconds(law, constants)
+    moved = (law.memory_s + law.extra_s) / constants["e_primitive"]
+    moved = np.maximum(moved, work.waits * constants["load_latency"])
+    start = np.where(work.chained, constants["t_recurrent"], constants["t_primitive"])
+    return kernel_law.Seconds(
+        compute_s=np.where(work.library, found.compute_s, 0.0),
+        memory_s=np.where(
+            work.library, found.memory_s, np.where(work.chained, 0.0, law.launches * moved)
+        ),
+        floor_s=law.launches * start,
+    )
+
+
+def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) -> StepTime:
+    """Sum the kernels of a step.
+
+        host = kernels * host_primitive
+        step = max(device, host), of forward and backward pass and of the update apart if the
+               device runs empty in between (``drains``); and t_step
+
+    Arrays have one value: the card.
+    """
+    device = found.total_s
+    host = np.where(work.chained, 0.0, work.law.launches * constants["host_primitive"])
+    apart = work.update & work.drains
+    slower = (max(float(device[part].sum()), float(host[part].sum())) for part in (~apart, apart))
+    step_s = sum(slower) + constants["t_step"]
+    compute, memory = float(found.compute_s.sum()), float(found.memory_s.sum())
+    return StepTime(
+        compute_s=np.array([compute]),
+        memory_s=np.array([memory]),
+        launch_s=np.array([step_s - compute - memory]),
+        step_s=np.array([step_s]),
+        device_s=np.array([float(device.sum())]),
+        host_s=np.array([float(host.sum())]),
+    )
 
 
 def _waits(kernel: Kernel, growth: float, resident: float) -> float:

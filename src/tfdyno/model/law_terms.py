@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.time_model import TimeModel
-    from tfdyno.model.kernel_law import Work
     from tfdyno.model.terms import Pricing
     from tfdyno.model.terms import Work as Amounts
+    from tfdyno.model.timing import Timing
 
 LANES = "lanes"
 """Name of the rate at which a card computes on elements, as ``Peak`` gives it."""
@@ -38,7 +38,7 @@ _MEMORY = {"e_depthwise": "depthwise", "e_library": "library", "e_rows": "reduce
 
 
 def law_terms(
-    members: Sequence[int], dtype: str, amounts: Amounts, work: Work, pricing: Pricing
+    members: Sequence[int], dtype: str, amounts: Amounts, timing: Timing, pricing: Pricing
 ) -> tuple[Term, ...]:
     """Price kernels that are alike, term by term; terms of nothing are left out.
 
@@ -48,30 +48,38 @@ def law_terms(
         members: Places of the kernels in the program.
         dtype: Of what a library multiplies.
         amounts: Their work together.
-        work: That of the whole program on the card.
+        timing: The whole program's, priced kernel by kernel.
         pricing: The card, the setting and the constants.
+
+    Raises:
+        ValueError: The program was priced by class.
     """
-    model, chosen = pricing.time_model, np.asarray(members, dtype=np.intp)
+    work, graph, model = timing.work, timing.graph, pricing.time_model
+    if work is None:
+        raise ValueError("the program was priced by class, not kernel by kernel")
+    chosen = np.asarray(members, dtype=np.intp)
     one = work.classes[work.class_index[chosen[0]]]
-    found = kernel_law.seconds(work, model)
     launches = work.launches[chosen]
-    compute_s, memory_s = (
-        float(np.sum(part[chosen] * launches)) for part in kernel_law.alone(work, model)
-    )
-    paid_s, moved_s = float(found.compute_s[chosen].sum()), float(found.memory_s[chosen].sum())
-    terms = []
+    alone = (float(np.sum(part[chosen] * launches)) for part in kernel_law.alone(work, model))
+    compute_s, memory_s = alone
+    paid_s = float(timing.causes.compute_s[chosen].sum())
+    moved_s = float(timing.causes.memory_s[chosen].sum())
+    terms, each = [], "t_kernel"
     if paid_s > 0.0:
         full_s = float(np.sum(work.compute_s[chosen] * launches))
         terms.append(_compute(one, dtype, amounts, full_s, compute_s, paid_s, pricing))
-    if moved_s > 0.0:
+    if graph is not None:
+        each = "t_recurrent" if graph.chained[chosen[0]] else "t_primitive"
+    if moved_s > 0.0 and graph is not None and one.cost.kind not in LIBRARY_KINDS:
+        terms.append(_primitive(amounts, moved_s, pricing))
+    elif moved_s > 0.0:
         terms.append(_memory(one, amounts, memory_s, moved_s, pricing))
     if amounts.launches > 0.0:
-        each_s = model["t_kernel"]
         terms.append(
             Term(
                 cause="launch", amount=amounts.launches, unit="launches", more=(), peak="",
-                rate_per_s=0.0, shares=(), each_s=each_s, each="t_kernel",
-                time_s=amounts.launches * each_s,
+                rate_per_s=0.0, shares=(), each_s=model[each], each=each,
+                time_s=amounts.launches * model[each],
             )
         )  # fmt: skip
     return tuple(terms)
@@ -132,6 +140,18 @@ def _memory(
     if alone_s > once_s * (1.0 + 1e-12):
         shares.append(_plain("bytes read again by windows", once_s / alone_s))
     shares.append(_plain("beside the arithmetic", alone_s / paid_s))
+    return _rated("memory", amounts.traffic_bytes, BANDWIDTH, bandwidth, shares, paid_s)
+
+
+def _primitive(amounts: Amounts, paid_s: float, pricing: Pricing) -> Term:
+    """Traffic of what TensorFlow runs by kernels of its own, or the loads that it waits for."""
+    bandwidth, value = pricing.gpu.memory_bytes_per_s, pricing.time_model["e_primitive"]
+    shares = [
+        Factor(name="bandwidth share, TensorFlow's kernels", constant="e_primitive",
+               factor_ratio=value),
+        _plain("loads that wait for each other", amounts.traffic_bytes / (bandwidth * value)
+               / paid_s),
+    ]  # fmt: skip
     return _rated("memory", amounts.traffic_bytes, BANDWIDTH, bandwidth, shares, paid_s)
 
 

@@ -42,6 +42,8 @@ class Setting:
     """Whether matrix products outweigh convolutions: eager PyTorch then moves more."""
     fused_optimizer: bool = True
     """Whether the optimizer is one kernel: eager PyTorch's is where the precision is mixed."""
+    loss_scaled: bool = False
+    """Whether the optimizer waits until all gradients are known to be finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.model import detail, kernel_law, kernel_time, step
+from tfdyno.model import detail, graph_time, kernel_law, kernel_time, step
 from tfdyno.model.kernel_table import KernelTable
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Timing:
     """Of the law that sums by class; None where kernels are priced one by one."""
     how: step.Factors | None
     work: kernel_law.Work | None = None
-    """Of the law that prices kernels one by one; None for the other."""
+    """Of the laws that price kernels one by one; None for the other."""
+    graph: graph_time.GraphWork | None = None
+    """Where they are primitive operations that TensorFlow runs without XLA."""
 
     @property
     def seconds(self) -> Floats:
@@ -71,9 +73,25 @@ def timing_of(
             rates=rates,
             how=how,
         )
+    clock_ratio = model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
+    if setting.execution == "graph":
+        graph = graph_time.work_of(
+            program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
+            clock_ratio=clock_ratio, drains=setting.loss_scaled,
+        )  # fmt: skip
+        found = graph_time.seconds(graph, model)
+        return Timing(
+            alone=graph_time.step_of(graph, found, model),
+            causes=step.Causes(found.compute_s, found.memory_s, found.floor_s),
+            cards=cards,
+            rates=None,
+            how=None,
+            work=graph.law,
+            graph=graph,
+        )
     work = kernel_law.work_of(
         program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
-        clock_ratio=model.sustained_clock.get(gpu.slug.split(":")[0], 1.0),
+        clock_ratio=clock_ratio,
     )  # fmt: skip
     found = kernel_law.seconds(work, model)
     return Timing(

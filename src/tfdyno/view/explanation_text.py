@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tfdyno.core.explanation import Explanation, KernelPrice
     from tfdyno.core.interval import Interval
 
+_SUMS = {
+    "powers": "(device^4 + host^4)^(1/4)",
+    "slower": "the slower of device and host",
+}
 _MOST_LAYERS = 3
 _MOST_OF_STEP = 0.9
 _LEAST_SHARE = 1e-4
@@ -102,7 +106,7 @@ def _sum(why: Explanation, width: int) -> str:
             ("host", f"{host} = {words.host(why.host)}, beside the device" if why.host else
                      "CUDA graphs launch the kernels at once: nothing to wait for"),
             ("exchange", words.exchange(why.exchange) if why.exchange else ""),
-            ("step", f"(device^4 + host^4)^(1/4) + {words.time_words(why.fixed_s)} "
+            ("step", f"{_SUMS[why.sum_rule]} + {words.time_words(why.fixed_s)} "
                      f"{why.fixed_constant}{delay} = {words.time_words(why.step_s)}"),
             ("measured", _measured(why)),
         ],
