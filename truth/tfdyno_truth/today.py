@@ -15,7 +15,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import kernel_tables, time_model
 from tfdyno.core.generation import release_of
 from tfdyno.core.time_model import BucketWidth, Parameter, TimeModel
-from tfdyno.model import intervals, kernel_law
+from tfdyno.model import graph_time, intervals, kernel_law
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import tf32_allowed
 from tfdyno_truth.own_rows import own_rows
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 OWN = "own"
 OWN_WEIGHT = 2.0
 """A step measured by ourselves, with its versions and clocks, says as much as two published."""
-PRIOR_WEIGHT = 6.0
-"""As many rows as would have to agree before a constant leaves its prior far behind; that of the
-other laws is 8 (``fit.PRIOR_WEIGHT``), for fifty times as many rows."""
+PRIOR_WEIGHT = 2.0
+"""As many groups as would have to agree before a constant leaves its prior far behind; for the
+other law it is 8 (``fit.PRIOR_WEIGHT``), of fifteen times as many groups."""
 ROBUST_SCALE = 0.1
 EVALUATIONS = 20
 COVERAGE = 0.9
@@ -55,7 +55,7 @@ class Case:
     row: Row
     generation: str
     family: str
-    work: kernel_law.Work
+    work: kernel_law.Work | graph_time.GraphWork
 
     @property
     def bucket(self) -> str:
@@ -69,6 +69,9 @@ class Case:
 
     def predict(self, values: Mapping[str, float]) -> float:
         """Seconds of the step by these constants."""
+        if isinstance(self.work, graph_time.GraphWork):
+            priced = graph_time.seconds(self.work, values)
+            return float(graph_time.step_of(self.work, priced, values).step_s[0])
         found = kernel_law.seconds(self.work, values)
         return float(kernel_law.step_of(self.work, found, values).step_s[0])
 
@@ -125,12 +128,23 @@ def _case(row: Row, folder: Path) -> Case | None:
     record = read_record(folder, row.record, row.precision)
     if record is None or row.execution not in model.kernel_executions or not model.product_rates:
         return None
-    program, gpu = program_of(record, row.execution, row.accumulation), find(row.slug)
-    work = kernel_law.work_of(
-        program, row.batch_size, gpu, tf32_allowed=tf32_allowed(row.precision),
-        rates=model.product_rates, clock_ratio=model.sustained_clock.get(row.slug, 1.0),
-    )  # fmt: skip
-    family = intervals.model_family(KernelTable.of(program))
+    graph = row.execution == "graph"
+    program = record.per_primitive if graph else program_of(record, "xla", row.accumulation)
+    if program is None:
+        return None
+    gpu, clock = find(row.slug), model.sustained_clock.get(row.slug, 1.0)
+    tf32, rates = tf32_allowed(row.precision), model.product_rates
+    work: kernel_law.Work | graph_time.GraphWork
+    if graph:
+        work = graph_time.work_of(
+            program, row.batch_size, gpu, tf32_allowed=tf32, rates=rates, clock_ratio=clock,
+            drains=row.mode == "train" and row.precision == "mixed_float16",
+        )  # fmt: skip
+    else:
+        work = kernel_law.work_of(
+            program, row.batch_size, gpu, tf32_allowed=tf32, rates=rates, clock_ratio=clock
+        )
+    family = intervals.model_family(KernelTable.of(record.program))
     return Case(row=row, generation=generation, family=family, work=work)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tfdyno.model.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
 from tfdyno.model.kernel_time import peak_unit
-from tfdyno.model.peaks import peak_flops_per_s
+from tfdyno.model.peaks import HALF_RATE_VARIANTS, peak_flops_per_s
 from tfdyno.model.products import Products, compute_seconds, product_card
 from tfdyno.model.step import HOST_FLOOR_POWER, StepTime
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 INTEGER_LANES = 64.0
 """Integer operations per clock and SM (NVIDIA, CUDA C++ Programming Guide, arithmetic throughput:
 compute capability 7.0 to 9.0). Blackwell has 128; random bits are what needs them."""
+FIRST_CHANNELS_LAST_TF32 = 9.0
+"""Compute capability from which on XLA keeps float32 tensors with the channels last, as tensor
+cores want them: ResNet-50 in float32 compiled for 7.0, 7.5 and 8.0 has channels first."""
 LEAST_PART = 0.02
 """Of a kernel's time beyond the floor: less is not worth a line of its own."""
 ELEMENT_BYTES = {"f64": 8.0, "f32": 4.0, "f16": 2.0, "bf16": 2.0}
@@ -76,6 +79,10 @@ class LawClass:
     unit: str
     """``cuda``, ``tf32`` or ``half`` for what a library computes; empty for all else."""
     aligned: bool = True
+    turned: bool = False
+    """Whether cuDNN copies a convolution's tensors into another order of dimensions and back."""
+    half_rate: bool = False
+    """Whether the card's tensor cores add up in float32 at half their rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,6 +150,7 @@ def _classes(
     classes: list[LawClass] = []
     units: list[Unit | None] = []
     known: dict[str, Unit] = {}
+    old = float(gpu.compute_capability) < FIRST_CHANNELS_LAST_TF32
     for kernel, index in zip(program.kernels, table.class_index, strict=True):
         cost = table.classes[index]
         if cost.kind not in LIBRARY_KINDS:
@@ -154,7 +162,17 @@ def _classes(
         unit = known[kernel.dtype]
         name = names.get(unit, "half")
         aligned = name != "tf32" or kernel.kind != "gemm" or _aligned(kernel)
-        classes.append(LawClass(cost=cost, unit=name, aligned=aligned))
+        dense = kernel.kind == "convolution" and cost.shape != "depthwise"
+        turned = name == "tf32" and dense and old
+        classes.append(
+            LawClass(
+                cost=cost,
+                unit=name,
+                aligned=aligned,
+                turned=turned,
+                half_rate=name != "cuda" and gpu.rates.variant in HALF_RATE_VARIANTS,
+            )
+        )
         units.append(unit)
     return classes, units
 
@@ -203,11 +221,12 @@ def compute_constants(one: LawClass) -> tuple[str, ...]:
     cost = one.cost
     if cost.kind not in LIBRARY_KINDS:
         return ("u_elements",)
-    if cost.kind == "gemm":
-        return () if one.aligned else ("u_unaligned",)
     if cost.shape in ("depthwise", "grouped"):
         return (f"u_{cost.shape}",)
-    names: tuple[str, ...] = ("u_convolution",)
+    names: tuple[str, ...] = ("u_half_rate",) if one.half_rate else ()
+    if cost.kind == "gemm":
+        return names if one.aligned else (*names, "u_unaligned")
+    names = (*names, "u_convolution")
     if cost.shape == "volume":
         names = (*names, "u_volume")
     if one.unit == "cuda" and cost.shape.startswith("winograd"):
@@ -225,6 +244,11 @@ def memory_constant(one: LawClass) -> str:
     if cost.kind == "reduce" and cost.shape == "rows":
         return "e_rows"
     return _MEMORY.get(cost.kind, "e_loop")
+
+
+def turned_constant(one: LawClass) -> str:
+    """Name of the factor of the traffic of a convolution whose tensors are copied into order."""
+    return "turned_pointwise" if one.cost.shape == "pointwise" else "turned"
 
 
 _MEMORY = {
@@ -264,9 +288,12 @@ def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
     share = np.array([_multiplied(compute_constants(one), constants) for one in work.classes])
     attained = np.array([constants[memory_constant(one)] for one in work.classes])
     again = work.extra_s * constants["window_overlap"]
+    turned = np.array([
+        constants[turned_constant(one)] if one.turned else 1.0 for one in work.classes
+    ])  # fmt: skip
     return (
         np.asarray(work.compute_s / share[work.class_index]),
-        np.asarray((work.memory_s + again) / attained[work.class_index]),
+        np.asarray((work.memory_s + again) * turned[work.class_index] / attained[work.class_index]),
     )
 
 

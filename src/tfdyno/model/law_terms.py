@@ -27,6 +27,7 @@ LANES = "lanes"
 _WORDS = {
     "u_elements": "operations a lane",
     "u_unaligned": "rows that are no whole vectors",
+    "u_half_rate": "cores that add up at half rate",
     "u_convolution": "convolution over product",
     "u_volume": "three-dimensional over plain",
     "u_depthwise": "peak share, depthwise",
@@ -129,7 +130,12 @@ def _memory(
 ) -> Term:
     name, bandwidth = kernel_law.memory_constant(one), pricing.gpu.memory_bytes_per_s
     value = pricing.time_model[name]
-    once_s = amounts.traffic_bytes / (bandwidth * value)
+    more: tuple[Factor, ...] = ()
+    if one.turned:
+        turned = kernel_law.turned_constant(one)
+        factor = pricing.time_model[turned]
+        more = (Factor(name="copied into another order", constant=turned, factor_ratio=factor),)
+    once_s = amounts.traffic_bytes * (more[0].factor_ratio if more else 1.0) / (bandwidth * value)
     shares = [
         Factor(
             name=f"bandwidth share, {_MEMORY.get(name, one.cost.kind)}",
@@ -140,7 +146,7 @@ def _memory(
     if alone_s > once_s * (1.0 + 1e-12):
         shares.append(_plain("bytes read again by windows", once_s / alone_s))
     shares.append(_plain("beside the arithmetic", alone_s / paid_s))
-    return _rated("memory", amounts.traffic_bytes, BANDWIDTH, bandwidth, shares, paid_s)
+    return _rated("memory", amounts.traffic_bytes, BANDWIDTH, bandwidth, shares, paid_s, more)
 
 
 def _primitive(amounts: Amounts, paid_s: float, pricing: Pricing) -> Term:
@@ -160,13 +166,19 @@ def _plain(name: str, ratio: float) -> Factor:
 
 
 def _rated(
-    cause: str, amount: float, peak: str, rate: float, shares: Sequence[Factor], time_s: float
+    cause: str,
+    amount: float,
+    peak: str,
+    rate: float,
+    shares: Sequence[Factor],
+    time_s: float,
+    more: tuple[Factor, ...] = (),
 ) -> Term:
     return Term(
         cause="compute" if cause == "compute" else "memory",
         amount=amount,
         unit="FLOP" if cause == "compute" else "B",
-        more=(),
+        more=more,
         peak=peak,
         rate_per_s=rate,
         shares=tuple(one for one in shares if one.constant or abs(one.factor_ratio - 1.0) > 1e-12),

@@ -28,7 +28,7 @@ _UNIT_OF_DTYPE: dict[str, Unit] = {
 }
 FIRST_TF32 = FIRST_BFLOAT16 = 8.0
 """Compute capability from which on tensor cores know the type."""
-_HALF_RATE_VARIANTS = frozenset({"geforce", "a10g", "l40"})
+HALF_RATE_VARIANTS = frozenset({"geforce", "a10g", "l40"})
 """Variants of ``sm_rates.csv`` whose float16 rate halves when they accumulate in float32."""
 _FALLBACK: dict[Unit, Unit] = {
     "tf32_tensor": "fp32",
@@ -146,6 +146,6 @@ def _float16_warning(gpu: Gpu) -> str:
 
 
 def _half_rate(gpu: Gpu) -> str:
-    if gpu.rates.variant not in _HALF_RATE_VARIANTS:
+    if gpu.rates.variant not in HALF_RATE_VARIANTS:
         return ""
     return f"{gpu.name} runs 16-bit tensor products with float32 accumulation at half rate"
