@@ -86,7 +86,6 @@ class _Place:
 class _Reader:
     def __init__(self, module: ir.Module, lowering: Lowering) -> None:
         self.graph = Graph(lowering=lowering)
-        self.philox = lowering == "tensorflow"
         self.values: dict[Any, int] = {}
         self.types: dict[Any, TensorType] = {}
         self.sizes: dict[str, int] = {}
@@ -122,7 +121,15 @@ class _Reader:
         if passes and len(operands) == len(operation.results):
             return operands
         types = [self.type_of(result) for result in operation.results]
+        if self.adds_nothing(name, operands, types):
+            name, operands, attributes = "reshape", operands[:1], {}
         return self.append(name, operands, types, operation, place, attributes)
+
+    def adds_nothing(self, name: str, operands: tuple[int, ...], types: list[TensorType]) -> bool:
+        """Whether an operation reduces axes of one element: no kernel of today's XLA."""
+        if name != "reduce" or len(types) != 1 or self.graph.lowering == "before":
+            return False
+        return types[0].elements == self.graph.values[operands[0]].elements
 
     def select_and_scatter(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """Pooling's gradient as GPUs run it: find each window's element, then add there."""
@@ -157,7 +164,7 @@ class _Reader:
 
     def call(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """A function call or a composite: its body, in place."""
-        if self.philox and _callee(operation).startswith(THREEFRY):
+        if self.graph.lowering == "tensorflow" and _callee(operation).startswith(THREEFRY):
             return self.random_bits(operation, place)
         body = self.functions[_callee(operation)].regions[0].blocks[0]
         for argument, operand in zip(body.arguments, operation.operands, strict=True):
