@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROW_LIMIT = 8192
 """Elements of the longest row that one kernel of today's XLA normalises."""
+SCALAR_BYTES = 8
 SHARED = 3
 """Today's XLA adds up what it computes in the same kernel only if so many others read it."""
 
@@ -32,11 +33,12 @@ SHARED = 3
 def merge_siblings(graph: Graph, launches: list[Launch]) -> list[Launch]:
     """Give kernels of one depth, whose large reads another one shares, one launch."""
     merged: list[Launch] = []
+    least = _least(graph)
     by_read: dict[tuple[int, int, int], list[Launch]] = {}
-    order = sorted(launches, key=lambda launch: -sum(_large(launch.reads).values()))
+    order = sorted(launches, key=lambda launch: -sum(_large(launch.reads, least).values()))
     for launch in order:
         nodes = [graph.nodes[index] for index in launch.roots]
-        large = _large(launch.reads)
+        large = _large(launch.reads, least)
         if not large or nodes[0].op in WHOLE - {"reduce"}:
             merged.append(launch)
             continue
@@ -164,7 +166,7 @@ def merge_chains(graph: Graph, launches: list[Launch]) -> list[Launch]:
         reduces = any(graph.nodes[root].op == "reduce" for root in launch.roots)
         hosts = (
             (value, maker.get(value))
-            for value in _large(launch.reads)
+            for value in _large(launch.reads, _least(graph))
             if not readers or not reduces or len(readers[value]) >= SHARED
         )
         host = next((h for v, h in hosts if h and _follows(graph, maker, h, launch, v)), None)
@@ -215,5 +217,10 @@ def _readers(launches: list[Launch]) -> dict[int, list[Launch]]:
     return readers
 
 
-def _large(reads: Reads) -> dict[int, int]:
-    return {value: read[0] for value, read in reads.items() if read[0] > SMALL_BYTES}
+def _large(reads: Reads, least: int = SMALL_BYTES) -> dict[int, int]:
+    return {value: read[0] for value, read in reads.items() if read[0] > least}
+
+
+def _least(graph: Graph) -> int:
+    """Bytes of a read that another kernel is joined for: today's XLA joins small ones, too."""
+    return SMALL_BYTES if graph.lowering == "before" else SCALAR_BYTES

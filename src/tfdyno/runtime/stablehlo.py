@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import chlo, func, mhlo, stablehlo
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.runtime.graph import Graph, Node, TensorType
+from tfdyno.runtime.lowering import lowered
 from tfdyno.runtime.stablehlo_attributes import attributes_of
 from tfdyno.runtime.trip_count import trip_count
 
@@ -71,7 +72,7 @@ def read_graph(module: ir.Module, lowering: Lowering = "before") -> Graph:
         reader.values[argument] = value
         reader.graph.arguments.append(value)
     reader.graph.outputs = reader.read(block, _Place("", 1, 0))
-    return reader.graph
+    return reader.graph if lowering == "before" else lowered(reader.graph)
 
 
 class _Place:
@@ -121,15 +122,7 @@ class _Reader:
         if passes and len(operands) == len(operation.results):
             return operands
         types = [self.type_of(result) for result in operation.results]
-        if self.adds_nothing(name, operands, types):
-            name, operands, attributes = "reshape", operands[:1], {}
         return self.append(name, operands, types, operation, place, attributes)
-
-    def adds_nothing(self, name: str, operands: tuple[int, ...], types: list[TensorType]) -> bool:
-        """Whether an operation reduces axes of one element: no kernel of today's XLA."""
-        if name != "reduce" or len(types) != 1 or self.graph.lowering == "before":
-            return False
-        return types[0].elements == self.graph.values[operands[0]].elements
 
     def select_and_scatter(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """Pooling's gradient as GPUs run it: find each window's element, then add there."""
