@@ -6,6 +6,8 @@ the bytes of train steps are right to 15 %.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tfdyno.runtime.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.runtime.launch import (
     CHEAP,
@@ -25,15 +27,27 @@ from tfdyno.runtime.launch import (
     Reads,
 )
 from tfdyno.runtime.layers import phase_of
-from tfdyno.runtime.merging import merge_chains, merge_epilogues, merge_rows, merge_siblings
+from tfdyno.runtime.merging import (
+    ROW_LIMIT,
+    merge_chains,
+    merge_epilogues,
+    merge_rows,
+    merge_siblings,
+)
 from tfdyno.runtime.ordering import in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SPREAD = LAZY | {"convert"}
 
 
 def fuse(graph: Graph) -> Fusion:
     """Apply the rule to a graph; launches come in program order of their last root."""
-    rule, launches = _ruled(graph, frozenset())
+    found = frozenset() if graph.lowering == "before" else frozenset(_softmaxes(graph))
+    rule, launches = _ruled(graph, found)
     if graph.lowering != "before":
-        rule, launches = _ruled(graph, _computed_again(graph, rule, launches))
+        rule, launches = _ruled(graph, found | _computed_again(graph, rule, launches))
     _assign_members(graph, rule, launches)
     launches = merge_epilogues(graph, launches)
     return Fusion(launches, rule.varying, rule.kept)
@@ -46,6 +60,21 @@ def _ruled(graph: Graph, kept: frozenset[int]) -> tuple[_Rule, list[Launch]]:
         rule.visit(index)
     launches = in_order(graph, merge_siblings(graph, rule.launches))
     return rule, in_order(graph, merge_chains(graph, merge_rows(graph, launches)))
+
+
+def _softmaxes(graph: Graph) -> Iterator[int]:
+    """Quotients of an exponential and its sum along short rows: the result of one kernel."""
+    for index, node in enumerate(graph.nodes):
+        if node.op != "divide":
+            continue
+        whole, total = (graph.strip(value, SPREAD) for value in node.operands)
+        row = graph.producer(total)
+        if row.op != "reduce" or graph.producer(whole).op != "exponential":
+            continue
+        held = graph.values[node.results[0]]
+        summed = graph.strip(row.operands[0], SPREAD)
+        if summed == whole and held.bytes > SMALL_BYTES and held.type.shape[-1] <= ROW_LIMIT:
+            yield index
 
 
 def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozenset[int]:
@@ -61,7 +90,9 @@ def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozen
             continue
         around = hosts[index]
         size = sum(graph.values[value].bytes for value in node.results)
-        if node.op in EXPENSIVE and len(around) > 1 and size > SMALL_BYTES:
+        dtype = graph.values[node.results[0]].type.dtype
+        expensive = dtype in EXPENSIVE.get(node.op, ())
+        if expensive and len(around) > 1 and size > SMALL_BYTES:
             found.add(index)
             around = {-1 - index}
         for producer in {graph.values[value].producer for value in node.operands}:
@@ -117,7 +148,9 @@ class _Rule:
             return True
         total = sum(read[0] for read in reads.values())
         large = sum(1 for read in reads.values() if read[0] > size / 4)
-        return (count - 1) * total > (count + 1) * size or large > MANY_READS
+        again, once = (count - 1) * total, (count + 1) * size
+        today = self.graph.lowering != "before"  # of equals the one that computes less
+        return again > once or (today and again == once > 0) or large > MANY_READS
 
     def _chain_of(self, node: Node) -> int:
         """Operations in a row that a reader of this node would have to repeat."""
@@ -154,13 +187,16 @@ class _Rule:
         return 0, 0
 
     def _count_consumers(self) -> list[int]:
+        """Readers of every node; today's XLA counts those behind a conversion, too."""
         counts = [0] * len(self.graph.nodes)
-        for index, node in enumerate(self.graph.nodes):
-            if self.varying[index]:
-                for producer in {self.graph.values[value].producer for value in node.operands}:
-                    counts[producer] += 1
+        through = frozenset() if self.graph.lowering == "before" else CHEAP
         for value in self.graph.outputs:
             counts[self.graph.values[value].producer] += 1
+        for index, node in reversed(list(enumerate(self.graph.nodes))):
+            if self.varying[index]:
+                readers = max(1, counts[index]) if node.op in through else 1
+                for producer in {self.graph.values[value].producer for value in node.operands}:
+                    counts[producer] += readers
         return counts
 
     def _forced(self) -> set[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ KIND: dict[str, KernelKind] = {
     "rng": "random",
     "rng_bit_generator": "random",
     "transpose": "transpose",
+    "layout": "transpose",
     **dict.fromkeys(COLLECTIVES, "collective"),
     **dict.fromkeys(OTHERS, "other"),
 }
@@ -50,6 +52,13 @@ TARGETS: tuple[tuple[str, KernelKind], ...] = (
 """Part of a custom call's target -> kind."""
 
 
+OPERATIONS = {"rng_bit_generator": 12, **dict.fromkeys(("erf", "erfc"), 40)}
+"""What TensorFlow computes for an element of these: Philox, and a quotient of polynomials.
+
+Counted in compiled steps of GPT-2 and ConvNeXt.
+"""
+LONGEST_ROW, LONGEST_COLUMN = 16384, 4096
+"""Terms that today's XLA adds up in one kernel, by where they lie in memory; more it splits."""
 IN_PLACE = {"dynamic_update_slice": (1, 1), "scatter": (-1, 2), "select_and_scatter": (1, 2)}
 """Operation -> (operand that is written into another, how often its bytes are written)."""
 
@@ -81,6 +90,55 @@ class KernelMaker:
         self.graph, self.fusion, self.sizes, self.train = graph, fusion, sizes, mode == "train"
         self.from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
         self.specs = dict(zip(graph.arguments, tensors, strict=False))
+
+    def kernels(self, launch: Launch) -> tuple[Kernel, ...]:
+        """The record of one launch, and of those that add up the parts that it leaves."""
+        first = self.kernel(launch)
+        if self.graph.lowering == "before":
+            return (first,)
+        if first.kind in ("convolution", "gemm"):
+            return (first, *self._turned(launch, first))
+        roots = launch.written or launch.roots
+        split = [(node, parts) for node in (self.graph.nodes[index] for index in roots)
+                 if (parts := self.parts(node)) > 1]  # fmt: skip
+        if not split:
+            return (first,)
+        rest = [self._adding(node, parts, first) for node, parts in split]
+        more = sum((each.read_bytes + each.write_bytes.times(-1) for each in rest), start=Scaled())
+        return (replace(first, write_bytes=first.write_bytes + more), *rest)
+
+    def _turned(self, launch: Launch, first: Kernel) -> list[Kernel]:
+        """A convolution's gradient of its weight in the order of Keras' weights, after cuDNN's."""
+        if first.kind != "convolution" or first.direction != "weight_gradient":
+            return []
+        size = self.write_bytes(launch).times(first.repeats)
+        turned = replace(first, kind="transpose", name="transpose", direction="", flops=Scaled())
+        return [replace(turned, read_bytes=size, write_bytes=size, dims={}, dims_scaled=())]
+
+    def parts(self, node: Node) -> int:
+        """Into how many parts XLA splits a long sum: the square root of its terms, a power of 2."""
+        axes = node.attributes.get("dimensions")
+        if node.op != "reduce" or not axes:
+            return 1
+        shape = self.graph.values[node.operands[0]].type.shape
+        terms = prod(shape[axis] for axis in axes)
+        limit = LONGEST_ROW if max(axes) == len(shape) - 1 else LONGEST_COLUMN
+        return 1 if terms <= limit else 1 << (math.isqrt(terms).bit_length() - 1)
+
+    def _adding(self, node: Node, parts: int, first: Kernel) -> Kernel:
+        held = self.graph.values[node.results[0]]
+        size = self._bytes(node.results[0]).times(node.repeats)
+        return replace(
+            first,
+            kind="reduce",
+            dtype=held.type.dtype,
+            flops=self.sizes.scaled(held.elements, held.elements).times(parts * node.repeats),
+            read_bytes=size.times(parts),
+            write_bytes=size,
+            name=node.op,
+            dims={"inner": (held.elements,)},
+            dims_scaled=(),
+        )
 
     def kernel(self, launch: Launch) -> Kernel:
         """The record of one launch, loops around it multiplied in."""
@@ -194,7 +252,8 @@ class KernelMaker:
             if node.op in IN_PLACE:  # only what is written into the other operand is computed
                 counted = node.operands[IN_PLACE[node.op][0]]
             value = self.graph.values[counted]
-            total += self.sizes.scaled(value.elements, value.elements)
+            times = OPERATIONS.get(node.op, 1) if self.graph.lowering == "tensorflow" else 1
+            total += self.sizes.scaled(value.elements * times, value.elements)
         return total
 
     def read_bytes(self, launch: Launch, node: Node) -> Scaled:

@@ -20,11 +20,15 @@ LONG_CHAIN = 48
 LONG = frozenset({"erf", "erfc", "erf_inv", "lgamma", "digamma", "zeta", "polygamma", "bessel_i1e"})
 """Functions that expand into polynomials with about that many operations."""
 
-EXPENSIVE = frozenset(
-    {"exponential", "exponential_minus_one", "logistic", "tanh", "log", "log_plus_one", "power"}
-    | {"cosine", "sine", "tan", "atan2", "cbrt", "erf", "erfc"}
-)
-"""Functions that XLA of today does not compute twice: a result that two kernels read is kept."""
+NARROW, NARROWEST = frozenset({"f16", "bf16"}), frozenset({"f16"})
+FLOATS = NARROW | {"f32", "f64"}
+EXPENSIVE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("tanh", "power", "sine", "cosine", "tan", "atan2"), FLOATS),
+    **dict.fromkeys(("log_plus_one", "exponential_minus_one", "cbrt"), NARROW),
+    **dict.fromkeys(("exponential", "logistic", "log"), NARROWEST),
+}
+"""Functions that XLA of today does not compute twice, with the types in which it does not: a result
+that two kernels read is kept. Found by compiling a product that two others read through each."""
 
 VIEWS = frozenset({"reshape", "transpose"})
 KERNEL_VIEWS = VIEWS | {"reverse"}
@@ -66,6 +70,8 @@ class Launch:
     """Longest chain of kernels before it."""
     position: int
     """Where it runs: by the program order of its last root."""
+    rows: bool = False
+    """Whether it normalises rows in one go, which nothing else is fused with."""
     members: list[int] = field(default_factory=list)
     """Nodes computed inside, roots included."""
     written: list[int] = field(default_factory=list)

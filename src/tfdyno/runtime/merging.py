@@ -17,19 +17,28 @@ from tfdyno.runtime.launch import (
     Reads,
     results_of,
 )
+from tfdyno.runtime.layers import phase_of
 
 if TYPE_CHECKING:
     from tfdyno.runtime.graph import Graph, Node
 
 
+ROW_LIMIT = 8192
+"""Elements of the longest row that one kernel of today's XLA normalises."""
+SCALAR_BYTES = 8
+SHARED = 3
+"""Today's XLA adds up what it computes in the same kernel only if so many others read it."""
+
+
 def merge_siblings(graph: Graph, launches: list[Launch]) -> list[Launch]:
     """Give kernels of one depth, whose large reads another one shares, one launch."""
     merged: list[Launch] = []
+    least = _least(graph)
     by_read: dict[tuple[int, int, int], list[Launch]] = {}
-    order = sorted(launches, key=lambda launch: -sum(_large(launch.reads).values()))
+    order = sorted(launches, key=lambda launch: -sum(_large(launch.reads, least).values()))
     for launch in order:
         nodes = [graph.nodes[index] for index in launch.roots]
-        large = _large(launch.reads)
+        large = _large(launch.reads, least)
         if not large or nodes[0].op in WHOLE - {"reduce"}:
             merged.append(launch)
             continue
@@ -58,12 +67,15 @@ def merge_rows(graph: Graph, launches: list[Launch]) -> list[Launch]:
             rows = maker.get(value)
             if rows is None or rows is launch or not _reduces_rows(graph, rows, launch):
                 continue
+            if graph.lowering != "before" and not _is_row_kernel(graph, rows, launch):
+                continue
             own = set(results_of(graph, rows))
             others = (other for made in own for other in readers.get(made, ()))
             if any(o is not launch and o is not rows and o.depth <= launch.depth for o in others):
                 continue  # it would wait for a launch that needs its statistics
             launch.reads = {v: r for v, r in (rows.reads | launch.reads).items() if v not in own}
             launch.roots = launch.roots + rows.roots
+            launch.rows = graph.lowering != "before"
             maker.update(dict.fromkeys(own, launch))
             gone.add(id(rows))
             for source in rows.reads:
@@ -88,6 +100,34 @@ def _reduces_rows(graph: Graph, rows: Launch, launch: Launch) -> bool:
             for node in nodes
         )
     )
+
+
+def _is_row_kernel(graph: Graph, rows: Launch, launch: Launch) -> bool:
+    """Whether today's XLA makes one kernel of them: a short row without a mask in memory.
+
+    Under TensorFlow the statistics of a forward normalisation, other than softmax, are kernels of
+    their own: it hands over the mean as a product of its own.
+    """
+    node = graph.nodes[rows.roots[0]]
+    masked = any(graph.values[value].type.dtype == "pred" for value in _large(launch.reads))
+    if masked or graph.values[node.operands[0]].type.shape[-1] > ROW_LIMIT:
+        return False
+    if graph.lowering == "jax" or phase_of(node.location) == "backward":
+        return True
+    return any(_computes(graph, each, "exponential") for each in (rows, launch))
+
+
+def _computes(graph: Graph, launch: Launch, op: str) -> bool:
+    """Whether an operation is among those that a launch computes."""
+    queue, seen = list(launch.roots), set(launch.roots)
+    while queue:
+        node = graph.nodes[queue.pop()]
+        if node.op == op:
+            return True
+        inner = {graph.values[v].producer for v in node.operands if v not in launch.reads}
+        queue += inner - seen
+        seen |= inner
+    return False
 
 
 def merge_epilogues(graph: Graph, launches: list[Launch]) -> list[Launch]:
@@ -120,9 +160,15 @@ def _is_epilogue(graph: Graph, host: Launch, launch: Launch) -> bool:
 def merge_chains(graph: Graph, launches: list[Launch]) -> list[Launch]:
     """Let a kernel also compute what reads its result by element, if all else is at hand."""
     maker = {value: launch for launch in launches for value in results_of(graph, launch)}
+    readers = _readers(launches) if graph.lowering != "before" else {}
     gone: set[int] = set()
-    for launch in launches:
-        hosts = ((value, maker.get(value)) for value in _large(launch.reads))
+    for launch in reversed(launches) if readers else launches:
+        reduces = any(graph.nodes[root].op == "reduce" for root in launch.roots)
+        hosts = (
+            (value, maker.get(value))
+            for value in _large(launch.reads, _least(graph))
+            if not readers or not reduces or len(readers[value]) >= SHARED
+        )
         host = next((h for v, h in hosts if h and _follows(graph, maker, h, launch, v)), None)
         if host is None:
             continue
@@ -140,7 +186,13 @@ def _follows(
 ) -> bool:
     """Whether a launch can be computed inside the host that makes ``value``, which it reads."""
     first, second = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
-    if host is launch or first.op in WHOLE or second.op in WHOLE - {"reduce"}:
+    if (
+        host is launch
+        or host.rows
+        or launch.rows
+        or first.op in WHOLE
+        or second.op in WHOLE - {"reduce"}
+    ):
         return False
     others = (maker[other] for other in launch.reads if other in maker)
     if first.scope != second.scope or any(
@@ -165,5 +217,10 @@ def _readers(launches: list[Launch]) -> dict[int, list[Launch]]:
     return readers
 
 
-def _large(reads: Reads) -> dict[int, int]:
-    return {value: read[0] for value, read in reads.items() if read[0] > SMALL_BYTES}
+def _large(reads: Reads, least: int = SMALL_BYTES) -> dict[int, int]:
+    return {value: read[0] for value, read in reads.items() if read[0] > least}
+
+
+def _least(graph: Graph) -> int:
+    """Bytes of a read that another kernel is joined for: today's XLA joins small ones, too."""
+    return SMALL_BYTES if graph.lowering == "before" else SCALAR_BYTES

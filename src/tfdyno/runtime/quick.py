@@ -111,7 +111,7 @@ def program_of(
     sizes = Sizes(batch_size, marker)
     fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
     maker = KernelMaker(regions, fusion, sizes, tensors, mode)
-    kernels = tuple(maker.kernel(launch) for launch in fusion.launches)
+    kernels = tuple(kernel for launch in fusion.launches for kernel in maker.kernels(launch))
     buffers, notes = None, graph.notes
     if by_operation:
         try:

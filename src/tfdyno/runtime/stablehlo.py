@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import chlo, func, mhlo, stablehlo
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.runtime.graph import Graph, Node, TensorType
+from tfdyno.runtime.lowering import lowered
 from tfdyno.runtime.stablehlo_attributes import attributes_of
 from tfdyno.runtime.trip_count import trip_count
 
@@ -71,7 +72,7 @@ def read_graph(module: ir.Module, lowering: Lowering = "before") -> Graph:
         reader.values[argument] = value
         reader.graph.arguments.append(value)
     reader.graph.outputs = reader.read(block, _Place("", 1, 0))
-    return reader.graph
+    return reader.graph if lowering == "before" else lowered(reader.graph)
 
 
 class _Place:
@@ -86,7 +87,6 @@ class _Place:
 class _Reader:
     def __init__(self, module: ir.Module, lowering: Lowering) -> None:
         self.graph = Graph(lowering=lowering)
-        self.philox = lowering == "tensorflow"
         self.values: dict[Any, int] = {}
         self.types: dict[Any, TensorType] = {}
         self.sizes: dict[str, int] = {}
@@ -157,7 +157,7 @@ class _Reader:
 
     def call(self, operation: ir.Operation, place: _Place) -> tuple[int, ...]:
         """A function call or a composite: its body, in place."""
-        if self.philox and _callee(operation).startswith(THREEFRY):
+        if self.graph.lowering == "tensorflow" and _callee(operation).startswith(THREEFRY):
             return self.random_bits(operation, place)
         body = self.functions[_callee(operation)].regions[0].blocks[0]
         for argument, operand in zip(body.arguments, operation.operands, strict=True):

@@ -99,5 +99,6 @@ _READERS: dict[str, Callable[[ir.OpAttributeMap], dict[str, Any]]] = {
     "select_and_scatter": _window,
     "constant": _constant,
     "custom_call": _custom_call,
+    "transpose": lambda attributes: {"permutation": _integers(attributes, "permutation")},
     "reduce": lambda attributes: {"dimensions": _integers(attributes, "dimensions")},
 }

@@ -12,10 +12,12 @@ from keras import tree
 from keras.src import backend
 
 from tfdyno.core.errors import UsageError
+from tfdyno.core.program import TODAY
 from tfdyno.core.workload import TensorRole, TensorSpec
-from tfdyno.runtime.relu_gradient import as_tensorflow
+from tfdyno.runtime.as_tensorflow import as_tensorflow
 
 if TYPE_CHECKING:
+    from tfdyno.core.program import Lowering
     from tfdyno.runtime.batch import Batch
     from tfdyno.runtime.dataspec import Leaf
 
@@ -28,13 +30,20 @@ class Lowered:
     tensors: tuple[TensorSpec, ...]
 
 
-def lower_step(model: Any, batch: Batch, *, batch_size: int, mode: str) -> Lowered:  # noqa: ANN401
+def lower_step(
+    model: Any,  # noqa: ANN401
+    batch: Batch,
+    *,
+    batch_size: int,
+    mode: str,
+    lowering: Lowering = TODAY,
+) -> Lowered:
     """Trace what Keras itself would run for one batch: ``train_step`` or ``predict_step``.
 
     The training step has loss scaling, the optimizer's update, state updates and metrics; its
     state is donated, as Keras does.
     """
-    as_tensorflow()
+    as_tensorflow(lowering)
     data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
     if mode == "train":
         return _lower_train(model, data)

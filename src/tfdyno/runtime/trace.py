@@ -15,7 +15,7 @@ import hashlib
 import io
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.program import TODAY
@@ -27,6 +27,9 @@ from tfdyno.runtime.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.keras2 import reason_against_jax
 from tfdyno.runtime.marker import marker_batch, marker_of
 from tfdyno.runtime.recurrent import cudnn_layers, keeps_xla_off, recurrent_notes
+
+if TYPE_CHECKING:
+    from tfdyno.core.program import Lowering
 
 BEGAN = time.perf_counter()
 
@@ -73,7 +76,8 @@ def trace_jax(
         progress(building(workload, request))
         subject = load(workload)
         progress(f"tracing {subject.title}")
-        step = _lowered(subject, workload, request["batch_size"])
+        lowering = request.get("lowering", TODAY)
+        step = _lowered(subject, workload, request["batch_size"], lowering)
     code = _bytecode(step.lowered.module)
     Path(request["stablehlo"]).write_bytes(code)
     trace = Trace(
@@ -93,7 +97,7 @@ def trace_jax(
         from tfdyno.runtime.quick import programs_of
 
         progress("counting its operations")
-        result |= programs_of(step.lowered.module, trace, request.get("lowering", TODAY))
+        result |= programs_of(step.lowered.module, trace, lowering)
     return result
 
 
@@ -130,7 +134,12 @@ def _compiles(model: Any) -> bool:  # noqa: ANN401
     return compiles and not keeps_xla_off(model)
 
 
-def _lowered(subject: Any, workload: Workload, asked: int | None) -> _Step:  # noqa: ANN401
+def _lowered(
+    subject: Any,  # noqa: ANN401
+    workload: Workload,
+    asked: int | None,
+    lowering: Lowering,
+) -> _Step:
     """The first batch and size that works: the marker's, then the script's own."""
     from tfdyno.runtime.step_jax import lower_step
 
@@ -141,7 +150,9 @@ def _lowered(subject: Any, workload: Workload, asked: int | None) -> _Step:  # n
     for batch in tries:
         for size, marker, notes in _sizes(model, batch, asked, own):
             try:
-                lowered = lower_step(model, batch, batch_size=size, mode=workload.mode)
+                lowered = lower_step(
+                    model, batch, batch_size=size, mode=workload.mode, lowering=lowering
+                )
                 return _Step(lowered=lowered, batch_size=size, marker=marker, notes=notes)
             except TfdynoError:
                 raise

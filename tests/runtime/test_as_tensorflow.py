@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.runtime.lowered import program
 
-from tfdyno.runtime.relu_gradient import relu, relu6
+from tfdyno.runtime.as_tensorflow import relu, relu6
 
 POINTS = (-1.0, 0.0, 2.0, 6.0, 7.0)
 KERAS = """
 import keras, jax
-from tfdyno.runtime.relu_gradient import as_tensorflow, relu
-as_tensorflow()
+from tfdyno.runtime.as_tensorflow import as_tensorflow, relu
+as_tensorflow("before")
 x = jax.numpy.array([-1.0, 0.0, 2.0, 6.0, 7.0])
 for layer in (keras.layers.ReLU(), keras.layers.ReLU(6.0), keras.layers.Activation("relu"),
               keras.layers.Activation("relu6"), keras.ops.relu):
