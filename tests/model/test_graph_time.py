@@ -1,0 +1,129 @@
+"""Prices of primitive operations, worked out by hand for a card with round numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.model.steps import Neutral, convolution
+
+from tfdyno.catalog.gpus import find
+from tfdyno.core.interval import Scaled
+from tfdyno.core.program import Kernel, KernelKind, Phase
+from tfdyno.model.graph_time import GraphTime, Shape, graph_time, waits_of_sum
+
+LATENCY_S = 1e-6
+RESIDENT = 100 * 2048.0
+"""Threads of a card with 100 multiprocessors."""
+BANDWIDTH = 1e12
+CARD = replace(find("h200-sxm-141gb"), sm_count=100, memory_bytes_per_s=BANDWIDTH)
+BATCH = 10
+
+
+def kernel(
+    kind: KernelKind = "loop",
+    *,
+    dims: dict[str, int] | None = None,
+    moved: float = 0.0,
+    phase: Phase = "forward",
+    count: int = 1,
+) -> Kernel:
+    return Kernel(
+        kind=kind,
+        dtype="f32",
+        read_bytes=Scaled(fixed=moved),
+        phase=phase,
+        dims={name: (size,) for name, size in (dims or {}).items()},
+        count=count,
+    )
+
+
+def priced(*kernels: Kernel, drains: bool = False, **constants: float) -> GraphTime:
+    found = Neutral({"load_latency": LATENCY_S} | constants)
+    return graph_time(kernels, BATCH, (CARD, True), found, drains=drains, traced_batch_size=BATCH)
+
+
+def test_where_a_thread_takes_one_element_its_wait_decides_not_the_bandwidth() -> None:
+    elements = int(RESIDENT) * 50
+    moved = elements * 8.0
+    one = kernel(dims={"elements": elements, "per_thread": 1}, moved=moved)
+    four = kernel(dims={"elements": elements, "per_thread": 4}, moved=moved)
+    assert moved / BANDWIDTH > 50 * LATENCY_S  # 82 us: here the bandwidth is slower than 50 waits
+    assert priced(one).memory_s == pytest.approx(moved / BANDWIDTH)
+    assert priced(four).memory_s == pytest.approx(moved / BANDWIDTH)
+    narrow = replace(one, read_bytes=Scaled(fixed=moved / 4))
+    assert priced(narrow).memory_s == pytest.approx(50 * LATENCY_S)
+    assert priced(replace(narrow, count=3)).memory_s == pytest.approx(150 * LATENCY_S)
+
+
+@pytest.mark.parametrize(
+    ("shape", "waits"),
+    [
+        # 512 columns are 16 blocks of 32: enough for TensorFlow, which then splits no rows
+        (Shape(1, 32 * 6272, 512), 6272.0),
+        # 256 columns are 8 blocks: the rows go to 32 blocks each, 256 blocks of 1024 threads;
+        # the card holds 200 of them at a time
+        (Shape(1, 32 * 32 * 49, 256), 49 * 256 / 200),
+        (Shape(1, 32 * 32 * 784, 64), 784.0),
+        # 5 rows of blocks become 4, a power of two
+        (Shape(1, 32 * 5, 64), 32 * 5 / (32 * 4)),
+        # up to 16 columns a warp holds several rows: four of them with 8 columns
+        (Shape(1, 4 * 32 * 32 * 7, 8), 7.0),
+        # more than 4096 columns: one thread each
+        (Shape(1, 32, 8192), 32.0),
+        (Shape(1, 32, int(RESIDENT) * 2), 64.0),
+        # between two axes that stay: one thread for each result
+        (Shape(100, 9, 64), 9.0),
+        # along rows: a warp each, 768 / 32 rounds; twice as many warps as the card holds
+        (Shape(int(RESIDENT) * 2 // 32, 768, 1), 2 * 24.0),
+        (Shape(64, 4096, 1), 4096 / (256 * 4)),
+        # to one number
+        (Shape(1, 4096, 1), 4.0),
+        (Shape(1, 10_000_000, 1), 0.0),
+    ],
+)
+def test_how_many_loads_a_sum_takes_one_after_the_other(shape: Shape, waits: float) -> None:
+    assert waits_of_sum(shape, RESIDENT) == pytest.approx(waits)
+
+
+def test_a_sum_over_more_samples_waits_longer() -> None:
+    rows = kernel("reduce", dims={"outer": 1, "summed": 32 * 1000, "inner": 512})
+    grows = replace(rows, dims_scaled=("summed",))
+    found = Neutral({"load_latency": LATENCY_S})
+    times = [
+        graph_time([one], 2 * BATCH, (CARD, True), found, drains=False, traced_batch_size=BATCH)
+        for one in (rows, grows)
+    ]
+    assert [one.memory_s for one in times] == pytest.approx([1000e-6, 2000e-6])
+
+
+def test_the_slower_of_device_and_host_sets_the_step() -> None:
+    some = [kernel() for _ in range(10)]
+    assert priced(*some, t_primitive=2e-6, host_primitive=5e-6).step_s == pytest.approx(50e-6)
+    fast = priced(*some, t_primitive=9e-6, host_primitive=5e-6)
+    assert fast.step_s == pytest.approx(90e-6)
+    assert fast.launch_s == pytest.approx(90e-6)
+    assert (fast.device_s, fast.host_s) == pytest.approx((90e-6, 50e-6))
+
+
+def test_a_device_that_runs_empty_pays_the_host_of_the_update_apart() -> None:
+    slow = kernel(moved=BANDWIDTH * 100e-6)
+    updates = [kernel(phase="update") for _ in range(10)]
+    joined, apart = (
+        priced(slow, *updates, drains=drains, host_primitive=5e-6) for drains in (False, True)
+    )
+    assert joined.step_s == pytest.approx(100e-6)
+    assert apart.step_s == pytest.approx(150e-6)
+
+
+def test_time_steps_follow_each_other_and_cost_the_host_nothing_more() -> None:
+    steps = kernel("recurrent", dims={"steps": 200}, moved=1e9, count=400)
+    found = priced(steps, t_recurrent=10e-6, host_primitive=50e-6)
+    assert (found.step_s, found.host_s) == pytest.approx((4e-3, 0.0))
+
+
+def test_library_calls_keep_the_rates_of_the_time_model() -> None:
+    found = priced(convolution(flops=1e9))
+    peak = CARD.rates.fp16_tensor_per_clock * CARD.sm_count * CARD.tensor_clock_hz
+    assert found.compute_s == pytest.approx(1e9 * BATCH / peak)
+    assert found.step_s == pytest.approx(found.compute_s)
