@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.model.steps import Neutral, convolution
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import Kernel, KernelKind, Phase
-from tfdyno.model.graph_time import GraphTime, Shape, graph_time, waits_of_sum
+from tfdyno.model.graph_time import GraphTime, PrimitiveTable, graph_time, waits_of_sum
 
 LATENCY_S = 1e-6
 RESIDENT = 100 * 2048.0
@@ -40,7 +41,11 @@ def kernel(
 
 def priced(*kernels: Kernel, drains: bool = False, **constants: float) -> GraphTime:
     found = Neutral({"load_latency": LATENCY_S} | constants)
-    return graph_time(kernels, BATCH, (CARD, True), found, drains=drains, traced_batch_size=BATCH)
+    return graph_time(table(*kernels), BATCH, (CARD, True), found, drains=drains)
+
+
+def table(*kernels: Kernel) -> PrimitiveTable:
+    return PrimitiveTable.of(kernels, BATCH)
 
 
 def test_where_a_thread_takes_one_element_its_wait_decides_not_the_bandwidth() -> None:
@@ -60,30 +65,32 @@ def test_where_a_thread_takes_one_element_its_wait_decides_not_the_bandwidth() -
     ("shape", "waits"),
     [
         # 512 columns are 16 blocks of 32: enough for TensorFlow, which then splits no rows
-        (Shape(1, 32 * 6272, 512), 6272.0),
+        ((1, 32 * 6272, 512), 6272.0),
         # 256 columns are 8 blocks: the rows go to 32 blocks each, 256 blocks of 1024 threads;
         # the card holds 200 of them at a time
-        (Shape(1, 32 * 32 * 49, 256), 49 * 256 / 200),
-        (Shape(1, 32 * 32 * 784, 64), 784.0),
+        ((1, 32 * 32 * 49, 256), 49 * 256 / 200),
+        ((1, 32 * 32 * 784, 64), 784.0),
         # 5 rows of blocks become 4, a power of two
-        (Shape(1, 32 * 5, 64), 32 * 5 / (32 * 4)),
+        ((1, 32 * 5, 64), 32 * 5 / (32 * 4)),
         # up to 16 columns a warp holds several rows: four of them with 8 columns
-        (Shape(1, 4 * 32 * 32 * 7, 8), 7.0),
+        ((1, 4 * 32 * 32 * 7, 8), 7.0),
         # more than 4096 columns: one thread each
-        (Shape(1, 32, 8192), 32.0),
-        (Shape(1, 32, int(RESIDENT) * 2), 64.0),
+        ((1, 32, 8192), 32.0),
+        ((1, 32, int(RESIDENT) * 2), 64.0),
         # between two axes that stay: one thread for each result
-        (Shape(100, 9, 64), 9.0),
+        ((100, 9, 64), 9.0),
         # along rows: a warp each, 768 / 32 rounds; twice as many warps as the card holds
-        (Shape(int(RESIDENT) * 2 // 32, 768, 1), 2 * 24.0),
-        (Shape(64, 4096, 1), 4096 / (256 * 4)),
+        ((int(RESIDENT) * 2 // 32, 768, 1), 2 * 24.0),
+        ((64, 4096, 1), 4096 / (256 * 4)),
         # to one number
-        (Shape(1, 4096, 1), 4.0),
-        (Shape(1, 10_000_000, 1), 0.0),
+        ((1, 4096, 1), 4.0),
+        ((1, 10_000_000, 1), 0.0),
     ],
 )
-def test_how_many_loads_a_sum_takes_one_after_the_other(shape: Shape, waits: float) -> None:
-    assert waits_of_sum(shape, RESIDENT) == pytest.approx(waits)
+def test_how_many_loads_a_sum_takes_one_after_the_other(
+    shape: tuple[int, int, int], waits: float
+) -> None:
+    assert waits_of_sum(np.array([shape], dtype=float), RESIDENT) == pytest.approx([waits])
 
 
 def test_a_sum_over_more_samples_waits_longer() -> None:
@@ -91,7 +98,7 @@ def test_a_sum_over_more_samples_waits_longer() -> None:
     grows = replace(rows, dims_scaled=("summed",))
     found = Neutral({"load_latency": LATENCY_S})
     times = [
-        graph_time([one], 2 * BATCH, (CARD, True), found, drains=False, traced_batch_size=BATCH)
+        graph_time(table(one), 2 * BATCH, (CARD, True), found, drains=False)
         for one in (rows, grows)
     ]
     assert [one.memory_s for one in times] == pytest.approx([1000e-6, 2000e-6])

@@ -11,12 +11,18 @@ start, and that their loops over rows hold one load at a time, was read from its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, log2, prod
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfdyno.model.kernel_table import LIBRARY_KINDS, class_of, tile_padding, window_overlap
+from tfdyno.model.kernel_table import (
+    LIBRARY_KINDS,
+    CostClass,
+    class_of,
+    tile_padding,
+    window_overlap,
+)
 from tfdyno.model.kernel_time import rates, targets
 
 if TYPE_CHECKING:
@@ -25,10 +31,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfdyno.core.hardware import Gpu
+    from tfdyno.core.interval import Scaled
     from tfdyno.core.program import Kernel
     from tfdyno.core.time_model import Constants
 
+    Booleans = NDArray[np.bool_]
     Floats = NDArray[np.float64]
+    Indices = NDArray[np.intp]
 
 WARP = 32
 BLOCK = 1024
@@ -45,14 +54,7 @@ UNROLL_ROW, ROW_BLOCK = 4, 256
 """Loads under way, and threads, where a block adds up one row (cub's segmented reduction)."""
 NUMBER = 4096
 """Sums of up to so many numbers to one are a block's work."""
-
-
-class Shape(NamedTuple):
-    """What a kernel adds up, or runs over, at a batch."""
-
-    outer: float
-    summed: float
-    inner: float
+AXES = ("outer", "summed", "inner")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +70,79 @@ class GraphTime:
     host_s: float
 
 
+class ByKernel(NamedTuple):
+    """Seconds of every kernel by cause."""
+
+    compute_s: Floats
+    memory_s: Floats
+    start_s: Floats
+    host_s: Floats
+    """What the host needs to launch it, beside the device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrimitiveTable:
+    """The kernels of a program as arrays; those of shape ``(kernels, 2)``: (fixed, per sample)."""
+
+    classes: tuple[CostClass, ...]
+    """Of library calls."""
+    class_index: Indices
+    """-1: no library's."""
+    flops: Floats
+    traffic_bytes: Floats
+    counts: Floats
+    single: Booleans
+    """Whether a thread takes one element at a time."""
+    elements: Floats
+    axes: Floats
+    """Axes before, in and behind those that a reduction adds up, shape (kernels, 3, 2)."""
+    summing: Booleans
+    chained: Booleans
+    """Time steps, each of which waits for the one before."""
+    update: Booleans
+
+    @staticmethod
+    def of(kernels: Sequence[Kernel], traced_batch_size: int) -> PrimitiveTable:
+        """Arrange kernels whose ``dims`` hold at ``traced_batch_size``."""
+        library = [class_of(one) if one.kind in LIBRARY_KINDS else None for one in kernels]
+        classes = tuple(sorted({one for one in library if one}))
+        position = {one: index for index, one in enumerate(classes)}
+
+        def sizes(name: str) -> Floats:
+            return np.array([_size(one, name, traced_batch_size) for one in kernels])
+
+        def pairs(amounts: list[Scaled]) -> Floats:
+            found = [(one.fixed, one.per_sample) for one in amounts]
+            return np.array(found, dtype=float).reshape(-1, 2)
+
+        moved = [one.read_bytes + one.write_bytes for one in kernels]
+        return PrimitiveTable(
+            classes=classes,
+            class_index=np.array([position[one] if one else -1 for one in library], dtype=np.intp),
+            flops=pairs([one.flops.times(tile_padding(one)) for one in kernels]),
+            traffic_bytes=pairs(
+                [
+                    amount.times(window_overlap(one))
+                    for amount, one in zip(moved, kernels, strict=True)
+                ]
+            ),
+            counts=np.array([float(one.count) for one in kernels]),
+            single=np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool),
+            elements=sizes("elements").reshape(-1, 2),
+            axes=np.stack([sizes(name).reshape(-1, 2) for name in AXES], axis=1),
+            summing=np.array(["summed" in one.dims for one in kernels], dtype=bool),
+            chained=np.array([one.kind == "recurrent" for one in kernels], dtype=bool),
+            update=np.array([one.phase == "update" for one in kernels], dtype=bool),
+        )
+
+
 def graph_time(
-    kernels: Sequence[Kernel],
+    table: PrimitiveTable,
     batch_size: float,
     card: tuple[Gpu, bool],
     constants: Constants,
     *,
     drains: bool,
-    traced_batch_size: int,
 ) -> GraphTime:
     """Price a step of primitive operations.
 
@@ -85,111 +152,99 @@ def graph_time(
                  device runs empty in between (``drains``)
 
     Args:
-        kernels: Of ``per_primitive``.
+        table: The kernels of ``per_primitive``.
         batch_size: Samples of the step.
         card: The card, and whether float32 may use TF32.
-        constants: Of the time model, with ``load_latency``, ``e_primitive``, ``t_primitive``,
-            ``host_primitive`` and ``t_recurrent``.
+        constants: As ``by_kernel`` wants them.
         drains: Whether the host looks at the gradients before it updates: loss scaling does.
-        traced_batch_size: The batch at which ``Kernel.dims`` hold.
     """
-    compute = np.array(_compute(kernels, batch_size, card, constants))
-    memory = np.array([
-        _memory(kernel, batch_size, batch_size / traced_batch_size, card[0], constants)
-        for kernel in kernels
-    ])  # fmt: skip
-    counts = np.array([float(kernel.count) for kernel in kernels])
-    chained = np.array([kernel.kind == "recurrent" for kernel in kernels])
-    start = counts * np.where(chained, constants["t_recurrent"], constants["t_primitive"])
-    host = np.where(chained, 0.0, counts * constants["host_primitive"])
-    device = compute + memory + start
-    update = np.array([drains and kernel.phase == "update" for kernel in kernels])
-    step = sum(
-        max(float(np.sum(device[part])), float(np.sum(host[part]))) for part in (~update, update)
-    )
-    computing, moving = float(np.sum(compute)), float(np.sum(memory))
+    each = by_kernel(table, batch_size, card, constants)
+    device, update = each.compute_s + each.memory_s + each.start_s, table.update & drains
+    parts = [(float(np.sum(device[p])), float(np.sum(each.host_s[p]))) for p in (~update, update)]
+    computing, moving = float(np.sum(each.compute_s)), float(np.sum(each.memory_s))
+    step = sum(map(max, parts))
     return GraphTime(
         compute_s=computing,
         memory_s=moving,
         launch_s=step - computing - moving,
         step_s=step,
-        device_s=float(np.sum(device)),
-        host_s=float(np.sum(host)),
+        device_s=sum(device_s for device_s, _ in parts),
+        host_s=sum(host_s for _, host_s in parts),
     )
 
 
-def _compute(
-    kernels: Sequence[Kernel], batch_size: float, card: tuple[Gpu, bool], constants: Constants
-) -> list[float]:
-    """Seconds of arithmetic: that of library kernels; a time step's product counts as one."""
-    classes = sorted({class_of(kernel) for kernel in kernels if kernel.kind in LIBRARY_KINDS})
-    priced = rates(classes, targets([card], {}), constants) if classes else None
-    per_flop = dict(zip(classes, priced.s_per_flop[0], strict=True)) if priced else {}
-    return [
-        kernel.flops.at(batch_size) * tile_padding(kernel) * float(per_flop[class_of(kernel)])
-        if kernel.kind in LIBRARY_KINDS
-        else 0.0
-        for kernel in kernels
-    ]
-
-
-def _memory(
-    kernel: Kernel, batch_size: float, growth: float, gpu: Gpu, constants: Constants
-) -> float:
-    """Seconds of moving data: by the bandwidth, or by the loads under way if those take longer."""
-    moved = (kernel.read_bytes + kernel.write_bytes).at(batch_size) * window_overlap(kernel)
-    by_bandwidth = moved / (gpu.memory_bytes_per_s * constants["e_primitive"])
-    if kernel.kind == "recurrent":
-        return 0.0  # of a time step the cache holds all
-    resident = float(gpu.sm_count * gpu.rates.max_threads)
-    waits = _waits(kernel, growth, resident) * constants["load_latency"]
-    return max(by_bandwidth, waits * kernel.count)
-
-
-def _waits(kernel: Kernel, growth: float, resident: float) -> float:
-    """Loads one after the other, in the thread that has most, times the rounds of threads."""
-
-    def size(name: str) -> float:
-        amount = float(prod(kernel.dims.get(name, (1,))))
-        return amount * growth if name in kernel.dims_scaled else amount
-
-    if "elements" in kernel.dims:
-        return size("elements") / (size("per_thread") * resident) if _single(kernel) else 0.0
-    if "summed" not in kernel.dims:
-        return 0.0
-    return waits_of_sum(Shape(size("outer"), size("summed"), size("inner")), resident)
-
-
-def _single(kernel: Kernel) -> bool:
-    return prod(kernel.dims["per_thread"]) == 1
-
-
-def waits_of_sum(shape: Shape, resident: float) -> float:
-    """Loads one after the other in a sum, as TensorFlow's kernels split it among threads.
+def by_kernel(
+    table: PrimitiveTable, batch_size: float, card: tuple[Gpu, bool], constants: Constants
+) -> ByKernel:
+    """Price every kernel, in the order of the program.
 
     Args:
-        shape: The axes before, in and behind those added up.
+        table: The kernels of ``per_primitive``.
+        batch_size: Samples of the step.
+        card: The card, and whether float32 may use TF32.
+        constants: Of the time model, with ``load_latency``, ``e_primitive``, ``t_primitive``,
+            ``host_primitive`` and ``t_recurrent``.
+    """
+    gpu, at = card[0], np.array([1.0, batch_size])
+    resident = float(gpu.sm_count * gpu.rates.max_threads)
+    waits = np.where(table.single, table.elements @ at / resident, 0.0)
+    waits += np.where(table.summing, waits_of_sum(table.axes @ at, resident), 0.0)
+    bandwidth = gpu.memory_bytes_per_s * constants["e_primitive"]
+    memory = np.maximum(
+        table.traffic_bytes @ at / bandwidth, table.counts * waits * constants["load_latency"]
+    )
+    per_flop = np.zeros(len(table.classes) + 1)  # the last: what no library computes
+    if table.classes:
+        per_flop[:-1] = rates(table.classes, targets([card], {}), constants).s_per_flop[0]
+    start = np.where(table.chained, constants["t_recurrent"], constants["t_primitive"])
+    return ByKernel(
+        compute_s=table.flops @ at * per_flop[table.class_index],
+        memory_s=np.where(table.chained, 0.0, memory),  # the cache holds all of a time step
+        start_s=table.counts * start,
+        host_s=np.where(table.chained, 0.0, table.counts * constants["host_primitive"]),
+    )
+
+
+def waits_of_sum(axes: Floats, resident: float) -> Floats:
+    """Loads one after the other in sums, as TensorFlow's kernels split them among threads.
+
+    Args:
+        axes: Extents of the axes before those added up, of those and of the axes behind them, in
+            the last dimension.
         resident: Threads that the card holds at a time.
     """
-    outer, summed, inner = shape
-    if outer * inner <= 1.0:  # to one number
-        return summed / BLOCK if summed <= NUMBER else 0.0
-    if inner <= 1.0:
-        if summed >= LONG_ROW:
-            rounds = max(1.0, outer * ROW_BLOCK / resident)
-            return rounds * summed / (ROW_BLOCK * UNROLL_ROW)
-        return max(1.0, outer * WARP / resident) * ceil(summed / WARP)
-    if outer > 1.0 or inner > MOST_COLUMNS:  # a thread for each column
-        return max(1.0, outer * inner / resident) * summed
-    if inner <= COLUMNS_AT_ONCE:
-        rows = summed / max(1.0, WARP // inner)
-        blocks = _power_of_two(min(max(1.0, rows / WARP), WARP))
-        return rows / (WARP * blocks)
-    columns = ceil(inner / WARP)
-    split = _power_of_two(min(max(1.0, summed / WARP), WARP)) if columns < ENOUGH_BLOCKS else 1.0
-    rounds = max(1.0, columns * split * BLOCK / resident)
-    return rounds * summed / (WARP * split)
+    outer, summed, inner = np.moveaxis(axes, -1, 0)
+    by_warp = _rounds(outer * WARP, resident) * np.ceil(summed / WARP)
+    by_block = _rounds(outer * ROW_BLOCK, resident) * summed / (ROW_BLOCK * UNROLL_ROW)
+    by_thread = _rounds(outer * inner, resident) * summed
+    rows = summed / np.maximum(1.0, WARP // np.minimum(inner, WARP))
+    few = rows / (WARP * _power_of_two(rows / WARP))
+    columns = np.ceil(inner / WARP)
+    split = np.where(columns < ENOUGH_BLOCKS, _power_of_two(summed / WARP), 1.0)
+    by_columns = _rounds(columns * split * BLOCK, resident) * summed / (WARP * split)
+    return np.select(
+        [
+            outer * inner <= 1.0,  # to one number
+            (inner <= 1.0) & (summed >= LONG_ROW),
+            inner <= 1.0,
+            (outer > 1.0) | (inner > MOST_COLUMNS),
+            inner <= COLUMNS_AT_ONCE,
+        ],
+        [np.where(summed <= NUMBER, summed / BLOCK, 0.0), by_block, by_warp, by_thread, few],
+        by_columns,
+    )
 
 
-def _power_of_two(blocks: float) -> float:
-    return 2.0 ** floor(log2(blocks))
+def _rounds(threads: Floats, resident: float) -> Floats:
+    return np.maximum(1.0, threads / resident)
+
+
+def _power_of_two(blocks: Floats) -> Floats:
+    """Blocks among which rows are split: 32 at most, rounded down to such a number."""
+    return np.asarray(2.0 ** np.floor(np.log2(np.clip(blocks, 1.0, WARP))))
+
+
+def _size(kernel: Kernel, name: str, traced_batch_size: int) -> tuple[float, float]:
+    """A size of ``Kernel.dims`` as (fixed, per sample); 1 where the kernel has none."""
+    size = float(prod(kernel.dims.get(name, (1,))))
+    return (0.0, size / traced_batch_size) if name in kernel.dims_scaled else (size, 0.0)
