@@ -83,3 +83,22 @@ def test_the_measured_half_type_replaces_the_traced_one_in_both_programs(tmp_pat
 
 def test_a_model_that_was_never_traced_has_no_record(tmp_path: Path) -> None:
     assert read_record(tmp_path, KEY) is None
+
+
+def test_equal_primitive_kernels_are_stored_as_one_with_their_number(tmp_path: Path) -> None:
+    small = replace(kernel("loop", traffic_bytes=8.0), dims={"elements": (2,), "per_thread": (1,)})
+    other = replace(small, dims={"elements": (4,), "per_thread": (1,)})
+    named = [replace(small, layer=f"layer_{number}") for number in range(3)]
+    stored = replace(RECORD, per_primitive=program(*named, other))
+    write_record(tmp_path, KEY, stored)
+    found = read_record(tmp_path, KEY, "mixed_bfloat16")
+    assert found
+    assert found.per_primitive
+    three, one = found.per_primitive.kernels
+    assert (three.count, three.write_bytes) == (3, Scaled(per_sample=24.0))
+    assert (one.count, one.dims["elements"]) == (1, (4,))
+    assert {each.dtype for each in found.per_primitive.kernels} == {"bf16"}
+    write_record(tmp_path, KEY, RECORD)
+    older = read_record(tmp_path, KEY)
+    assert older
+    assert older.per_primitive is None

@@ -11,8 +11,8 @@ start, and that their loops over rows hold one load at a time, was read from its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, log2, prod
-from typing import TYPE_CHECKING, NamedTuple
+from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.product_rates import ProductRates
-    from tfdyno.core.program import Kernel, Program
+    from tfdyno.core.program import Program
     from tfdyno.core.time_model import Constants
 
     Booleans = NDArray[np.bool_]
@@ -46,14 +46,8 @@ UNROLL_ROW, ROW_BLOCK = 4, 256
 """Loads under way, and threads, where a block adds up one row (cub's segmented reduction)."""
 NUMBER = 4096
 """Sums of up to so many numbers to one are a block's work."""
-
-
-class Shape(NamedTuple):
-    """What a kernel adds up, or runs over, at a batch."""
-
-    outer: float
-    summed: float
-    inner: float
+AXES = ("outer", "summed", "inner")
+"""Axes before those that a kernel adds up, those, and the axes behind them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,14 +82,14 @@ def work_of(
         clock_ratio: Share of its boost clock that the card holds under load.
         drains: As ``GraphWork.drains``.
     """
-    kernels, growth = program.kernels, batch_size / program.batch_size
+    kernels = program.kernels
     resident = float(gpu.sm_count * gpu.rates.max_threads)
     return GraphWork(
         law=kernel_law.work_of(
             program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=rates,
             clock_ratio=clock_ratio,
         ),
-        waits=np.array([_waits(kernel, growth, resident) for kernel in kernels]),
+        waits=_waits(program, batch_size, resident),
         chained=np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool),
         library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
         update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
@@ -150,50 +144,58 @@ def step_of(work: GraphWork, found: kernel_law.Seconds, constants: Constants) ->
     )
 
 
-def _waits(kernel: Kernel, growth: float, resident: float) -> float:
-    """Loads one after the other, in the thread that has most, times the rounds of threads."""
+def _waits(program: Program, batch_size: float, resident: float) -> Floats:
+    """Loads one after the other in the thread of each kernel that has most, times the rounds."""
+    kernels = program.kernels
 
-    def size(name: str) -> float:
-        amount = float(prod(kernel.dims.get(name, (1,))))
-        return amount * growth if name in kernel.dims_scaled else amount
+    def sizes(name: str) -> Floats:
+        grown = batch_size / program.batch_size
+        return np.array([
+            float(prod(one.dims.get(name, (1,)))) * (grown if name in one.dims_scaled else 1.0)
+            for one in kernels
+        ])  # fmt: skip
 
-    if "elements" in kernel.dims:
-        return size("elements") / (size("per_thread") * resident) if _single(kernel) else 0.0
-    if "summed" not in kernel.dims:
-        return 0.0
-    return waits_of_sum(Shape(size("outer"), size("summed"), size("inner")), resident)
+    single = np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool)
+    summing = np.array(["summed" in one.dims for one in kernels], dtype=bool)
+    waits = np.where(single, sizes("elements") / resident, 0.0)
+    sums = waits_of_sum(np.stack([sizes(name) for name in AXES], axis=-1), resident)
+    return np.asarray(waits + np.where(summing, sums, 0.0))
 
 
-def _single(kernel: Kernel) -> bool:
-    return prod(kernel.dims["per_thread"]) == 1
-
-
-def waits_of_sum(shape: Shape, resident: float) -> float:
-    """Loads one after the other in a sum, as TensorFlow's kernels split it among threads.
+def waits_of_sum(axes: Floats, resident: float) -> Floats:
+    """Loads one after the other in sums, as TensorFlow's kernels split them among threads.
 
     Args:
-        shape: The axes before, in and behind those added up.
+        axes: Extents of the axes before those added up, of those and of the axes behind them, in
+            the last dimension.
         resident: Threads that the card holds at a time.
     """
-    outer, summed, inner = shape
-    if outer * inner <= 1.0:  # to one number
-        return summed / BLOCK if summed <= NUMBER else 0.0
-    if inner <= 1.0:
-        if summed >= LONG_ROW:
-            rounds = max(1.0, outer * ROW_BLOCK / resident)
-            return rounds * summed / (ROW_BLOCK * UNROLL_ROW)
-        return max(1.0, outer * WARP / resident) * ceil(summed / WARP)
-    if outer > 1.0 or inner > MOST_COLUMNS:  # a thread for each column
-        return max(1.0, outer * inner / resident) * summed
-    if inner <= COLUMNS_AT_ONCE:
-        rows = summed / max(1.0, WARP // inner)
-        blocks = _power_of_two(min(max(1.0, rows / WARP), WARP))
-        return rows / (WARP * blocks)
-    columns = ceil(inner / WARP)
-    split = _power_of_two(min(max(1.0, summed / WARP), WARP)) if columns < ENOUGH_BLOCKS else 1.0
-    rounds = max(1.0, columns * split * BLOCK / resident)
-    return rounds * summed / (WARP * split)
+    outer, summed, inner = np.moveaxis(axes, -1, 0)
+    by_warp = _rounds(outer * WARP, resident) * np.ceil(summed / WARP)
+    by_block = _rounds(outer * ROW_BLOCK, resident) * summed / (ROW_BLOCK * UNROLL_ROW)
+    by_thread = _rounds(outer * inner, resident) * summed
+    rows = summed / np.maximum(1.0, WARP // np.minimum(inner, WARP))
+    few = rows / (WARP * _power_of_two(rows / WARP))
+    columns = np.ceil(inner / WARP)
+    split = np.where(columns < ENOUGH_BLOCKS, _power_of_two(summed / WARP), 1.0)
+    by_columns = _rounds(columns * split * BLOCK, resident) * summed / (WARP * split)
+    return np.select(
+        [
+            outer * inner <= 1.0,  # to one number
+            (inner <= 1.0) & (summed >= LONG_ROW),
+            inner <= 1.0,
+            (outer > 1.0) | (inner > MOST_COLUMNS),
+            inner <= COLUMNS_AT_ONCE,
+        ],
+        [np.where(summed <= NUMBER, summed / BLOCK, 0.0), by_block, by_warp, by_thread, few],
+        by_columns,
+    )
 
 
-def _power_of_two(blocks: float) -> float:
-    return 2.0 ** floor(log2(blocks))
+def _rounds(threads: Floats, resident: float) -> Floats:
+    return np.maximum(1.0, threads / resident)
+
+
+def _power_of_two(blocks: Floats) -> Floats:
+    """Blocks among which rows are split: 32 at most, rounded down to such a number."""
+    return np.asarray(2.0 ** np.floor(np.log2(np.clip(blocks, 1.0, WARP))))

@@ -25,6 +25,7 @@ LAUNCHES = {"forward": 2, "backward": 4}
 PACKING = 20
 """Small kernels in which Keras arranges a layer's weights as cuDNN wants them, in each pass
 (``_standardize_cudnn_weights`` of ``keras/src/backend/tensorflow/rnn.py``, Keras 3.15)."""
+MATRIX = 2
 KEPT = frozenset({"convert"})
 """Operations of such a layer that stay: its weights are cast."""
 Numbered = tuple[int, Kernel]
@@ -85,20 +86,25 @@ def _is_backward(location: str, mode: str) -> bool:
 
 
 def _loop(graph: Graph, layer: str, nodes: list[int]) -> _Loop | None:
-    """Sizes of the forward loop: from its two products, by the inputs and by the state."""
-    products = [
-        i for i in nodes if graph.nodes[i].op == "dot_general" and graph.nodes[i].repeats > 1
-    ]
+    """Sizes of the forward pass: from its two products, by the state and by the inputs.
+
+    That by the inputs may stand in the loop, or in front of it for all time steps at once.
+    """
     shapes = [
         (graph.values[graph.nodes[i].operands[1]].type.shape, i)
-        for i in products
-        if len(graph.values[graph.nodes[i].operands[1]].type.shape) == 2
+        for i in nodes
+        if graph.nodes[i].op == "dot_general"
     ]
-    state = [(s, i) for s, i in shapes if s[1] in (3 * s[0], 4 * s[0])]
-    if len(shapes) != 2 or not state:
+    weights = [(shape, i) for shape, i in shapes if len(shape) == MATRIX]
+    state = [
+        (shape, i)
+        for shape, i in weights
+        if graph.nodes[i].repeats > 1 and shape[1] in (3 * shape[0], 4 * shape[0])
+    ]
+    if not state:
         return None
     (hidden, wide), index = state[-1]
-    inputs = next((s[0] for s, i in shapes if i != index), hidden)
+    inputs = next((shape[0] for shape, i in weights if i != index), hidden)
     node = graph.nodes[index]
     held = graph.values[node.operands[0]].type
     return _Loop(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.runtime.graph import live_nodes, varying_nodes
-from tfdyno.runtime.tensorflow_ops import Operation, buffer_of, merge
+from tfdyno.runtime.tensorflow_ops import ELEMENTWISE, Operation, buffer_of, merge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 VARIANCE = "jit(_var)"
 SOFTMAX = "softmax "
 FLOAT = "f32"
+SPREADING = ELEMENTWISE | {"convert"}
+"""Kernels that read the gradient of a sum as if it were as large as what was summed."""
 IMAGE = 2
 """Spatial dimensions of the convolutions that TensorFlow's layout optimizer moves."""
 
@@ -220,7 +222,7 @@ class _Rules:
         items: list[Operation] = []
         divided: dict[int, int] = {}
         for each in self.found.items:
-            if self.found.backward[each.node] and each.kind in {"add", "multiply", "subtract"}:
+            if self.found.backward[each.node] and each.kind in SPREADING:
                 for value in self.node(each).operands:
                     items += self._tile(each, value, makers, divided)
             items.append(each)

@@ -33,6 +33,7 @@ KINDS = {
     "scan": "scans",
     "random": "random numbers",
     "collective": "collectives",
+    "recurrent": "steps of recurrent layers",
     "other": "other kernels",
 }
 
