@@ -86,7 +86,7 @@ def test_a_step_that_dies_is_noted_and_the_next_one_is_measured(tmp_path: Path) 
     # A failed step is left alone until it is asked for again; other flags make it another one.
     assert "2 skipped" in gpu_truth(*words, XLA_FLAGS="--no_such_flag=1").stdout
     left = gpu_truth(*words, "--again", "--dry-run", XLA_FLAGS="--no_such_flag=1").stdout
-    assert left.splitlines()[1:] == ["mlp float32 b128 xla train", "1 steps"]
+    assert left.splitlines()[1:] == ["mlp float32 b128 xla train", "1 step"]
     assert gpu_truth(*words, "--dry-run").stdout.endswith("2 steps\n")
 
 
@@ -118,7 +118,7 @@ def test_an_interrupt_keeps_what_was_measured_and_leaves_no_process(tmp_path: Pa
     assert "1 row added to" in out
     assert "1 step left (interrupted): the same command goes on" in out
     assert psutil.wait_procs(children, timeout=5)[1] == []
-    assert gpu_truth(*words, "--dry-run").stdout.endswith("1 steps\n")
+    assert gpu_truth(*words, "--dry-run").stdout.endswith("1 step\n")
 
 
 def test_a_killed_run_leaves_no_process_that_waits_for_it(tmp_path: Path) -> None:
@@ -153,9 +153,8 @@ def test_without_a_card_one_sentence_tells_so() -> None:
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there is a card")
 def test_a_card_that_the_framework_does_not_see_stops_the_run(tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
-    program.write_text(
-        '#!/bin/sh\ncase "$*" in *=name*) echo "A100, GPU-1, 550, 40960, 5, 0, 400, 8.0" ;; esac'
-    )
+    told = "A100, GPU-1, 550, 40960, 5, 0, 400, 8.0, Disabled"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *=name*) echo "{told}" ;; esac')
     program.chmod(0o755)
     output = tmp_path / "steps.jsonl"
     done = gpu_truth(

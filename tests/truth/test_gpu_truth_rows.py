@@ -22,7 +22,7 @@ from gpu_truth.rows import RowError, append_row, check_row, identity, read_rows
 TRUTH = Path(__file__).parents[2] / "truth"
 SMI = """#!/bin/sh
 case "$*" in
-*--query-gpu=name*) echo "NVIDIA T4, GPU-1, 550.54, 15360, 900, 0, 70.00, 7.5" ;;
+*--query-gpu=name*) echo "NVIDIA T4, GPU-1, 550.54, 15360, 900, 0, 70.00, 7.5, {mig}" ;;
 *--query-compute-apps*) {tenants} ;;
 *--query-gpu=power*)
     printf '30.0, 1000, 5001\\n50.0, 1200, 5001\\n60.0, [N/A], 5001\\n61.'
@@ -36,7 +36,7 @@ NVML = """
 import os
 from types import SimpleNamespace
 
-NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_DEVICE_MIG_ENABLE = 1, 2, 1
 class NVMLError(Exception): pass
 def nvmlInit(): pass
 def nvmlDeviceGetHandleByIndex(index): return "card"
@@ -45,6 +45,7 @@ def nvmlDeviceGetMemoryInfo(card): return SimpleNamespace(total=80 << 30, used=1
 def nvmlDeviceGetUtilizationRates(card): return SimpleNamespace(gpu=99)
 def nvmlDeviceGetEnforcedPowerLimit(card): raise NVMLError
 def nvmlDeviceGetCudaComputeCapability(card): return [9, 0]
+def nvmlDeviceGetMigMode(card): return [0, 0]
 def nvmlDeviceGetName(card): return b"NVIDIA H100"
 def nvmlDeviceGetUUID(card): return "GPU-9"
 def nvmlSystemGetDriverVersion(): return "580.1"
@@ -70,10 +71,12 @@ def a_row(**changes: object) -> dict[str, Any]:
     return {**read_rows(OWN)[0], **changes}
 
 
-def install_smi(folder: Path, patch: pytest.MonkeyPatch, tenants: str = ":") -> None:
+def install_smi(
+    folder: Path, patch: pytest.MonkeyPatch, tenants: str = ":", mig: str = "[N/A]"
+) -> None:
     """An nvidia-smi with one T4, as drivers print it."""
     program = folder / "nvidia-smi"
-    program.write_text(SMI.replace("{tenants}", tenants))
+    program.write_text(SMI.replace("{tenants}", tenants).replace("{mig}", mig))
     program.chmod(0o755)
     patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
@@ -273,3 +276,11 @@ def test_a_card_in_use_is_not_measured_and_who_uses_it_is_told(
     )
     assert main([*words, "--shared", "--dry-run"]) == 0
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_a_divided_card_is_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_smi(tmp_path, monkeypatch, mig="Enabled")
+    assert main(["--output", str(tmp_path / "o.jsonl"), "--dry-run"]) == 2
+    assert "NVIDIA T4 is divided by MIG" in capsys.readouterr().err

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SMI_FIELDS = (
     "name", "uuid", "driver_version", "memory.total", "memory.used", "utilization.gpu",
-    "power.limit", "compute_cap",
+    "power.limit", "compute_cap", "mig.mode.current",
 )  # fmt: skip
 SMI_METER = ("power.draw", "clocks.sm", "clocks.mem")
 SMI_PERIOD_MS = 100
@@ -52,6 +52,8 @@ class Card:
     load_percent: int | None
     power_limit_w: float | None
     compute_capability: str | None
+    divided: bool
+    """By MIG: what is measured then is a slice."""
     tenants: tuple[Tenant, ...]
 
     @property
@@ -227,7 +229,7 @@ def _card_of_nvml(index: str) -> Card | None:
             return None
 
     memory, load = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetUtilizationRates")
-    limit_mw = ask("nvmlDeviceGetEnforcedPowerLimit")
+    limit_mw, mig = ask("nvmlDeviceGetEnforcedPowerLimit"), ask("nvmlDeviceGetMigMode")
     capability = ask("nvmlDeviceGetCudaComputeCapability")
     return Card(
         index=index,
@@ -239,6 +241,7 @@ def _card_of_nvml(index: str) -> Card | None:
         load_percent=None if load is None else int(load.gpu),
         power_limit_w=None if limit_mw is None else limit_mw / 1e3,
         compute_capability=None if capability is None else "{}.{}".format(*capability),
+        divided=mig is not None and mig[0] == nvml.NVML_DEVICE_MIG_ENABLE,
         tenants=tuple(
             Tenant(
                 pid=one.pid,
@@ -258,7 +261,8 @@ def _card_of_smi(index: str) -> Card | None:
     lines = _smi(index, "--query-gpu=" + ",".join(SMI_FIELDS))
     if not lines:
         return None
-    name, uuid, driver, total, used, load, limit, capability = _cells(lines[0], len(SMI_FIELDS))
+    cells = _cells(lines[0], len(SMI_FIELDS))
+    name, uuid, driver, total, used, load, limit, capability, mig = cells
     busy = _number(load)
     return Card(
         index=index,
@@ -270,6 +274,7 @@ def _card_of_smi(index: str) -> Card | None:
         load_percent=None if busy is None else int(busy),
         power_limit_w=_number(limit),
         compute_capability=capability if _number(capability) is not None else None,
+        divided=mig == "Enabled",
         tenants=tuple(
             Tenant(pid=int(pid), name=process, held_bytes=_mib(held))
             for pid, process, held in (

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpu_truth.interrupt import undisturbed
 from gpu_truth.plan import Step
 from gpu_truth.rows import RowError, append_row, check_row, identity, read_lines, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 LAST_START_S = 45.0
 """A wave that begins later measures nothing: it takes that long to build a model and time it."""
@@ -132,8 +133,10 @@ def drive(steps: Sequence[Step], job: Job, tell: Callable[[str], None]) -> Outco
     except KeyboardInterrupt:
         outcome.stopped = "interrupted"
     finally:
-        run.close()
-        shutil.rmtree(base, ignore_errors=True)
+        # A second Ctrl-C while processes are ended changes nothing.
+        with contextlib.suppress(KeyboardInterrupt), undisturbed():
+            run.close()
+            shutil.rmtree(base, ignore_errors=True)
     return outcome
 
 
@@ -177,7 +180,8 @@ class _Run:
         job, begun = self.job, time.monotonic()
         self.wave, self.children = list(wave), []
         while self.wave:
-            self.children.append(self._start(self.wave.pop(0), len(wave)))
+            with undisturbed():
+                self.children.append(self._start(self.wave.pop(0), len(wave)))
         # What is compiled when time is nearly up can still be measured.
         latest = self.end - MEASURING_S * len(wave)
         compile_end = min(begun + job.compile_limit_s, max(latest, begun + 1.0))
@@ -231,7 +235,7 @@ class _Run:
         except RowError as error:
             self._fail(child, f"its row is wrong: {error}", row["side_by_side"])
             return True
-        with _undisturbed():
+        with undisturbed():
             append_row(self.job.output, row)
             self.outcome.rows.append(row)
             child.settled = True
@@ -250,7 +254,7 @@ class _Run:
             "reason": reason,
             "log": log[-LOG_LINES:],
         }
-        with _undisturbed():
+        with undisturbed():
             append_row(self.job.sidecar, row)
             self.outcome.failed.append(row)
             child.settled = True
@@ -296,17 +300,6 @@ class _Run:
             if not self._keep(child):
                 self.outcome.left.insert(0, child.step)
         self.outcome.left.extend([*self.wave, *self.alone])
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait until a row is both written and counted."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 
 
 def _tells(line: str) -> bool:

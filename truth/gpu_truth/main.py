@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_truth import host, plan
+from gpu_truth import host, interrupt, plan
 from gpu_truth.card import Card, find_card
 from gpu_truth.drive import Job, Outcome, drive, identity_of, known_steps
 from gpu_truth.plan import Step, WrongUseError
@@ -29,8 +28,6 @@ MOST_SIDE_BY_SIDE = 8
 def main(words: Sequence[str] | None = None) -> int:
     """Measure; exit code 2 for wrong use, 1 where every step failed, 130 for Ctrl-C."""
     asked = _parser().parse_args(words)
-    # A machine that is given back sends SIGTERM: what was measured is told as after Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(asked)
     except (WrongUseError, RowError) as error:
@@ -39,10 +36,6 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("gpu_truth: interrupted before the first step\n")
         return 130
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -116,6 +109,7 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.dry_run:
         _show(todo, asked.json)
         return 0
+    interrupt.listen()
     outcome = drive(todo, job, _tell)
     _answer(outcome, job, skipped=len(steps) - len(todo), as_json=asked.json)
     if outcome.stopped == "interrupted":
@@ -161,6 +155,8 @@ def _card(asked: argparse.Namespace) -> Card:
             f"no NVIDIA card {index} on this machine: the driver tells of none "
             "(tfdyno doctor says why; --device cpu --output FILE tries the tool out)"
         )
+    if card.divided:
+        raise WrongUseError(f"{card.name} is divided by MIG: a slice tells nothing of the card")
     if card.in_use and not asked.shared:
         raise WrongUseError(
             f"{card.name} is in use by {card.in_use}: what is measured now would be wrong. "
@@ -217,7 +213,7 @@ def _show(steps: Sequence[Step], as_json: bool) -> None:
             why = step.why
             sys.stdout.write(f"# {why}\n")
         sys.stdout.write(f"{step.name}\n")
-    sys.stdout.write(f"{len(steps)} steps\n")
+    sys.stdout.write(f"{_many(len(steps), 'step')}\n")
 
 
 def _answer(outcome: Outcome, job: Job, *, skipped: int, as_json: bool) -> None:
