@@ -4,10 +4,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.model.steps import convolution, kernel, program
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.interval import Interval
-from tfdyno.model.energy import compile_time_s, epoch_energy_kwh, step_energy_j
+from tfdyno.core.program import Kernel
+from tfdyno.model.energy import (
+    CompileWork,
+    compile_time_s,
+    compile_work,
+    epoch_energy_kwh,
+    step_energy_j,
+)
 
 if TYPE_CHECKING:
     from tfdyno.core.time_model import TimeModel
@@ -44,5 +52,33 @@ def test_an_epoch_draws_the_energy_of_its_steps() -> None:
 
 def test_the_first_step_compiles_under_xla_only() -> None:
     model = with_values(compile_fixed=4.0, compile_per_kernel=0.01)
-    assert compile_time_s(1000, "xla", model).best == pytest.approx(14.0)
-    assert compile_time_s(1000, "graph", model).high == 0.0
+    work = CompileWork(
+        launches=1000.0, convolutions=5, grouped=2, half_products=3, single_products=4
+    )
+    assert compile_time_s(work, "xla", model).best == pytest.approx(14.0)
+    assert compile_time_s(work, "graph", model).high == 0.0
+
+
+def test_software_that_tries_kernels_out_compiles_longer_for_each_that_is_different() -> None:
+    base = with_values(compile_fixed=4.0, compile_per_kernel=0.01)
+    tried = {"compile_convolution": 0.5, "compile_grouped": 3.0, "compile_half_product": 4.0,
+             "compile_single_product": 0.1}  # fmt: skip
+    one = base.parameters["compile_fixed"]
+    more = {n: replace(one, name=n, value=v, low=v, high=v) for n, v in tried.items()}
+    model = replace(base, parameters=base.parameters | more)
+    work = CompileWork(
+        launches=1000.0, convolutions=6, grouped=2, half_products=3, single_products=10
+    )
+    assert compile_time_s(work, "xla", model).best == pytest.approx(14 + 3 + 6 + 12 + 1)
+
+
+def test_like_products_and_convolutions_are_tried_once() -> None:
+    wide = convolution(flops=1e9, channels=(64, 128))
+    product = Kernel(kind="gemm", dtype="f32", dims={"m": (8,), "n": (8,), "k": (8,)})
+    made = program(
+        wide, wide, replace(wide, direction="input_gradient"), convolution(flops=1e9, groups=64),
+        product, product, replace(product, dtype="bf16"), kernel("loop", traffic_bytes=1e6),
+    )  # fmt: skip
+    assert compile_work(made) == CompileWork(
+        launches=8.0, convolutions=2, grouped=1, half_products=1, single_products=1
+    )

@@ -148,7 +148,7 @@ def test_time_steps_follow_each_other_and_cost_the_host_nothing_more() -> None:
 
 
 def test_library_calls_cost_what_they_cost_under_xla() -> None:
-    made = replace(program(convolution(flops=1e9, traffic_bytes=1e6)), batch_size=BATCH)
+    made = replace(program(convolution(flops=1e9, traffic_bytes=2e4)), batch_size=BATCH)
     found = Neutral({"overlap_power": 3.0})
     work = kernel_law.work_of(made, BATCH, CARD, tf32_allowed=True, rates=product_rates())
     under_xla = kernel_law.seconds(work, found)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Interval
+from tfdyno.model.kernel_table import LIBRARY_KINDS
 
 if TYPE_CHECKING:
+    from tfdyno.core.program import Program
     from tfdyno.core.time_model import TimeModel
+
+HALF = ("f16", "bf16")
 
 JOULES_PER_KWH = 3.6e6
 
@@ -58,16 +64,60 @@ def epoch_energy_kwh(step_j: Interval, *, samples: int, batch_size: int) -> Inte
     return step_j.times(math.ceil(samples / batch_size) / JOULES_PER_KWH)
 
 
-def compile_time_s(launches: float, execution: str, model: TimeModel) -> Interval:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileWork:
+    """What XLA's compiler works on: it tries several kernels for each product and convolution."""
+
+    launches: float
+    convolutions: int
+    """Different ones, by sizes, direction and type; those in groups apart."""
+    grouped: int
+    half_products: int
+    """Different products in 16 bits, for which it tries Triton's kernels too."""
+    single_products: int
+
+
+def compile_work(program: Program) -> CompileWork:
+    """Count what a program makes its compiler try out."""
+    alike = {
+        (one.kind, one.dtype, one.direction, tuple(sorted(one.dims.items())))
+        for one in program.kernels
+        if one.kind in LIBRARY_KINDS
+    }
+    kinds = Counter(
+        ("grouped" if dict(dims).get("groups", (1,)) != (1,) else "convolution")
+        if kind == "convolution"
+        else ("half" if dtype in HALF else "single")
+        for kind, dtype, _, dims in alike
+    )
+    return CompileWork(
+        launches=float(sum(one.count / max(1, one.repeats) for one in program.kernels)),
+        convolutions=kinds["convolution"],
+        grouped=kinds["grouped"],
+        half_products=kinds["half"],
+        single_products=kinds["single"],
+    )
+
+
+def compile_time_s(work: CompileWork, execution: str, model: TimeModel) -> Interval:
     """Predict how long the first step compiles; zero where nothing is compiled.
 
-    Linear in the kernels of the compiled step; the interval is that of the constants.
+    Linear in the kernels of the compiled step and, with software that tries kernels out on the
+    card, in the different products and convolutions; the interval is that of the constants.
     """
     if execution != "xla":
         return Interval(low=0.0, best=0.0, high=0.0)
-    fixed, each = model.parameters["compile_fixed"], model.parameters["compile_per_kernel"]
+    amounts = {
+        "compile_fixed": 1.0,
+        "compile_per_kernel": work.launches,
+        "compile_convolution": work.convolutions,
+        "compile_grouped": work.grouped,
+        "compile_half_product": work.half_products,
+        "compile_single_product": work.single_products,
+    }
+    known = [(model.parameters[n], a) for n, a in amounts.items() if n in model.parameters]
     return Interval(
-        low=fixed.low + each.low * launches,
-        best=fixed.value + each.value * launches,
-        high=fixed.high + each.high * launches,
+        low=sum(one.low * amount for one, amount in known),
+        best=sum(one.value * amount for one, amount in known),
+        high=sum(one.high * amount for one, amount in known),
     )

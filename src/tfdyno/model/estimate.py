@@ -257,7 +257,7 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
     samples = float(case.batch_size * case.replicas)
     peak = peak_flops_per_s(case.gpu, case.precision, case.trace.policy)
     compiling = energy.compile_time_s(
-        float(table.launches.sum()), case.setting.execution, case.time_model
+        energy.compile_work(program), case.setting.execution, case.time_model
     )
     joules = energy.step_energy_j(
         step_s=best,
