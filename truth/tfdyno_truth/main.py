@@ -44,6 +44,11 @@ COMMANDS = {
         summary="Refit and score the exchange between several GPUs alone.",
         section="Make",
     ),
+    "today": Entry(
+        module="tfdyno_truth.commands.today",
+        summary="Refit today's software and judge it on rows left out.",
+        section="Make",
+    ),
     "products": Entry(
         module="tfdyno_truth.commands.products",
         summary="Refit and score what matrix products reach.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,14 @@ from scipy.optimize import least_squares
 from tfdyno.catalog.generations import generations, software
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import kernel_tables, time_model
-from tfdyno.core.generation import release_of
-from tfdyno.core.time_model import BucketWidth, Parameter, TimeModel
+from tfdyno.core.time_model import BucketWidth, Parameter
 from tfdyno.model import graph_time, intervals, kernel_law
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import tf32_allowed
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import program_of, read_record
 from tfdyno_truth.rows import Row, read_rows
+from tfdyno_truth.toml import WIDTHS
 from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from tfdyno.core.generation import Framework
 
     Floats = NDArray[np.float64]
 
@@ -37,6 +40,13 @@ OWN_WEIGHT = 2.0
 PRIOR_WEIGHT = 2.0
 """As many groups as would have to agree before a constant leaves its prior far behind; for the
 other law it is 8 (``fit.PRIOR_WEIGHT``), of fifteen times as many groups."""
+NOT_LEARNED = {
+    ("keras issue 19953", "mlp-10x128"): "includes the overhead of fit",
+    ("keras.io Stable Diffusion guide", "sd14-unet"): "read off a progress bar",
+    ("keras.io examples", "gpt2-base-full"): "8 % of the peak; whether XLA ran is inferred",
+    ("keras.io examples", "gpt2-base-lora"): "8 % of the peak; whether XLA ran is inferred",
+}
+"""Rows that are judged and not learned from, by source and model, and why."""
 ROBUST_SCALE = 0.1
 EVALUATIONS = 20
 COVERAGE = 0.9
@@ -61,6 +71,13 @@ class Case:
     def bucket(self) -> str:
         """Of its interval, as ``model.intervals`` forms it."""
         return f"{self.family}/{self.row.mode}/{self.row.execution}"
+
+    @property
+    def name(self) -> str:
+        """The step in words."""
+        row = self.row
+        size = f"b{row.batch_size} {row.execution} {row.mode}"
+        return f"{row.function} {row.precision} {size}, {row.gpu}"
 
     @property
     def log_step(self) -> float:
@@ -106,9 +123,17 @@ def cases(folder: Path) -> list[Case]:
     return [one for one in found if one]
 
 
+def shipped_own(folder: Path) -> list[tuple[str, float, float]]:
+    """Own steps by the shipped constants: name, measured and predicted seconds."""
+    found = [one for one in cases(folder) if one.row.table == OWN]
+    return [
+        (one.name, one.row.step_s, one.predict(time_model(one.generation).values)) for one in found
+    ]
+
+
 def generation_of(row: Row) -> str:
     """Generation of the software that a row was measured with, from the words of its source."""
-    framework = "tensorflow" if row.engine == "tensorflow" else "jax"
+    framework: Framework = "tensorflow" if row.engine == "tensorflow" else "jax"
     if row.engine == "reactant":
         return generations()[-1].name
     words = row.version.replace("/", " ").replace(",", " ").replace("-", " ").split()
@@ -160,20 +185,19 @@ def parameters() -> dict[tuple[str, str], Parameter]:
     }
 
 
-def fit(seen: Sequence[Case], start: Mapping[tuple[str, str], float] | None = None
-        ) -> dict[tuple[str, str], float]:  # fmt: skip
+def fit(seen: Sequence[Case]) -> dict[tuple[str, str], float]:
     """Fit the constants that are marked as fitted, by robust least squares on log(step).
 
     A prior on the logarithm holds what the cases do not identify. Constants of a generation that
     no case is of stay where they are.
     """
+    seen = [one for one in seen if (one.row.source, one.row.model) not in NOT_LEARNED]
     known = parameters()
     used = {case.generation for case in seen}
     free = [key for key, one in known.items() if one.fitted and key[0] in {"", *used}]
     low = np.log([max(known[key].low, 1e-9) for key in free])
     high = np.log([known[key].high for key in free])
     prior = np.clip(np.log([known[key].prior for key in free]), low, high)
-    first = np.array([np.log((start or {}).get(key, known[key].prior)) for key in free])
     sizes = Counter(_group(case.row) for case in seen)
     weight = np.array([
         (OWN_WEIGHT if case.row.table == OWN else 1.0) * sizes[_group(case.row)] ** -0.5
@@ -188,8 +212,8 @@ def fit(seen: Sequence[Case], start: Mapping[tuple[str, str], float] | None = No
         return np.concatenate([(predicted - measured) * weight, (x - prior) * PRIOR_WEIGHT])
 
     found = least_squares(
-        residuals, np.clip(first, low + 1e-6, high - 1e-6), bounds=(low, high), loss="soft_l1",
-        f_scale=ROBUST_SCALE, max_nfev=EVALUATIONS if start is None else EVALUATIONS // 3,
+        residuals, np.clip(prior, low + 1e-6, high - 1e-6), bounds=(low, high), loss="soft_l1",
+        f_scale=ROBUST_SCALE, max_nfev=EVALUATIONS,
         x_scale=0.1,
     )  # fmt: skip
     return {**fixed, **dict(zip(free, np.exp(found.x).tolist(), strict=True))}
@@ -213,8 +237,8 @@ def judge(known: Sequence[Case], tell: Callable[[str], None]) -> Found:
     tell("everything seen")
     whole = fit(known)
     predicted = _predict(known, whole)
-    by_model = _left_out(known, whole, lambda a, b: a.row.architecture == b.row.architecture, tell)
-    outer = _left_out(known, whole, _alike, tell)
+    by_model = _left_out(known, lambda a, b: a.row.architecture == b.row.architecture, tell)
+    outer = _left_out(known, _alike, tell)
     judged = tuple(
         Judged(case=case, fitted_s=a, model_s=b, outer_s=c)
         for case, a, b, c in zip(known, predicted, by_model, outer, strict=True)
@@ -234,7 +258,7 @@ def _predict(some: Iterable[Case], values: Mapping[tuple[str, str], float]) -> l
 
 
 def _left_out(
-    known: Sequence[Case], start: Mapping[tuple[str, str], float],
+    known: Sequence[Case],
     alike: Callable[[Case, Case], bool], tell: Callable[[str], None],
 ) -> list[float]:  # fmt: skip
     """Predict every case by constants that saw nothing like it."""
@@ -244,7 +268,7 @@ def _left_out(
     found = [0.0] * len(known)
     for number, (seen, mine) in enumerate(folds.items(), 1):
         tell(f"fold {number} of {len(folds)}")
-        values = fit([known[i] for i in seen], start) if seen else dict(start)
+        values = fit([known[i] for i in seen])
         for index, step_s in zip(mine, _predict([known[i] for i in mine], values), strict=True):
             found[index] = step_s
     return found
@@ -285,16 +309,34 @@ def widths(judged: Sequence[Judged]) -> dict[str, BucketWidth]:
     }
 
 
-def with_values(model: TimeModel, values: Mapping[str, float]) -> TimeModel:
-    """The model with fitted values in place of its own."""
-    changed = {
-        name: replace(one, value=float(f"{values[name]:.5g}"))
-        for name, one in model.parameters.items()
-        if one.fitted and name in values
-    }
-    return replace(model, parameters={**model.parameters, **changed})
+def width_of(known: Mapping[str, BucketWidth], case: Case) -> float:
+    """Log half-width of the interval of a case, as an estimate would have it."""
+    return known.get(case.bucket, known[DEFAULT]).log_half_width_ratio
 
 
-def oldest_first(versions: Iterable[str]) -> list[str]:
-    """Releases in their order."""
-    return sorted(versions, key=release_of)
+def rewritten(text: str, found: Found, version: str) -> str:
+    """The text of ``kernel_model.toml`` with fitted values and widths put in.
+
+    Raises:
+        ValueError: A constant is not there exactly once.
+    """
+    for (generation, name), one in parameters().items():
+        if not one.fitted:
+            continue
+        table = f"software.{generation}" if generation else "parameters"
+        value = found.values[generation or generations()[-1].name][name]
+        pattern = rf"(\[{re.escape(table)}\.{re.escape(name)}\]\nvalue = )\S+"
+        text, count = re.subn(pattern, rf"\g<1>{float(f'{value:.4g}')!r}", text)
+        if count != 1:
+            raise ValueError(f"{count} entries for {table}.{name}")
+    measured = sorted({find(one.case.row.slug).compute_capability for one in found.judged},
+                      key=float)  # fmt: skip
+    listed = ", ".join(f'"{one}"' for one in measured)
+    text = re.sub(r"(?m)^capabilities = .*$", f"capabilities = [{listed}]", text, count=1)
+    text = re.sub(r'(?m)^version = ".*"$', f'version = "{version}"', text, count=1)
+    text = text[: text.index(WIDTHS)] + WIDTHS + "\n"
+    return text + "".join(
+        f'"{bucket}" = {{ log_half_width_ratio = {one.log_half_width_ratio}, '
+        f"groups = {one.groups} }}\n"
+        for bucket, one in sorted(found.widths.items())
+    )

@@ -14,6 +14,8 @@ from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.score import left_out, shipped
 from tfdyno_truth.sheet import sheet
 from tfdyno_truth.subset import KEYS, choose
+from tfdyno_truth.today import shipped_own
+from tfdyno_truth.today_report import own_text
 from tfdyno_truth.ways import WAYS
 
 
@@ -37,7 +39,7 @@ from tfdyno_truth.ways import WAYS
 def score(
     way: str | None, subset: tuple[str, ...], folder: Path, as_json: bool, quiet: bool
 ) -> None:
-    """Score predictions against published measurements, TensorFlow's first."""
+    """Score predictions against measurements: own rows, then TensorFlow's, then the others."""
     with progress_line(quiet=quiet, verbose=False) as tell:
         # The cheap part comes first: a misspelt subset must not cost the time of a fit.
         judged = shipped(folder)
@@ -49,5 +51,7 @@ def score(
         told = {"way": way or "shipped", "subset": subset, "constants": time_model().version}
         click.echo(to_json({**told, "scores": found}, indent=2).decode())
         return
+    if not subset:
+        click.echo(f"{own_text(shipped_own(folder))}\n")
     how = f"{WAYS[way].title.capitalize()}" if way else "Shipped constants, all rows seen"
     click.echo(score_text.page(found, how))
