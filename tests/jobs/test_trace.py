@@ -76,6 +76,14 @@ def test_a_second_trace_comes_from_the_cache() -> None:
     assert resource.getrusage(resource.RUSAGE_CHILDREN) == before  # no child was started
 
 
+def test_programs_of_other_software_come_from_a_trace_of_their_own() -> None:
+    reference = parse_reference(f"{SCRIPTS / 'models.py'}:classifier")
+    today, before = trace(reference), trace(reference, lowering="before")
+    assert (today.program.lowering, before.program.lowering) == ("tensorflow", "before")
+    assert today.per_op.lowering == before.per_op.lowering == "before"
+    assert today.stablehlo_path != before.stablehlo_path
+
+
 def test_a_step_has_all_its_state() -> None:
     found = model("classifier").trace
     assert shapes(found, "weight") == [

@@ -16,7 +16,7 @@ from tfdyno.runtime.quick import program_of
 from tfdyno.runtime.stablehlo import read_graph
 
 if TYPE_CHECKING:
-    from tfdyno.core.program import Kernel, Program
+    from tfdyno.core.program import Kernel, Lowering, Program
     from tfdyno.core.workload import TensorRole
     from tfdyno.runtime.graph import Graph
 
@@ -33,10 +33,11 @@ def program(
     marker: int = 37,
     mode: str = "train",
     by_operation: bool = False,
+    lowering: Lowering = "before",
 ) -> Program:
     """The quick program of a function whose arguments have these roles, shapes (and dtypes)."""
     return program_of(
-        graph(step, *arguments),
+        graph(step, *arguments, lowering=lowering),
         batch_size=batch_size,
         marker=marker,
         trace_sha256="",
@@ -60,11 +61,12 @@ def tensors(*arguments: Argument) -> tuple[TensorSpec, ...]:
     )
 
 
-def graph(step: Step, *arguments: Argument) -> Graph:
+def graph(step: Step, *arguments: Argument, lowering: Lowering = "before") -> Graph:
     """The operations of such a function as the quick route reads them."""
     structs = [jax.ShapeDtypeStruct(shape, dtype) for _, shape, dtype in map(_full, arguments)]
     traced = jax.jit(step, keep_unused=True).trace(*structs)
-    return read_graph(traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo"))
+    module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
+    return read_graph(module, lowering)
 
 
 def _full(argument: Argument) -> tuple[str, Shape, str]:

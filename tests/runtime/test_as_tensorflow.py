@@ -23,6 +23,22 @@ for layer in (keras.layers.ReLU(), keras.layers.ReLU(6.0), keras.layers.Activati
     slopes = jax.grad(lambda x: layer(x).sum())(x).tolist()
     print(*slopes, "custom_jvp" in str(jax.make_jaxpr(layer)(x)))
 """
+TODAY = """
+import keras, jax
+from jax import numpy as jnp
+from tfdyno.runtime.as_tensorflow import as_tensorflow
+layer = keras.layers.ReversibleEmbedding(8, 4, dtype="mixed_bfloat16")
+layer(jnp.zeros((2, 3), "int32"))
+x = jnp.arange(12.0).reshape(3, 4)
+def variance(x):
+    return keras.ops.moments(x, 0)[1].sum()
+for lowering in ("before", "tensorflow"):
+    as_tensorflow(lowering)
+    logits = layer(jnp.zeros((2, 3, 4), "bfloat16"), reverse=True)
+    slope = jax.grad(variance)
+    sums = str(jax.make_jaxpr(slope)(x)).count("reduce_sum")
+    print(logits.dtype, sums, *slope(x)[:, 0].tolist(), *map(float, keras.ops.moments(x, 0)[1]))
+"""
 
 
 @pytest.mark.parametrize(
@@ -70,3 +86,17 @@ def test_keras_uses_them_wherever_a_model_says_relu() -> None:
     )
     full, six = "0.0 0.0 1.0 1.0 1.0 True", "0.0 0.0 1.0 0.0 0.0 True"
     assert ran.stdout.split("\n")[:5] == [full, six, full, six, full]
+
+
+def test_of_today_s_software_a_tied_embedding_and_a_variance_are_tensorflow_s() -> None:
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    ran = subprocess.run(
+        [sys.executable, "-c", TODAY], capture_output=True, text=True, env=environment, check=True
+    )
+    before, today = (line.split() for line in ran.stdout.splitlines())
+    assert (before[0], today[0]) == ("bfloat16", "float32")
+    assert int(today[1]) < int(before[1])  # no sum of what is zero
+    # of 0, 4, 8: mean 4, variance 32/3, slopes 2 / 3 * (x - 4)
+    slopes, variance = [-8 / 3, 0, 8 / 3], [32 / 3] * 4
+    for line in (before, today):
+        assert [float(number) for number in line[2:]] == pytest.approx(slopes + variance, abs=1e-5)

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 from jax import lax
 from jax import numpy as jnp
-from keras.src import backend
-from keras.src.backend.common.variables import AutocastScope
 
 if TYPE_CHECKING:
     from tfdyno.core.program import Lowering
 
 SIX = 6.0
-_MOMENTS, _TRANSPOSE = backend.nn.moments, backend.numpy.transpose
+_OWN: dict[str, Any] = {}
+"""What Keras itself has for the functions that are replaced."""
 
 
 @jax.custom_jvp
@@ -47,30 +46,32 @@ relu6.defjvps(lambda tangent, result, _: _where((result > 0) & (result < SIX), t
 
 
 def moments(
-    x: Any,  # noqa: ANN401
+    x: jax.Array,
     axes: Any,  # noqa: ANN401
     keepdims: bool = False,
     synchronized: bool = False,
 ) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance in float32 at least, in the type of ``x``; as ``tf.nn.moments``."""
+    """Mean and variance, computed in float32 at least, in the type of ``x``."""
     if synchronized:
-        return _MOMENTS(x, axes, keepdims=keepdims, synchronized=True)
-    dtype = backend.standardize_dtype(x.dtype)
-    narrow = dtype in ("float16", "bfloat16")
+        own: tuple[jax.Array, jax.Array] = _OWN["moments"](x, axes, keepdims, synchronized)
+        return own
+    narrow = str(x.dtype) in ("float16", "bfloat16")
     wide = x.astype("float32") if narrow else x
     mean = jnp.mean(wide, axes, keepdims=True)
     variance = jnp.mean(jnp.square(wide - lax.stop_gradient(mean)), axes, keepdims=True)
     found = [each if keepdims else jnp.squeeze(each, axes) for each in (mean, variance)]
     if narrow:
         most = jnp.finfo("float16").max
-        found = [jnp.clip(each, -most, most).astype(dtype) for each in found]
+        found = [jnp.clip(each, -most, most).astype(x.dtype) for each in found]
     return found[0], found[1]
 
 
 def transpose(x: Any, axes: Any = None) -> Any:  # noqa: ANN401
     """Transpose; a variable in its own type."""
+    from keras.src.backend.common.variables import AutocastScope
+
     with AutocastScope(None):
-        return _TRANSPOSE(x, axes)
+        return _OWN["transpose"](x, axes)
 
 
 def as_tensorflow(lowering: Lowering) -> None:
@@ -79,14 +80,17 @@ def as_tensorflow(lowering: Lowering) -> None:
     All but ReLU only for ``tensorflow``, the software of today: what is known of older software
     was learnt without.
     """
+    from keras.src import backend
 
     def converted(function: Any) -> Any:  # noqa: ANN401  (a custom_jvp object has no type of its own)
         return lambda x: function(backend.convert_to_tensor(x))
 
-    backend.nn.relu, backend.nn.relu6 = converted(relu), converted(relu6)
+    if not _OWN:
+        _OWN.update(moments=backend.nn.moments, transpose=backend.numpy.transpose)
     today = lowering == "tensorflow"
-    backend.nn.moments = moments if today else _MOMENTS
-    backend.numpy.transpose = transpose if today else _TRANSPOSE
+    backend.nn.relu, backend.nn.relu6 = converted(relu), converted(relu6)
+    backend.nn.moments = moments if today else _OWN["moments"]
+    backend.numpy.transpose = transpose if today else _OWN["transpose"]
 
 
 def _where(chosen: jax.Array, tangent: jax.Array) -> jax.Array:

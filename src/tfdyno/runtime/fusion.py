@@ -44,22 +44,46 @@ SPREAD = LAZY | {"convert"}
 
 def fuse(graph: Graph) -> Fusion:
     """Apply the rule to a graph; launches come in program order of their last root."""
-    found = frozenset() if graph.lowering == "before" else frozenset(_softmaxes(graph))
-    rule, launches = _ruled(graph, found)
-    if graph.lowering != "before":
-        rule, launches = _ruled(graph, found | _computed_again(graph, rule, launches))
+    if graph.lowering == "before":
+        rule = _Rule(graph)
+        launches = _launches(graph, rule)
+    else:
+        counts, found = _count_kernels(graph), frozenset(_softmaxes(graph))
+        rule = _Rule(graph, found, counts)
+        launches = _launches(graph, rule)
+        rule = _Rule(graph, found | _computed_again(graph, rule, launches), counts)
+        launches = _launches(graph, rule)
     _assign_members(graph, rule, launches)
     launches = merge_epilogues(graph, launches)
     return Fusion(launches, rule.varying, rule.kept)
 
 
-def _ruled(graph: Graph, kept: frozenset[int]) -> tuple[_Rule, list[Launch]]:
-    """The rule's launches, merged; the nodes ``kept`` are, whatever the rule says of them."""
-    rule = _Rule(graph, kept)
+def _launches(graph: Graph, rule: _Rule) -> list[Launch]:
+    """What the rule keeps, merged."""
     for index in range(len(graph.nodes)):
         rule.visit(index)
     launches = in_order(graph, merge_siblings(graph, rule.launches))
-    return rule, in_order(graph, merge_chains(graph, merge_rows(graph, launches)))
+    return in_order(graph, merge_chains(graph, merge_rows(graph, launches)))
+
+
+def _count_kernels(graph: Graph) -> list[int]:
+    """How many of the results that must be kept need each node; those behind kept ones count not.
+
+    A gradient that two sums and a product read has three; one that two functions of the same
+    kernel read has one.
+    """
+    rule = _Rule(graph, counts=[1] * len(graph.nodes))
+    for index in range(len(graph.nodes)):
+        rule.visit(index)
+    found: list[set[int]] = [set() for _ in graph.nodes]
+    for index, node in reversed(list(enumerate(graph.nodes))):
+        if not rule.varying[index] or node.op in SOURCES:
+            continue
+        kept = rule.kept[index] or rule.saves(index, rule.reads[index], len(found[index]))
+        around = {index} if kept else found[index]
+        for producer in {graph.values[value].producer for value in node.operands}:
+            found[producer] |= around
+    return [len(each) for each in found]
 
 
 def _softmaxes(graph: Graph) -> Iterator[int]:
@@ -102,15 +126,19 @@ def _computed_again(graph: Graph, rule: _Rule, launches: list[Launch]) -> frozen
 
 
 class _Rule:
-    def __init__(self, graph: Graph, kept: frozenset[int]) -> None:
-        self.graph = graph
+    """Visits nodes; ``kept`` are whatever the rule says, ``counts`` says how many need each."""
+
+    def __init__(
+        self, graph: Graph, kept: frozenset[int] = frozenset(), counts: list[int] | None = None
+    ) -> None:
+        self.graph, self.today = graph, counts is not None
         live, varying = live_nodes(graph), varying_nodes(graph)
         self.varying = [a and b for a, b in zip(live, varying, strict=True)]
         self.kept = [False] * len(graph.nodes)
         self.reads: list[Reads] = [{} for _ in graph.nodes]
         self.depth = [0] * len(graph.nodes)
         self.chain = [0] * len(graph.nodes)
-        self.consumers = self._count_consumers()
+        self.consumers = counts or self._count_consumers()
         self.forced = self._forced() | kept
         self.saved = self._saved()
         self.launches: list[Launch] = []
@@ -136,21 +164,23 @@ class _Rule:
     def _keeps(self, index: int, node: Node, reads: Reads) -> bool:
         if index in self.forced or node.op in WHOLE:
             return True
-        if node.op in CHEAP:
-            return False
-        size = sum(self.graph.values[value].bytes for value in node.results)
-        if len(reads) > READS_LIMIT:
+        if node.op not in CHEAP and len(reads) > READS_LIMIT:
             return True
-        if size <= SMALL_BYTES:
+        return self.saves(index, reads, self.consumers[index])
+
+    def saves(self, index: int, reads: Reads, count: int) -> bool:
+        """Whether keeping a result that ``count`` others need moves less than making it again."""
+        node = self.graph.nodes[index]
+        size = sum(self.graph.values[value].bytes for value in node.results)
+        if node.op in CHEAP or size <= SMALL_BYTES:
             return False
-        count = self.consumers[index]
         if self.chain[index] >= LONG_CHAIN and index in self.saved:
             return True
         total = sum(read[0] for read in reads.values())
         large = sum(1 for read in reads.values() if read[0] > size / 4)
         again, once = (count - 1) * total, (count + 1) * size
-        today = self.graph.lowering != "before"  # of equals the one that computes less
-        return again > once or (today and again == once > 0) or large > MANY_READS
+        more = again >= once if self.today else again > once  # of equals what computes less
+        return (count > 1 and more) or large > MANY_READS
 
     def _chain_of(self, node: Node) -> int:
         """Operations in a row that a reader of this node would have to repeat."""
@@ -187,16 +217,13 @@ class _Rule:
         return 0, 0
 
     def _count_consumers(self) -> list[int]:
-        """Readers of every node; today's XLA counts those behind a conversion, too."""
         counts = [0] * len(self.graph.nodes)
-        through = frozenset() if self.graph.lowering == "before" else CHEAP
+        for index, node in enumerate(self.graph.nodes):
+            if self.varying[index]:
+                for producer in {self.graph.values[value].producer for value in node.operands}:
+                    counts[producer] += 1
         for value in self.graph.outputs:
             counts[self.graph.values[value].producer] += 1
-        for index, node in reversed(list(enumerate(self.graph.nodes))):
-            if self.varying[index]:
-                readers = max(1, counts[index]) if node.op in through else 1
-                for producer in {self.graph.values[value].producer for value in node.operands}:
-                    counts[producer] += readers
         return counts
 
     def _forced(self) -> set[int]:

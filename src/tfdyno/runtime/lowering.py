@@ -16,7 +16,7 @@ from itertools import groupby
 from tfdyno.runtime.graph import Graph, Node, TensorType
 from tfdyno.runtime.layers import phase_of
 
-_EINSUM = re.compile(r"/[a-z]+,[a-z]+->[a-z]+/")
+_EINSUM = re.compile(r"[/(][a-z]+,[a-z]+->[a-z]+[/)]")
 Axes = tuple[int, ...]
 
 

@@ -186,13 +186,9 @@ def _follows(
 ) -> bool:
     """Whether a launch can be computed inside the host that makes ``value``, which it reads."""
     first, second = graph.nodes[host.roots[0]], graph.nodes[launch.roots[0]]
-    if (
-        host is launch
-        or host.rows
-        or launch.rows
-        or first.op in WHOLE
-        or second.op in WHOLE - {"reduce"}
-    ):
+    if host is launch or first.op in WHOLE or second.op in WHOLE - {"reduce"}:
+        return False
+    if graph.lowering != "before" and (host.rows or launch.rows or _reads_random(graph, host)):
         return False
     others = (maker[other] for other in launch.reads if other in maker)
     if first.scope != second.scope or any(
@@ -201,6 +197,11 @@ def _follows(
         return False
     same = graph.values[value].elements
     return all(_elements(graph, graph.nodes[root]) == same for root in launch.roots)
+
+
+def _reads_random(graph: Graph, launch: Launch) -> bool:
+    """Whether a kernel makes something of random bits, which it reads in an order of its own."""
+    return any(graph.producer(value).op == "rng_bit_generator" for value in launch.reads)
 
 
 def _elements(graph: Graph, node: Node) -> int:
