@@ -85,9 +85,9 @@ class PrimitiveTable:
     """The kernels of a program as arrays; those of shape ``(kernels, 2)``: (fixed, per sample)."""
 
     classes: tuple[CostClass, ...]
-    """Of library calls."""
+    """Of what multiplies: library calls, and products inside time steps."""
     class_index: Indices
-    """-1: no library's."""
+    """-1: of nothing that multiplies."""
     flops: Floats
     traffic_bytes: Floats
     counts: Floats
@@ -104,7 +104,7 @@ class PrimitiveTable:
     @staticmethod
     def of(kernels: Sequence[Kernel], traced_batch_size: int) -> PrimitiveTable:
         """Arrange kernels whose ``dims`` hold at ``traced_batch_size``."""
-        library = [class_of(one) if one.kind in LIBRARY_KINDS else None for one in kernels]
+        library = [_class_of(one) for one in kernels]
         classes = tuple(sorted({one for one in library if one}))
         position = {one: index for index, one in enumerate(classes)}
 
@@ -242,6 +242,12 @@ def _rounds(threads: Floats, resident: float) -> Floats:
 def _power_of_two(blocks: Floats) -> Floats:
     """Blocks among which rows are split: 32 at most, rounded down to such a number."""
     return np.asarray(2.0 ** np.floor(np.log2(np.clip(blocks, 1.0, WARP))))
+
+
+def _class_of(kernel: Kernel) -> CostClass | None:
+    if kernel.kind == "recurrent":
+        return CostClass(kind="gemm", dtype=kernel.dtype)
+    return class_of(kernel) if kernel.kind in LIBRARY_KINDS else None
 
 
 def _size(kernel: Kernel, name: str, traced_batch_size: int) -> tuple[float, float]:
