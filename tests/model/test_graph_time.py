@@ -145,6 +145,14 @@ def test_time_steps_follow_each_other_and_cost_the_host_nothing_more() -> None:
     steps = kernel("recurrent", dims={"steps": 200}, moved=1e9, count=400)
     found = priced(steps, t_recurrent=10e-6, host_primitive=50e-6)
     assert (found.step_s, found.host_s) == pytest.approx((4e-3, 0.0))
+    busy = replace(steps, dtype="f16", flops=Scaled(fixed=2e12))
+    peak = CARD.rates.fp16_tensor_per_clock * CARD.sm_count * CARD.tensor_clock_hz
+    large = next(
+        one.peak_ratio
+        for one in product_rates().rates
+        if one.unit == "half" and "9.0 all" in one.cards
+    )
+    assert priced(busy, t_recurrent=10e-6).step_s == pytest.approx(4e-3 + 2e12 / (peak * large))
 
 
 def test_library_calls_cost_what_they_cost_under_xla() -> None:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import jax
+import pytest
 from jax import lax
 from jax import numpy as jnp
 from tests.runtime.lowered import graph, tensors
@@ -78,6 +79,7 @@ def kernels(step: Step, *arguments: Argument, mode: str = "infer") -> tuple[Kern
     return primitive_kernels(graph(step, *arguments), sizes, tensors(*arguments), mode)
 
 
+@pytest.mark.tf
 def test_large_kernels_are_those_of_tensorflow_s_graph_after_grappler(tmp_path: Path) -> None:
     file = tmp_path / "small.py"
     file.write_text(MODEL)

@@ -72,7 +72,8 @@ def test_both_paths_agree_on_flops_and_memory(tmp_path: Path) -> None:
     second = Traced(
         trace=other,
         program=program,
-        per_op=first.per_op,  # the compiler does not look at it
+        per_op=first.per_op,  # the compiler does not look at these
+        per_primitive=first.per_primitive,
         stablehlo_path=tmp_path / "step.mlirbc",
     )
     compiled = [compile_exact(made, family="8.x") for made in (first, second)]

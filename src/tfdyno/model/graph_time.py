@@ -10,7 +10,7 @@ start, and that their loops over rows hold one load at a time, was read from its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ import numpy as np
 
 from tfdyno.model import kernel_law
 from tfdyno.model.kernel_table import LIBRARY_KINDS
+from tfdyno.model.kernel_time import peak_unit
+from tfdyno.model.products import product_card
 from tfdyno.model.step import StepTime
 
 if TYPE_CHECKING:
@@ -83,14 +85,24 @@ def work_of(
         drains: As ``GraphWork.drains``.
     """
     kernels = program.kernels
+    chained = np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool)
+    law = kernel_law.work_of(
+        program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=rates, clock_ratio=clock_ratio
+    )
+    compute = law.compute_s.copy()
+    for index in np.flatnonzero(chained):
+        one = kernels[index]
+        card = product_card(
+            gpu, peak_unit(gpu, one.dtype, tf32_allowed=tf32_allowed), rates,
+            clock_ratio=clock_ratio,
+        )  # fmt: skip
+        full = card.peak_flops_per_s * card.rate.peak_ratio
+        compute[index] = one.flops.at(batch_size) / max(1, one.count) / full
     resident = float(gpu.sm_count * gpu.rates.max_threads)
     return GraphWork(
-        law=kernel_law.work_of(
-            program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=rates,
-            clock_ratio=clock_ratio,
-        ),
+        law=replace(law, compute_s=compute),
         waits=_waits(program, batch_size, resident),
-        chained=np.array([kernel.kind == "recurrent" for kernel in kernels], dtype=bool),
+        chained=chained,
         library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
         update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
         drains=drains,
@@ -103,15 +115,17 @@ def seconds(work: GraphWork, constants: Constants) -> kernel_law.Seconds:
         library = start + (arithmetic^p + traffic^p)^(1/p), as under XLA
         others  = start + max(bytes / (bandwidth * e_primitive), waits * load_latency)
 
-    Of a time step in a recurrent layer the cache holds all: it takes ``t_recurrent`` a launch.
+    Of a time step in a recurrent layer the cache holds all: it takes ``t_recurrent`` a launch, and
+    its product what large products take.
     """
     law = work.law
     found = kernel_law.seconds(law, constants)
     moved = (law.memory_s + law.extra_s) / constants["e_primitive"]
     moved = np.maximum(moved, work.waits * constants["load_latency"])
     start = np.where(work.chained, constants["t_recurrent"], constants["t_primitive"])
+    chain = np.where(work.chained, law.launches * law.compute_s, 0.0)
     return kernel_law.Seconds(
-        compute_s=np.where(work.library, found.compute_s, 0.0),
+        compute_s=np.where(work.library, found.compute_s, chain),
         memory_s=np.where(
             work.library, found.memory_s, np.where(work.chained, 0.0, law.launches * moved)
         ),
