@@ -9,6 +9,7 @@ from __future__ import annotations
 from tfdyno.runtime.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.runtime.launch import (
     CHEAP,
+    DEAR,
     KERNEL_VIEWS,
     LAZY,
     LONG,
@@ -30,7 +31,20 @@ from tfdyno.runtime.ordering import in_order
 
 def fuse(graph: Graph) -> Fusion:
     """Apply the rule to a graph; launches come in program order of their last root."""
-    rule = _Rule(graph)
+    return _fused(graph, LONG)
+
+
+def fuse_for_memory(graph: Graph) -> Fusion:
+    """The same, keeping what is dear to compute again: what a step holds.
+
+    Beside compiled programs this is right for memory, and the other for time: kernels in which XLA
+    computes such a value and keeps it are no slower, and were priced so when rates were fitted.
+    """
+    return _fused(graph, DEAR)
+
+
+def _fused(graph: Graph, long: frozenset[str]) -> Fusion:
+    rule = _Rule(graph, long)
     for index in range(len(graph.nodes)):
         rule.visit(index)
     launches = in_order(graph, merge_siblings(graph, rule.launches))
@@ -41,8 +55,8 @@ def fuse(graph: Graph) -> Fusion:
 
 
 class _Rule:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, long: frozenset[str]) -> None:
+        self.graph, self.long = graph, long
         live, varying = live_nodes(graph), varying_nodes(graph)
         self.varying = [a and b for a, b in zip(live, varying, strict=True)]
         self.kept = [False] * len(graph.nodes)
@@ -93,7 +107,7 @@ class _Rule:
         """Operations in a row that a reader of this node would have to repeat."""
         producers = (self.graph.values[value].producer for value in node.operands)
         longest = max((self.chain[i] for i in producers if not self.kept[i]), default=0)
-        return longest + (LONG_CHAIN if node.op in LONG else node.op not in CHEAP)
+        return longest + (LONG_CHAIN if node.op in self.long else node.op not in CHEAP)
 
     def _reads_of(self, node: Node) -> Reads:
         merged: Reads = {}

@@ -17,7 +17,7 @@ from tfdyno.core.memory_map import AllocatorNeed, HeldTensor, LayerMemory, Memor
 from tfdyno.core.workload import TensorSpec
 from tfdyno.runtime import child
 from tfdyno.runtime.buffer_parts import PARTS
-from tfdyno.runtime.fusion import fuse
+from tfdyno.runtime.fusion import fuse_for_memory
 from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import Sizes
 from tfdyno.runtime.layers import layer_of, phase_of
@@ -137,7 +137,7 @@ def _executed(
             held = memory.lives()
             where = [graph.nodes[each.node].location for each in memory.schedule]
             return _Course(held, where, _allocator(memory, held, batch_size, pool_bytes))
-    fusion = ordered(graph, fuse(graph), sizes, tensors, mode)
+    fusion = ordered(graph, fuse_for_memory(graph), sizes, tensors, mode)
     where = [graph.nodes[launch.roots[0]].location for launch in fusion.launches]
     return _Course(lives(graph, fusion, sizes, tensors, mode), where, None, notes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.program import Program
-from tfdyno.runtime.fusion import fuse
+from tfdyno.runtime.fusion import fuse, fuse_for_memory
 from tfdyno.runtime.graph import Graph
 from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import KernelMaker, Sizes
@@ -95,8 +95,9 @@ def program_of(
         except ToolError as error:
             notes = [*notes, f"Memory is that of XLA's order: {error}"]
     if buffers is None:
-        buffers = buffer_plan(regions, fusion, sizes, tensors, mode)
-        peaks = reordered_peaks(regions, fusion, sizes, tensors, mode)
+        held = ordered(regions, fuse_for_memory(regions), sizes, tensors, mode)
+        buffers = buffer_plan(regions, held, sizes, tensors, mode)
+        peaks = reordered_peaks(regions, held, sizes, tensors, mode)
         buffers = replace(buffers, reordered=peaks)
     return Program(
         trace_sha256=trace_sha256,

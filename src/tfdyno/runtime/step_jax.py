@@ -13,6 +13,7 @@ from keras.src import backend
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import TensorRole, TensorSpec
+from tfdyno.runtime.outer_autocast import as_called
 from tfdyno.runtime.relu_gradient import as_tensorflow
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def lower_step(model: Any, batch: Batch, *, batch_size: int, mode: str) -> Lower
     state is donated, as Keras does.
     """
     as_tensorflow()
+    as_called()
     data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
     if mode == "train":
         return _lower_train(model, data)
