@@ -66,6 +66,12 @@ class _Rule:
         self.consumers = self._count_consumers()
         self.forced = self._forced()
         self.saved = self._saved()
+        self.summed = {
+            producer
+            for node in graph.nodes
+            if node.op == "reduce"
+            for producer in (graph.values[value].producer for value in node.operands)
+        }
         self.launches: list[Launch] = []
 
     def visit(self, index: int) -> None:
@@ -77,7 +83,7 @@ class _Rule:
             self.kept[index] = True
             return
         self.reads[index] = reads = self._reads_of(node)
-        self.chain[index] = self._chain_of(node)
+        self.chain[index] = self._chain_of(index, node)
         self.kept[index] = self._keeps(index, node, reads)
         if self.kept[index]:
             producers = {self.graph.values[value].producer for value in reads}
@@ -103,11 +109,18 @@ class _Rule:
         large = sum(1 for read in reads.values() if read[0] > size / 4)
         return (count - 1) * total > (count + 1) * size or large > MANY_READS
 
-    def _chain_of(self, node: Node) -> int:
-        """Operations in a row that a reader of this node would have to repeat."""
+    def _chain_of(self, index: int, node: Node) -> int:
+        """Operations in a row that a reader of this node would have to repeat.
+
+        The ``exp`` of a softmax is no more than one of them: XLA computes it for the sum and again
+        for what the sum divides.
+        """
         producers = (self.graph.values[value].producer for value in node.operands)
         longest = max((self.chain[i] for i in producers if not self.kept[i]), default=0)
-        return longest + (LONG_CHAIN if node.op in self.long else node.op not in CHEAP)
+        return longest + (LONG_CHAIN if self._is_long(index, node) else node.op not in CHEAP)
+
+    def _is_long(self, index: int, node: Node) -> bool:
+        return node.op in LONG or (node.op in self.long and index not in self.summed)
 
     def _reads_of(self, node: Node) -> Reads:
         merged: Reads = {}
