@@ -2,7 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from tfdyno.catalog.families import all_families, family, family_of, served_by
+from tfdyno.catalog.families import (
+    all_families,
+    driver_bytes_per_s,
+    family,
+    family_of,
+    served_by,
+)
 from tfdyno.catalog.gpus import all_gpus, all_slices, find
 from tfdyno.core.errors import UsageError
 
@@ -47,3 +53,9 @@ def test_volta_shares_the_program_of_ampere_for_convolutions_in_float16_only() -
     assert served_by("7.x", policy="mixed_bfloat16", attention=False) == "7.x"
     assert served_by("7.x", policy="mixed_float16", attention=True) == "7.x"
     assert served_by("9.x", policy="mixed_float16", attention=False) == "9.x"
+
+
+def test_the_compiler_is_told_the_bandwidth_that_the_driver_tells() -> None:
+    # 2 x 3201 MHz x 6144 bits / 8; the data sheet rounds to 4.8 TB/s
+    assert driver_bytes_per_s(find("h200-sxm-141gb")) == pytest.approx(4.9167e12, rel=1e-4)
+    assert driver_bytes_per_s(find("t4")) == find("t4").memory_bytes_per_s

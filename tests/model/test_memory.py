@@ -118,3 +118,38 @@ def test_the_verdict_knows_how_sure_the_plan_is(
     held = predict_memory(made, gpu=V100, batch_size=1, execution="xla", model=model)
     usable = float(V100.usable_memory_bytes)
     assert verdict(made, held, usable_bytes=usable, verified=verified, model=model) == answer
+
+
+def test_graph_mode_counts_the_allocators_slack_in_the_peak_xla_does_not() -> None:
+    made, model = program(kernel("gemm"), peak=Scaled(fixed=GIB)), flat(allocator_slack=0.1)
+    graph, xla = (
+        predict_memory(made, gpu=V100, batch_size=1, execution=how, model=model)
+        for how in ("graph", "xla")
+    )
+    assert graph.peak_bytes.best == pytest.approx(1.1 * xla.peak_bytes.best)
+    assert graph.device_bytes.best == pytest.approx(xla.device_bytes.best)
+
+
+def test_a_compiled_plans_scratch_gives_way_to_what_autotuning_keeps() -> None:
+    scratch = 32 * 2.0**20
+    made = program(kernel("gemm"), peak=Scaled(fixed=48 * 2.0**20), route="exact")
+    made = replace(
+        made,
+        buffers=replace(made.buffers, parts_bytes={"workspace": Scaled(fixed=scratch)}),
+    )
+    model = flat(workspace_planned=scratch, workspace_cublas=4 * 2.0**20)
+    found = predict_memory(made, gpu=V100, batch_size=1, execution="xla", model=model)
+    assert found.peak_bytes.best == pytest.approx(20 * 2.0**20)  # 48 - 32 + 4
+    assert found.parts_bytes["workspace"] == pytest.approx(4 * 2.0**20)
+
+
+def test_a_process_takes_what_growth_makes_of_the_peak_and_never_less_than_it_needs() -> None:
+    made = program(kernel("gemm"), peak=Scaled(fixed=GIB))
+    grown, small = (
+        predict_memory(made, gpu=V100, batch_size=1, execution="xla",
+                       model=flat(process_growth=growth, context_7=0.5 * GIB))
+        for growth in (2.2, 0.1)
+    )  # fmt: skip
+    assert grown.process_bytes.best == pytest.approx(2.7 * GIB)  # 2.2 + 0.5
+    assert grown.process_bytes.low == grown.device_bytes.low
+    assert small.process_bytes.best == small.device_bytes.best

@@ -114,3 +114,65 @@ def test_inference_aliases_nothing() -> None:
     assert plan.aliased_bytes.at(37) == 0
     assert plan.output_bytes.per_sample == pytest.approx(ROW)
     assert plan.peak_bytes.at(37) == pytest.approx(MATRIX + 2 * 37 * ROW)
+
+
+def test_the_sigmoid_of_a_swish_is_kept_for_the_backward_pass() -> None:
+    # XLA never computes an exp twice to save memory: EfficientNet keeps three tensors per swish
+    def layers(function: Step) -> Step:
+        def step(x: jax.Array, *weights: jax.Array) -> jax.Array:
+            def loss(weights: jax.Array) -> jax.Array:
+                result = x
+                for weight in weights:
+                    result = function(result @ weight)
+                return jnp.sum(result)
+
+            return jax.grad(loss)(weights)
+
+        return step
+
+    batch_size, depth = 37 * 64, 6
+    weights = [("weight", (WIDTH, WIDTH))] * depth
+    swish, cube = (
+        program(layers(f), ("input", (batch_size, WIDTH)), *weights, batch_size=batch_size)
+        for f in (jax.nn.silu, lambda x: x * x * x)
+    )
+    more = swish.buffers.peak_at(batch_size) - cube.buffers.peak_at(batch_size)
+    tensors = more / (batch_size * ROW)
+    assert depth - 2 <= tensors <= depth + 1
+
+
+def test_the_exp_of_a_softmax_is_no_reason_to_keep_it() -> None:
+    def step(x: jax.Array, weight: jax.Array) -> jax.Array:
+        def loss(weight: jax.Array) -> jax.Array:
+            return -jnp.sum(jax.nn.log_softmax(x @ weight)[:, 0])
+
+        return weight - jax.grad(loss)(weight)
+
+    batch_size = 37 * 64
+    arguments = (("input", (batch_size, 64)), ("weight", (64, 8192)))
+    plan = program(step, *arguments, batch_size=batch_size).buffers
+    logits = batch_size * 8192 * 4
+    assert plan.temporary_bytes.at(batch_size) < 2.5 * logits
+
+
+def test_the_gradient_of_max_pooling_holds_two_arrays_of_what_is_pooled() -> None:
+    # ResNet-50, compiled: f16[64,112,112,64] filled with zeros beside the maximum, both until then
+    side, channels, batch_size = 64, 16, 37
+
+    def step(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        def loss(kernel: jax.Array) -> jax.Array:
+            y = jax.lax.conv_general_dilated(
+                x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+            pooled = jax.lax.reduce_window(
+                y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"
+            )
+            return jnp.sum(pooled * pooled)
+
+        return kernel - jax.grad(loss)(kernel)
+
+    arguments = (("input", (batch_size, side, side, 3)), ("weight", (3, 3, 3, channels)))
+    plan = program(step, *arguments, batch_size=batch_size).buffers
+    pooled = batch_size * side * side * channels * 4
+    # what is pooled, its gradient half as large, the places found, and the two arrays
+    assert plan.temporary_bytes.at(batch_size) == pytest.approx(4.5 * pooled, rel=0.01)

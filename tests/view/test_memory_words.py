@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.advice import estimate
 
+from tfdyno.core.interval import Interval
 from tfdyno.core.program import Rematerialisation
 from tfdyno.core.workload import Workload
 from tfdyno.view.memory_words import (
@@ -13,6 +14,8 @@ from tfdyno.view.memory_words import (
     recomputed,
     slower,
     standing,
+    standings,
+    taken,
     train_command,
     typed,
 )
@@ -76,3 +79,22 @@ def test_a_model_alone_is_trained_with_data_of_the_reader() -> None:
     assert train_command(alone, "fit.toml") == words
     script = Workload(reference="train.py", kind="script")
     assert train_command(script, "fit.toml") == "tfdyno train train.py --recipe fit.toml"
+
+
+def test_cards_of_a_generation_that_was_measured_are_told_from_the_others() -> None:
+    one = estimate(batch_size=64)
+    known = replace(one, memory_measured_on="an H200")
+    assert standings([one, one]) == UNVERIFIED
+    assert standings([known, known]) == "compared with an H200"
+    assert standings([one, known]) == (
+        "compared with an H200 for cards of that generation, else unverified on a device"
+    )
+
+
+def test_what_a_process_takes_is_told_with_its_reason() -> None:
+    one = estimate(batch_size=64)
+    assert taken(replace(one, process_memory_bytes=None)) == ""
+    held = Interval(low=4 * GIB, best=8 * GIB, high=16 * GIB)
+    assert taken(replace(one, process_memory_bytes=held)).startswith(
+        "nvidia-smi shows 4 GiB to 16 GiB:"
+    )

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import memory_model
-from tfdyno_truth import cases, cells, own_memory
+from tfdyno_truth import cases, cells, own_memory, own_peaks
 from tfdyno_truth.memory_calls import FLOOR
 from tfdyno_truth.rows import GIB, TRUTH
 from tfdyno_truth.sections import Section, Table
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 REASONS = TRUTH / "memory_reasons.csv"
 WORST_STEPS = 10
 MEMORY = """\
-Unverified on a device: no figure of memory was measured by tfdyno on a GPU, and no source says
-what TensorFlow held. What is known is which steps fitted: every published run of TensorFlow did,
-and one source names the largest batches. Whether the estimate says the same is judged by its best
-figure, with context and allocator, against the card's usable memory: what decides its largest
-batch. *In doubt* are those where it answers "should fit" or "may not fit" until the batch is
-compiled.
+Measured on a GPU were ten steps on an H200, below; elsewhere memory is unverified on a device: no
+source says what TensorFlow held. What is known is which steps fitted: every published run of
+TensorFlow did, and one source names the largest batches. Whether the estimate says the same is
+judged by its best figure, with context and allocator, against the card's usable memory: what
+decides its largest batch. *In doubt* are those where it answers "should fit" or "may not fit"
+until the batch is compiled.
 
 {share} of {calls:,} calls are right ({group_share} averaged by group; the floor is {floor:.0%}).
 That is less than it seems: {fitting:,} of the steps did fit, so whoever always says so is right
@@ -57,6 +57,7 @@ def sections(found: MemoryScores) -> Iterator[Section]:
     """Whether steps fit, which calls are wrong, published figures, and graph mode's own."""
     yield fits(found)
     yield from wrong(found)
+    yield own_peaks.section(own_peaks.peaks())
     yield published(found)
     yield from graph_mode()
 

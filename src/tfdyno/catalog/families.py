@@ -43,10 +43,19 @@ class _Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _DriverMemory:
+    clock_mhz: float
+    bus_bits: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
     version: str
     families: dict[str, _Row]
     shared: tuple[_Shared, ...]
+    driver_memory: dict[str, _DriverMemory]
+    """Cards whose driver tells another bandwidth than the data sheet."""
 
 
 @lru_cache(maxsize=1)
@@ -88,6 +97,15 @@ def family_of(gpu: Gpu) -> Family:
         return known[slug]
     reason = f"compute capability {gpu.compute_capability or 'unknown'} is not in families.toml"
     return Family(slug=slug, representative=gpu, supported=False, reason=reason, source=gpu.source)
+
+
+def driver_bytes_per_s(gpu: Gpu) -> float:
+    """The bandwidth that XLA works out on the card itself: ``2 * clock * bus / 8``.
+
+    Its fusions hang on it, and so does what a step holds. Most data sheets say the same.
+    """
+    told = _table().driver_memory.get(gpu.slug)
+    return 2e6 * told.clock_mhz * told.bus_bits / 8 if told else gpu.memory_bytes_per_s
 
 
 def served_by(slug: str, *, policy: str, attention: bool) -> str:

@@ -97,7 +97,7 @@ def read_memory_model(path: Path) -> MemoryModel:
     return MemoryModel(
         version=str(table["version"]),
         parameters=_parameters(table["parameters"], path),
-        measured_on=str(table["measured_on"]),
+        measured_on={str(key): str(card) for key, card in table["measured_on"].items()},
     )
 
 

@@ -110,7 +110,11 @@ class Estimate:
     max_batch_rematerialisation: Rematerialisation | None = None
     """The same of ``max_batch_size``, where that is verified."""
     memory_measured_on: str = ""
-    """Card on which predicted memory was compared with what it held; empty: unverified."""
+    """Card of this generation on which predicted memory of such steps was compared with what it
+    held; empty: unverified."""
+    process_memory_bytes: Interval | None = None
+    """What nvidia-smi shows of TensorFlow with memory growth: it doubles what it takes and keeps
+    what autotuning took. Nothing that the step needs."""
     nodes: int = 1
     network: str = ""
     """Slug of what joins the nodes, with its ports where there are several (``8xib-hdr-200``)."""

@@ -107,8 +107,9 @@ class MemoryModel:
 
     version: str
     parameters: dict[str, Parameter]
-    measured_on: str = ""
-    """The card on which predictions were compared with what it held; empty: on none."""
+    measured_on: dict[str, str] = field(default_factory=dict)
+    """Mode, execution and generation (``train xla 9``) -> card on which predictions were compared
+    with what it held."""
 
     def __getitem__(self, name: str, /) -> float:
         """The best value of a constant; ``KeyError`` for an unknown name."""

@@ -14,7 +14,7 @@ from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
 from tfdyno.jobs._picks import sober_picks, told_picks
 from tfdyno.view.advice_words import headline
-from tfdyno.view.memory_words import standing
+from tfdyno.view.memory_words import standings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +127,7 @@ def _assumptions(
         "scaling": _scaling(ranking, run, predictor),
         "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
         "TensorFlow": f"the official Linux wheel of {tensorflow}",
-        "memory": f"peak memory {standing(ranking[0].estimate)}" if ranking else "",
+        "memory": f"peak memory {standings([one.estimate for one in ranking])}" if ranking else "",
         "optimizer": trace.optimizer,
         "input": feeder.assumption() if feeder else IN_TIME,
     }

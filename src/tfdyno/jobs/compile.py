@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tfdyno.catalog.families import driver_bytes_per_s, served_by
 from tfdyno.catalog.families import family as family_named
-from tfdyno.catalog.families import served_by
 from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.program import Program
@@ -242,7 +242,7 @@ def _target(gpu: Gpu, memory_bytes: int) -> dict[str, Any]:
         "shared_memory_bytes": gpu.rates.shared_memory_bytes,
         "shared_memory_per_block_bytes": gpu.rates.shared_memory_per_block_bytes,
         "memory_bytes": memory_bytes,
-        "memory_bytes_per_s": gpu.memory_bytes_per_s,
+        "memory_bytes_per_s": driver_bytes_per_s(gpu),
         "l2_bytes": gpu.l2_bytes,
         "clock_hz": gpu.boost_hz,
     }

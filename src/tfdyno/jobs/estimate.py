@@ -16,7 +16,7 @@ from tfdyno.catalog.links import (
     own_network,
     usual_in_a_node,
 )
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.scale_out import ScaleOut
@@ -34,6 +34,7 @@ from tfdyno.jobs._predict import (
 )
 from tfdyno.jobs._scale_out import scale_outs, shardings
 from tfdyno.jobs._sharded import compiled_sharding
+from tfdyno.jobs._verify import proved
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.trace import Traced
 
@@ -288,6 +289,12 @@ def _by_route(
     if all(predictor.execution_for(count) != "xla" for count in question.replicas):
         return predictor, (NOT_COMPILED,)
     compiled, notes = add_compiled(predictor, question.gpus, progress=progress)
+    if _single(question):
+        try:
+            size = _first_share(question) or compiled.batch_size
+            compiled = proved(compiled, question.gpus[0], size, progress)
+        except ToolError as error:
+            notes += (f"Memory is that of a program for every batch: {str(error).rstrip('.')}.",)
     return replace(compiled, exact_time=True), notes
 
 
@@ -304,8 +311,12 @@ def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details
 
 def _verifies(question: Question) -> bool:
     if question.verify is None:
-        return question.route == "exact" and len(question.gpus) * len(question.replicas) == 1
+        return question.route == "exact" and _single(question)
     return question.verify
+
+
+def _single(question: Question) -> bool:
+    return len(question.gpus) * len(question.replicas) == 1
 
 
 def _first_share(question: Question) -> int:

@@ -310,7 +310,10 @@ def _memory_fields(
         "max_batch_size": most,
         "max_batch_verified": False,
         "rematerialisation": program.rematerialisation,
-        "memory_measured_on": model.measured_on,
+        "process_memory_bytes": held.process_bytes,
+        "memory_measured_on": model.measured_on.get(
+            f"{case.setting.mode} {execution} {memory.generation(gpu)}", ""
+        ),
         "warnings": _warnings(timed, case, fits, most),
     }
 

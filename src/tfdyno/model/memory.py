@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.interval import Interval, Scaled
-from tfdyno.core.settings import MOST_SAMPLES
+from tfdyno.core.settings import BY_OPERATION, MOST_SAMPLES
 from tfdyno.model.kernel_table import KernelTable
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class Memory:
     context_bytes: float
     device_bytes: Interval
     """With context and allocator slack."""
+    process_bytes: Interval
+    """What nvidia-smi shows of TensorFlow with memory growth: it keeps what it once took."""
 
 
 def predict_memory(
@@ -38,36 +40,53 @@ def predict_memory(
 ) -> Memory:
     """Predict what one step holds on a card.
 
-        peak   = plan(batch) * route * execution + workspaces
-        device = peak + peak * slack + context
+        peak    = plan(batch) * route * execution + workspaces [+ slack]
+        device  = peak [+ slack] + context
+        process = device.low to context + peak * growth
 
-    ``graph`` is a route of its own: its program carries the plan of TensorFlow's executor. Bytes
+    ``graph`` is a route of its own: its program carries the plan of TensorFlow's executor, and its
+    peak the slack: TensorFlow counts a tensor as the chunk that it got. XLA takes all temporaries
+    in one piece, so there slack is only what stays unused between. Bytes
     throughout. The ends of the range add the constants' uncertainties as independent ones,
     by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
     No step needs less than the low end of its plan, however uncertain the workspaces are.
     """
-    plan = program.buffers.peak_at(batch_size)
-    route = _range(model, f"peak_{'graph' if execution == 'graph' else program.route}")
+    graph = execution == "graph"
+    scratch = planned_scratch(program, model)
+    plan = max(0.0, program.buffers.peak_at(batch_size) - scratch)
+    route = _range(model, f"peak_{'graph' if graph else program.route}")
     name = UNFUSED.get(execution)
     unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
-    cublas, cudnn = workspaces(program, model)
-    peak = _sum(
+    cublas, cudnn = workspaces(program, model, execution)
+    held = _sum(
         route.times(plan * unfused.best), _spread(unfused, plan * route.best), cublas, cudnn
     )
-    peak = replace(peak, low=max(peak.low, plan * route.low * unfused.low))
-    context = _range(model, f"context_{_generation(gpu)}")
-    slack = _range(model, "allocator_slack")
+    held = replace(held, low=max(held.low, plan * route.low * unfused.low))
+    context = _range(model, f"context_{generation(gpu)}")
+    slack = _range(model, "allocator_slack").times(held.best)
+    peak = _sum(held, slack) if graph else held
+    device = _sum(held, slack, context)
     parts = program.buffers.parts_at(batch_size)
     grown = plan * (route.best * unfused.best - 1.0)
     parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)
-    parts["workspace"] = parts.get("workspace", 0.0) + cublas.best + cudnn.best
+    parts["workspace"] = parts.get("workspace", 0.0) - scratch + cublas.best + cudnn.best
     parts["context"] = context.best
-    parts["allocator"] = peak.best * slack.best
+    parts["allocator"] = slack.best
     return Memory(
         peak_bytes=peak,
         parts_bytes=parts,
         context_bytes=context.best,
-        device_bytes=_sum(peak, slack.times(peak.best), context),
+        device_bytes=device,
+        process_bytes=_process(peak, device, context, model),
+    )
+
+
+def _process(peak: Interval, device: Interval, context: Interval, model: MemoryModel) -> Interval:
+    """What the process has taken when it trains; never less than the step needs."""
+    growth = _range(model, "process_growth")
+    taken = _sum(growth.times(peak.best), context)
+    return Interval(
+        low=device.low, best=max(device.best, taken.best), high=max(device.high, taken.high)
     )
 
 
@@ -119,15 +138,28 @@ def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryM
     return int(min([MOST_SAMPLES, *fitting]) * (1.0 + 1e-12))
 
 
-def workspaces(program: Program, model: MemoryModel) -> tuple[Interval, Interval]:
-    """Scratch bytes of cuBLAS and cuDNN, each only where the plan lacks it and needs it."""
-    kinds = {cost_class.kind for cost_class in KernelTable.of(program).classes}
-    planned = program.buffers.parts_bytes.get("workspace", Scaled()).at(program.batch_size) > 0
-    cublas = "gemm" in kinds and not planned
+def planned_scratch(program: Program, model: MemoryModel) -> float:
+    """Bytes in a compiled plan for cuBLASLt, which autotuning replaces by what the call needs."""
+    if program.route != "exact" or "gemm" not in _kinds(program):
+        return 0.0
+    planned = program.buffers.parts_bytes.get("workspace", Scaled()).at(program.batch_size)
+    return max(0.0, min(planned, model["workspace_planned"]))
+
+
+def workspaces(
+    program: Program, model: MemoryModel, execution: str = "xla"
+) -> tuple[Interval, Interval]:
+    """Scratch bytes of cuBLAS and cuDNN, each only where the step needs it."""
+    kinds = _kinds(program)
+    cudnn = "workspace_cudnn_graph" if execution in BY_OPERATION else "workspace_cudnn"
     return (
-        _range(model, "workspace_cublas") if cublas else NOTHING,
-        _range(model, "workspace_cudnn") if "convolution" in kinds else NOTHING,
+        _range(model, "workspace_cublas") if "gemm" in kinds else NOTHING,
+        _range(model, cudnn) if "convolution" in kinds else NOTHING,
     )
+
+
+def _kinds(program: Program) -> set[str]:
+    return {cost_class.kind for cost_class in KernelTable.of(program).classes}
 
 
 def _sum(*parts: Interval) -> Interval:
@@ -148,5 +180,6 @@ def _range(model: MemoryModel, name: str) -> Interval:
     return Interval(low=constant.low, best=constant.value, high=constant.high)
 
 
-def _generation(gpu: Gpu) -> int:
+def generation(gpu: Gpu) -> int:
+    """Whose context the card has: its compute capability's first number, from 6 to 10."""
     return min(10, max(6, int(gpu.compute_capability.split(".")[0])))

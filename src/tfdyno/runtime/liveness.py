@@ -131,7 +131,23 @@ def _spans(graph: Graph, fusion: Fusion, sizes: Sizes, outputs: set[int]) -> lis
                 size = sizes.scaled(held.bytes, held.elements)
                 spans[name] = _Span(value, step, step, held.bytes, size)
     _reuse(graph, fusion.launches, spans, shared)
-    return list(spans.values())
+    return [*spans.values(), *_pooled(graph, fusion.launches, spans)]
+
+
+def _pooled(graph: Graph, launches: list[Launch], spans: dict[int, _Span]) -> list[_Span]:
+    """What max pooling's gradient holds from the forward pass on, beside its indices.
+
+    XLA fills the array that gradients are added to in the kernel that makes what is pooled, and
+    keeps this too; both are as large as the result (seen in compiled programs of ResNet-50).
+    """
+    found, steps = [], {launch.roots[0]: step for step, launch in enumerate(launches)}
+    for step, launch in enumerate(launches):
+        for node in (graph.nodes[root] for root in launch.roots):
+            span = spans.get(node.results[0]) if node.op == "select_and_scatter" else None
+            early = steps.get(graph.values[node.operands[0]].producer) if span else None
+            if span is not None and early is not None and early < step:
+                found += [_Span(span.value, early, step - 1, span.bytes, span.size)] * 2
+    return found
 
 
 def _shared(graph: Graph, fusion: Fusion) -> dict[int, int]:

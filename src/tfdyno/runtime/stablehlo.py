@@ -119,6 +119,8 @@ class _Reader:
             name = "dot_general"
             attributes = {"batch": ((), ()), "contract": ((left - 1,), (0,))}
         passes = name in ALIASES or attributes.get("target", "").startswith(IGNORED_CALLS)
+        # JAX converts the operands of a product of two types, also one that has the type already
+        passes |= name == "convert" and operation.results[0].type == operation.operands[0].type
         if passes and len(operands) == len(operation.results):
             return operands
         types = [self.type_of(result) for result in operation.results]

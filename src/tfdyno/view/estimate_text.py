@@ -19,7 +19,7 @@ from tfdyno.view.amounts import (
     table_ms,
 )
 from tfdyno.view.figure_memory import peak_of, sparkline, tensor_name
-from tfdyno.view.memory_words import proof, recomputed, slower, standing
+from tfdyno.view.memory_words import proof, recomputed, slower, standings, taken
 from tfdyno.view.text import WIDTH, paint, pairs, table, wrapped
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def assumed_line(estimates: Sequence[Estimate], trace: Trace, batch_source: str,
         *([f"{' or '.join(networks)} between nodes"] if networks else []),
         f"memory {_made(estimates)}",
         f"traced by {trace.path}",
-        f"peak memory {standing(estimates[0])}",
+        f"peak memory {standings(estimates)}",
     ]
     held = "Ranges hold about nine times in ten."
     return wrapped(f"Assumed: {', '.join(parts)}. {held}", width=width)
@@ -223,7 +223,8 @@ def _memory(one: Estimate) -> str:
         for name in PARTS
         if one.memory_parts_bytes.get(name, 0.0) >= 0.05 * GIB
     ]
-    return f"{low}–{high} GiB on the card: {', '.join(parts)}" if parts else f"{low}–{high} GiB"
+    held = f"{low}–{high} GiB on the card: {', '.join(parts)}" if parts else f"{low}–{high} GiB"
+    return "; ".join(filter(None, (held, taken(one))))
 
 
 def _limit(one: Estimate) -> str:

@@ -28,6 +28,7 @@ _OF_ESTIMATE = (
     "device_memory_bytes",
     "usable_memory_bytes",
     "context_bytes",
+    "process_memory_bytes",
     "memory_parts_bytes",
     "max_batch_size",
     "made_by",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.units import format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.program import Rematerialisation
     from tfdyno.core.workload import Workload
@@ -22,6 +24,23 @@ def standing(estimate: Estimate) -> str:
     """How far the memory of an estimate is verified: the label, or the card it was measured on."""
     measured = estimate.memory_measured_on
     return f"compared with {measured}" if measured else UNVERIFIED
+
+
+def standings(estimates: Sequence[Estimate]) -> str:
+    """The same of several, where cards of one generation may have been measured and others not."""
+    known = dict.fromkeys(one.memory_measured_on for one in estimates)
+    if len(known) == 1:
+        return standing(estimates[0])
+    cards = " and ".join(filter(None, known))
+    return f"compared with {cards} for cards of that generation, else {UNVERIFIED}"
+
+
+def taken(estimate: Estimate) -> str:
+    """What nvidia-smi shows beside it, and why; empty where that is not known."""
+    if (found := estimate.process_memory_bytes) is None:
+        return ""
+    low, high = (format_bytes(size, 2) for size in (found.low, found.high))
+    return f"nvidia-smi shows {low} to {high}: TensorFlow keeps what growth and autotuning took"
 
 
 def recomputed(found: Rematerialisation | None) -> str:
