@@ -52,6 +52,12 @@ LONG_ROW = 1024
 """Rows this long get a block of threads each instead of a warp."""
 UNROLL_ROW, ROW_BLOCK = 4, 256
 """Loads under way, and threads, where a block adds up one row (cub's segmented reduction)."""
+SCATTERED_LOADS = 16
+"""Loads under way in a thread of cub's, where it has to look up where each of them lies."""
+INDEX_WAITS = 3.0
+"""How much longer than the wait for such loads the arithmetic of their places takes, with a
+multiprocessor to each block. Judgement: three divisions a load; no measured step has shown it."""
+MULTIPROCESSOR = 2048
 NUMBER = 4096
 """Sums of up to so many numbers to one are a block's work."""
 AXES = ("outer", "summed", "inner")
@@ -97,6 +103,8 @@ class PrimitiveTable:
     axes: Floats
     """Axes before, in and behind those that a reduction adds up, shape (kernels, 3, 2)."""
     summing: Booleans
+    scattered: Booleans
+    """Whether what a reduction adds up lies in pieces."""
     chained: Booleans
     """Time steps, each of which waits for the one before."""
     update: Booleans
@@ -131,6 +139,7 @@ class PrimitiveTable:
             elements=sizes("elements").reshape(-1, 2),
             axes=np.stack([sizes(name).reshape(-1, 2) for name in AXES], axis=1),
             summing=np.array(["summed" in one.dims for one in kernels], dtype=bool),
+            scattered=np.array(["scattered" in one.dims for one in kernels], dtype=bool),
             chained=np.array([one.kind == "recurrent" for one in kernels], dtype=bool),
             update=np.array([one.phase == "update" for one in kernels], dtype=bool),
         )
@@ -188,7 +197,9 @@ def by_kernel(
     gpu, at = card[0], np.array([1.0, batch_size])
     resident = float(gpu.sm_count * gpu.rates.max_threads)
     waits = np.where(table.single, table.elements @ at / resident, 0.0)
-    waits += np.where(table.summing, waits_of_sum(table.axes @ at, resident), 0.0)
+    axes = table.axes @ at
+    sums = np.where(table.scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
+    waits += np.where(table.summing, sums, 0.0)
     bandwidth = gpu.memory_bytes_per_s * constants["e_primitive"]
     memory = np.maximum(
         table.traffic_bytes @ at / bandwidth, table.counts * waits * constants["load_latency"]
@@ -233,6 +244,13 @@ def waits_of_sum(axes: Floats, resident: float) -> Floats:
         [np.where(summed <= NUMBER, summed / BLOCK, 0.0), by_block, by_warp, by_thread, few],
         by_columns,
     )
+
+
+def _waits_of_pieces(axes: Floats, resident: float) -> Floats:
+    """The same of what lies in pieces: a block for each result."""
+    _, summed, results = np.moveaxis(axes, -1, 0)
+    rounds = _rounds(results * MULTIPROCESSOR, resident)
+    return np.asarray(INDEX_WAITS * rounds * summed / (ROW_BLOCK * SCATTERED_LOADS))
 
 
 def _rounds(threads: Floats, resident: float) -> Floats:
