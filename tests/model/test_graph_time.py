@@ -115,6 +115,13 @@ def test_how_many_loads_a_sum_takes_one_after_the_other(
     assert waits_of_sum(np.array([shape], dtype=float), RESIDENT) == pytest.approx([waits])
 
 
+def test_a_sum_over_pieces_has_a_block_for_each_result() -> None:
+    pieces = {"outer": 1, "summed": 256 * 16 * 50, "inner": 200, "scattered": 1}
+    found = priced(kernel("reduce", dims=pieces))
+    # two results for each of 100 multiprocessors, 50 times 16 loads; places take three waits
+    assert found.memory_s == pytest.approx(3 * 2 * 50 * LATENCY_S)
+
+
 def test_a_sum_over_more_samples_waits_longer() -> None:
     rows = kernel("reduce", dims={"outer": 1, "summed": 32 * 1000, "inner": 512})
     grows = replace(rows, dims_scaled=("summed",))

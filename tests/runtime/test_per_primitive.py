@@ -143,6 +143,24 @@ def test_a_sum_tells_the_axes_around_it() -> None:
     assert between == ({"outer": (BATCH * 8,), "summed": (6,), "inner": (16,)}, ("outer",))
 
 
+def test_images_in_float32_are_added_up_in_pieces() -> None:
+    def step(x: jax.Array, w: jax.Array) -> jax.Array:
+        layout = ("NHWC", "HWIO", "NHWC")
+        y = lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout)
+        return jnp.sum(y.astype(jnp.float32), (0, 1, 2))
+
+    for dtype, dims in (
+        ("float32", {"outer": (1,), "summed": (BATCH * 64,), "inner": (16,), "scattered": (1,)}),
+        ("bfloat16", {"outer": (1,), "summed": (BATCH * 64,), "inner": (16,)}),
+    ):
+        made = kernels(step, ("input", (BATCH, 8, 8, 3), dtype), ("weight", (3, 3, 3, 16), dtype))
+        assert [one.dims for one in of_kind_of(made)] == [dims]
+    (apart,) = of_kind_of(kernels(lambda x: jnp.sum(x, (0, 2)), ("input", (BATCH, 8, 6))))
+    assert apart.dims == {
+        "outer": (1,), "summed": (BATCH * 6,), "inner": (8,), "scattered": (1,)
+    }  # fmt: skip
+
+
 def of_kind_of(made: tuple[Kernel, ...]) -> list[Kernel]:
     return [one for one in made if one.kind == "reduce"]
 

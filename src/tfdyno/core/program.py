@@ -58,7 +58,7 @@ class Kernel:
     convolution: ``n cin cout groups`` (1-tuples), ``window stride input output`` (spatial; forward
     geometry whatever the direction). gemm: ``m n k batch``. window: ``window stride``. reduce:
     ``inner``, the elements between two that are added up (1: along rows). In a program of primitive
-    operations also, for reduce, ``outer`` and ``summed`` (see ``per_primitive``), and for what runs
+    operations also ``outer summed scattered`` for reduce (see ``per_primitive``), and for what runs
     element by element ``elements`` and ``per_thread``, those of one thread at a time.
     """
     dims_scaled: tuple[str, ...] = ()

@@ -46,6 +46,12 @@ LONG_ROW = 1024
 """Rows this long get a block of threads each instead of a warp."""
 UNROLL_ROW, ROW_BLOCK = 4, 256
 """Loads under way, and threads, where a block adds up one row (cub's segmented reduction)."""
+SCATTERED_LOADS = 16
+"""Loads under way in a thread of cub's, where it has to look up where each of them lies."""
+INDEX_WAITS = 3.0
+"""How much longer than the wait for such loads the arithmetic of their places takes, with a
+multiprocessor to each block. Judgement: three divisions a load; no measured step has shown it."""
+MULTIPROCESSOR = 2048
 NUMBER = 4096
 """Sums of up to so many numbers to one are a block's work."""
 AXES = ("outer", "summed", "inner")
@@ -172,7 +178,9 @@ def _waits(program: Program, batch_size: float, resident: float) -> Floats:
     single = np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool)
     summing = np.array(["summed" in one.dims for one in kernels], dtype=bool)
     waits = np.where(single, sizes("elements") / resident, 0.0)
-    sums = waits_of_sum(np.stack([sizes(name) for name in AXES], axis=-1), resident)
+    scattered = np.array(["scattered" in one.dims for one in kernels], dtype=bool)
+    axes = np.stack([sizes(name) for name in AXES], axis=-1)
+    sums = np.where(scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
     return np.asarray(waits + np.where(summing, sums, 0.0))
 
 
@@ -204,6 +212,13 @@ def waits_of_sum(axes: Floats, resident: float) -> Floats:
         [np.where(summed <= NUMBER, summed / BLOCK, 0.0), by_block, by_warp, by_thread, few],
         by_columns,
     )
+
+
+def _waits_of_pieces(axes: Floats, resident: float) -> Floats:
+    """The same of what lies in pieces: a block for each result."""
+    _, summed, results = np.moveaxis(axes, -1, 0)
+    rounds = _rounds(results * MULTIPROCESSOR, resident)
+    return np.asarray(INDEX_WAITS * rounds * summed / (ROW_BLOCK * SCATTERED_LOADS))
 
 
 def _rounds(threads: Floats, resident: float) -> Floats:

@@ -18,7 +18,7 @@ from tfdyno.runtime.launch import LIBRARY, PARTIAL, Fusion, Launch
 from tfdyno.runtime.tensorflow_dilation import rearrange_dilated
 from tfdyno.runtime.tensorflow_ops import operations_of
 from tfdyno.runtime.tensorflow_rules import with_gradients_of_tensorflow
-from tfdyno.runtime.today_rules import as_today
+from tfdyno.runtime.today_rules import FLOAT, as_today
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,8 @@ KINDS: dict[str, KernelKind] = {
 """Operations that the traced graph has no node of -> class of kernel."""
 Dims = dict[str, tuple[int, ...]]
 Names = tuple[str, ...]
+IMAGE_AXES = {0, 1, 2}
+"""All but the channels of images as Keras orders them."""
 VECTOR = 4
 """Elements that a thread takes at a time where all tensors have one shape, or are a number."""
 ONE_BY_ONE = frozenset({"convert", "select", "tile"})
@@ -88,6 +90,10 @@ class _Maker:
     ) -> None:
         self.graph, self.sizes, self.type_of = graph, sizes, type_of
         self.plain = KernelMaker(graph, Fusion([], [], []), sizes, tensors, mode)
+        images = [node for node in graph.nodes if node.op == "convolution"]
+        kinds = {graph.values[node.operands[0]].type.dtype for node in images}
+        self.channels_first = kinds == {FLOAT}
+        """Whether the layout optimizer orders images as NCHW: sums over them then jump."""
 
     def of(self, each: Operation) -> Kernel:
         """The record of one operation, loops around it multiplied in."""
@@ -170,17 +176,24 @@ class _Maker:
         return dims, ("elements",) if self.sizes.grows(count) else ()
 
     def summed(self, each: Operation, node: Node) -> tuple[Dims, Names]:
-        """``outer``, ``summed`` and ``inner``: the axes before, in and behind those added up."""
+        """``outer``, ``summed`` and ``inner``: the axes before, in and behind those added up.
+
+        ``scattered``: what is added up lies in pieces, between which other results' lie.
+        """
         if each.kind != "reduce":  # along rows: a softmax, a loss
             kind = self.type_of(each.writes[0]) if each.writes else None
-            rows, summed, inner = (
-                (prod(kind.shape[:-1]), kind.shape[-1], 1) if (kind and kind.shape) else (1, 1, 1)
-            )
+            shape = kind.shape if kind and kind.shape else (1,)
+            axes = {len(shape) - 1}
         else:
             shape = self.graph.values[node.operands[0]].type.shape
-            axes = node.attributes["dimensions"]
-            last, first = max(axes, default=-1), min(axes, default=0)
-            inner, rows = prod(shape[last + 1 :]), prod(shape[:first])
-            summed = prod(shape) // max(1, inner * rows)
-        dims: Dims = {"outer": (rows,), "summed": (summed,), "inner": (inner,)}
+            axes = set(node.attributes["dimensions"])
+        held = [axis for axis, size in enumerate(shape) if size > 1]
+        added = [axis for axis in held if axis in axes]
+        last, first = max(added, default=-1), min(added, default=0)
+        inner, outer = prod(shape[last + 1 :]), prod(shape[:first])
+        results = prod(shape) // max(1, prod(shape[axis] for axis in added))
+        dims: Dims = {"outer": (outer,), "summed": (prod(shape) // results,), "inner": (inner,)}
+        image = self.channels_first and axes == IMAGE_AXES and self.dtype(each, node) == FLOAT
+        if image or inner * outer < results:
+            dims |= {"outer": (1,), "inner": (results,), "scattered": (1,)}
         return dims, tuple(name for name, size in dims.items() if self.sizes.grows(prod(size)))
