@@ -17,7 +17,7 @@ OTHER: dict[str, Any] = {
     "reference": "other.py", "kind": "function", "mode": "infer", "precision": "float16",
     "input_shapes": ((8,),), "input_spec": ("float32[8]",), "script_arguments": ("-x",),
     "fit_number": 2, "python": "python3", "allow_unsafe": True, "optimizer": "sgd",
-    "remat": "blocks",
+    "remat": "blocks", "software": "jax",
 }  # fmt: skip
 
 
