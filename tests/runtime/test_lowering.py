@@ -163,6 +163,19 @@ def test_what_a_product_of_batches_reads_is_written_in_its_order_first() -> None
     assert of_kind(program(heads, *HEADS, mode="infer"), "transpose") == []
 
 
+def test_matrices_of_a_batch_in_16_bits_are_filled_up_to_multiples_of_eight() -> None:
+    def dims(dtype: str, lowering: Lowering) -> list[tuple[int, ...]]:
+        arguments: list[Argument] = [("input", (BATCH, 197, 64), dtype)] * 2
+        made = program(lambda q, k: jnp.einsum("bmd,bnd->bmn", q, k), *arguments, mode="infer",
+                       lowering=lowering)  # fmt: skip
+        (product,) = of_kind(made, "gemm")
+        return [product.dims[name] for name in "mnk"]
+
+    assert dims("float16", "tensorflow") == [(200,), (200,), (64,)]
+    assert dims("float16", "before") == [(197,), (197,), (64,)]
+    assert dims("float32", "tensorflow") == [(197,), (197,), (64,)]
+
+
 def test_an_einsum_s_gradient_is_a_product_for_every_sample_under_tensorflow() -> None:
     def step(x: jax.Array, weight: jax.Array) -> jax.Array:
         return jax.grad(lambda w: (jnp.einsum("abc,cde->abde", x, w) ** 2).sum())(weight)

@@ -4,6 +4,7 @@
 - A matrix product reads its operands in an order of its own: the axes of the batch, then those that
   are summed and those that are not, each in one piece. An operand that lies otherwise in memory is
   written once more, as those of attention are.
+- A matrix of 16 bits whose sides are no multiples of eight is filled up, its product cut again.
 - Keras' einsum is a product of batches under TensorFlow, and so is the gradient of its weight: one
   for every sample, added up afterwards.
 """
@@ -14,9 +15,12 @@ import re
 from itertools import groupby
 
 from tfdyno.runtime.graph import Graph, Node, TensorType
+from tfdyno.runtime.launch import NARROW
 from tfdyno.runtime.layers import phase_of
 
 _EINSUM = re.compile(r"[/(][a-z]+,[a-z]+->[a-z]+[/)]")
+ALIGNED = 8
+"""Tensor cores take matrices of 16 bits whose sides are multiples of this."""
 Axes = tuple[int, ...]
 
 
@@ -106,11 +110,44 @@ class _Lowering:
         )
         attributes = {**node.attributes, "batch": batch, "contract": contract}
         if not by_sample:
-            return self.add(node, node.op, read, [kind], attributes)
+            return self.multiplied(node, read, kind, attributes)
         samples = self.new.values[operands[0]].type.shape[batch[0][0]]
         each = TensorType((samples, *kind.shape), kind.dtype, kind.element_bits)
         parts = self.add(node, node.op, read, [each], attributes)
         return self.add(node, "reduce", parts, [kind], {"dimensions": (0,)})
+
+    def multiplied(
+        self, node: Node, read: Axes, kind: TensorType, attributes: dict[str, object]
+    ) -> tuple[int, ...]:
+        """The product itself; of batches in 16 bits with matrices filled up to multiples of eight.
+
+        Those of no batch are left: the batch of the step is one of their sides, which was traced at
+        a size of its own.
+        """
+        batch, contract = node.attributes["batch"], node.attributes["contract"]
+        shapes = [self.new.values[value].type.shape for value in read]
+        filled = [_filled(*each) for each in zip(shapes, batch, contract, strict=True)]
+        if kind.dtype not in NARROW or not batch[0] or filled == shapes:
+            return self.add(node, node.op, read, [kind], attributes)
+        operands = []
+        for value, shape in zip(read, filled, strict=True):
+            held = self.new.values[value].type
+            if shape != held.shape:
+                wide = TensorType(shape, held.dtype, held.element_bits)
+                (padded,) = self.add(node, "pad", (value,), [wide])
+                self.orders[padded] = self.order_of(value)
+                value = padded  # noqa: PLW2901
+            operands.append(value)
+        free = [
+            tuple(size for axis, size in enumerate(shape) if axis not in (*batch[n], *contract[n]))
+            for n, shape in enumerate(filled)
+        ]
+        shape = (*(filled[0][axis] for axis in batch[0]), *free[0], *free[1])
+        if shape == kind.shape:
+            return self.add(node, node.op, tuple(operands), [kind], attributes)
+        wide = TensorType(shape, kind.dtype, kind.element_bits)
+        result = self.add(node, node.op, tuple(operands), [wide], attributes)
+        return self.add(node, "slice", result, [kind])
 
     def laid_out(self, node: Node, value: int, batch: Axes, contract: Axes) -> int:
         """The operand itself, or a copy whose axes lie as the product reads them."""
@@ -141,6 +178,19 @@ def _fits(order: Axes, shape: Axes, batch: Axes, contract: Axes) -> bool:
     kinds = ["b" if a in batch else "c" if a in contract else "f" for a in order if shape[a] > 1]
     runs = [kind for kind, _ in groupby(kinds)]
     return len(runs) == len(set(runs)) and "b" not in runs[1:]
+
+
+def _filled(shape: Axes, batch: Axes, contract: Axes) -> Axes:
+    """The shape with the axis of a matrix that is no multiple of eight filled up."""
+    sizes = list(shape)
+    for group in (
+        contract,
+        [axis for axis in range(len(shape)) if axis not in (*batch, *contract)],
+    ):
+        axes = [axis for axis in group if shape[axis] > 1]
+        if len(axes) == 1:
+            sizes[axes[0]] = -(-shape[axes[0]] // ALIGNED) * ALIGNED
+    return tuple(sizes)
 
 
 def _is_einsum_gradient(node: Node) -> bool:
