@@ -77,8 +77,12 @@ def test_a_second_trace_comes_from_the_cache() -> None:
 
 
 def test_programs_of_other_software_come_from_a_trace_of_their_own() -> None:
-    reference = parse_reference(f"{SCRIPTS / 'models.py'}:classifier")
-    today, before = trace(reference), trace(reference, lowering="before")
+    reference = f"{SCRIPTS / 'models.py'}:classifier"
+    today, before = (
+        trace(parse_reference(reference, software=release)) for release in ("2.21", "2.4")
+    )
+    assert (today.software.name, before.software.name) == ("TensorFlow 2.21", "TensorFlow 2.4")
+    assert (today.per_primitive is not None, before.per_primitive) == (True, None)
     assert (today.program.lowering, before.program.lowering) == ("tensorflow", "before")
     assert today.per_op.lowering == before.per_op.lowering == "before"
     assert today.stablehlo_path != before.stablehlo_path

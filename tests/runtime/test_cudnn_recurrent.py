@@ -54,8 +54,13 @@ def traced(folder: Path, name: str, mode: str = "train") -> Traced:
     return trace(Workload(reference=reference, kind="function", mode="infer" if infer else "train"))
 
 
+def primitives(made: Traced) -> tuple[Kernel, ...]:
+    assert made.per_primitive
+    return made.per_primitive.kernels
+
+
 def of_layer(made: Traced, word: str) -> list[Kernel]:
-    return [one for one in made.per_primitive.kernels if word in one.layer]
+    return [one for one in primitives(made) if word in one.layer]
 
 
 def test_time_steps_are_launches_and_the_products_run_at_once(folder: Path) -> None:
@@ -76,14 +81,14 @@ def test_time_steps_are_launches_and_the_products_run_at_once(folder: Path) -> N
     weights = 4 * HIDDEN * (INPUTS + HIDDEN)
     flops = sum(one.flops.per_sample for one in kernels)
     assert flops == 3 * 2 * weights * STEPS
-    assert all(one.repeats == 1 for one in made.per_primitive.kernels if one.kind != "recurrent")
+    assert all(one.repeats == 1 for one in primitives(made) if one.kind != "recurrent")
     assert max(one.repeats for one in made.program.kernels) == STEPS  # XLA's loop stays
 
 
 def test_two_directions_are_two_layers_of_cudnn(folder: Path) -> None:
     made = traced(folder, "two_ways", "infer")
     assert set(made.trace.cudnn_layers) == {"forward_gru", "backward_gru"}
-    steps = [one for one in made.per_primitive.kernels if one.kind == "recurrent"]
+    steps = [one for one in primitives(made) if one.kind == "recurrent"]
     assert [(one.phase, one.count, *one.dims["gates"]) for one in steps] == [
         ("forward", 2 * STEPS, 3),
         ("forward", 2 * STEPS, 3),
@@ -95,9 +100,9 @@ def test_two_directions_are_two_layers_of_cudnn(folder: Path) -> None:
 def test_what_cudnn_does_not_compute_stays_a_loop(folder: Path, name: str, execution: str) -> None:
     made = traced(folder, name)
     assert made.trace.cudnn_layers == ()
-    kinds = {one.kind for one in made.per_primitive.kernels}
+    kinds = {one.kind for one in primitives(made)}
     assert "recurrent" not in kinds
-    assert max(one.repeats for one in made.per_primitive.kernels) == STEPS
+    assert max(one.repeats for one in primitives(made)) == STEPS
     # Keras: the layer clears supports_jit when it is made if cuDNN suits its other settings
     assert made.trace.execution == execution
 

@@ -89,6 +89,7 @@ def test_large_kernels_are_those_of_tensorflow_s_graph_after_grappler(tmp_path: 
     theirs = json.loads(done.stdout.splitlines()[-1])
     workload = Workload(reference=f"{file}:small", kind="function", precision="mixed_bfloat16")
     made = trace(workload).per_primitive
+    assert made
     image = 16 * 16 * 16  # elements of the smaller feature map
     ours: dict[str, int] = {}
     for each in made.kernels:

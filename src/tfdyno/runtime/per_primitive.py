@@ -99,7 +99,7 @@ class _Maker:
         """The record of one operation, loops around it multiplied in."""
         node = self.graph.nodes[each.node]
         reads = {b: (held.bytes, held.elements) for b in each.reads if (held := self.type_of(b))}
-        launch = Launch([each.node], reads, 0, each.node, [each.node])
+        launch = Launch([each.node], reads, 0, each.node, members=[each.node])
         kind = KINDS.get(each.kind) or self.plain.kind(launch)
         if each.kind == "group":
             kind = self.kind_of_group(node)
