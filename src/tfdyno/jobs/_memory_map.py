@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tfdyno.catalog.families import keeps_dear
 from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.memory_map import MemoryMap
 from tfdyno.jobs._worker import run_child
@@ -49,6 +50,7 @@ def memory_map(
         "batch_size": found.batch_size,
         "execution": "xla" if own.execution_for(1) == "xla" else "graph",
         "widen": traced.widened is not None and not has_bfloat16(gpu),
+        "keeps": keeps_dear(gpu),
         "pool_bytes": max(0.0, gpu.usable_memory_bytes - found.context_bytes),
     }
     key = _key(traced, request)

@@ -37,8 +37,8 @@ def fuse(graph: Graph) -> Fusion:
 def fuse_for_memory(graph: Graph) -> Fusion:
     """The same, keeping what is dear to compute again: what a step holds.
 
-    Beside compiled programs this is right for memory, and the other for time: kernels in which XLA
-    computes such a value and keeps it are no slower, and were priced so when rates were fitted.
+    Only of some cards (``BufferPlan.kept``), and for memory alone: rates were fitted to the others'
+    kernels.
     """
     return _fused(graph, DEAR)
 

@@ -21,8 +21,8 @@ LONG = frozenset({"erf", "erfc", "erf_inv", "lgamma", "digamma", "zeta", "polyga
 """Functions that expand into polynomials with about that many operations."""
 DEAR = LONG | {"exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh"}
 DEAR |= {"power", "sine", "cosine", "tan"}
-"""What XLA computes once and keeps for the backward pass (``IsExpensive`` in its
-instruction_fusion.cc): the sigmoid of every swish, the ``exp`` in GELU's gradient."""
+"""What XLA computes once and keeps for the backward pass where that is quicker on the card: the
+sigmoid of every swish, the ``exp`` in GELU's gradient."""
 
 VIEWS = frozenset({"reshape", "transpose"})
 KERNEL_VIEWS = VIEWS | {"reverse"}

@@ -23,7 +23,9 @@ from tfdyno.runtime.widening import has_bfloat16, widened
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
+    from tfdyno.core.program import BufferPlan
     from tfdyno.core.workload import TensorSpec, Trace
+    from tfdyno.runtime.launch import Fusion
 
 
 def programs_of(module: ir.Module, trace: Trace) -> dict[str, Any]:
@@ -95,10 +97,9 @@ def program_of(
         except ToolError as error:
             notes = [*notes, f"Memory is that of XLA's order: {error}"]
     if buffers is None:
-        held = ordered(regions, fuse_for_memory(regions), sizes, tensors, mode)
-        buffers = buffer_plan(regions, held, sizes, tensors, mode)
-        peaks = reordered_peaks(regions, held, sizes, tensors, mode)
-        buffers = replace(buffers, reordered=peaks)
+        buffers = _planned(regions, fusion, sizes, tensors, mode)
+        dear = ordered(regions, fuse_for_memory(regions), sizes, tensors, mode)
+        buffers = replace(buffers, kept=_planned(regions, dear, sizes, tensors, mode))
     return Program(
         trace_sha256=trace_sha256,
         route="quick",
@@ -111,3 +112,10 @@ def program_of(
         versions={"jaxlib": version("jaxlib")},
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _planned(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> BufferPlan:
+    buffers = buffer_plan(graph, fusion, sizes, tensors, mode)
+    return replace(buffers, reordered=reordered_peaks(graph, fusion, sizes, tensors, mode))
