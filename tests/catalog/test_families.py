@@ -7,6 +7,7 @@ from tfdyno.catalog.families import (
     driver_bytes_per_s,
     family,
     family_of,
+    keeps_dear,
     served_by,
 )
 from tfdyno.catalog.gpus import all_gpus, all_slices, find
@@ -59,3 +60,8 @@ def test_the_compiler_is_told_the_bandwidth_that_the_driver_tells() -> None:
     # 2 x 3201 MHz x 6144 bits / 8; the data sheet rounds to 4.8 TB/s
     assert driver_bytes_per_s(find("h200-sxm-141gb")) == pytest.approx(4.9167e12, rel=1e-4)
     assert driver_bytes_per_s(find("t4")) == find("t4").memory_bytes_per_s
+
+
+def test_only_the_cards_that_were_seen_to_keep_what_is_dear_do() -> None:
+    assert keeps_dear(find("h200-sxm-141gb"))
+    assert not any(map(keeps_dear, map(find, ("h100-sxm5-80gb", "a100-sxm4-80gb", "b200"))))

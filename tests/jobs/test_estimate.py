@@ -201,4 +201,6 @@ def test_the_largest_batch_is_compiled_where_one_card_is_compiled_for() -> None:
     assert one.max_batch_size > 1000
     [unproven] = estimate(question(gpus=(card,), route="exact", verify=False)).estimates
     assert not unproven.max_batch_verified
+    assert one.fits_verified  # compiled for this card at the batch that is asked for
+    assert unproven.fits_verified
     assert one.max_batch_size == pytest.approx(unproven.max_batch_size, rel=0.1)

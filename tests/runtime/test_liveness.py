@@ -116,8 +116,8 @@ def test_inference_aliases_nothing() -> None:
     assert plan.peak_bytes.at(37) == pytest.approx(MATRIX + 2 * 37 * ROW)
 
 
-def test_the_sigmoid_of_a_swish_is_kept_for_the_backward_pass() -> None:
-    # XLA never computes an exp twice to save memory: EfficientNet keeps three tensors per swish
+def test_the_sigmoid_of_a_swish_is_kept_where_the_card_would_rather_keep_it() -> None:
+    # as XLA does on an H200: EfficientNet holds three tensors of every swish there
     def layers(function: Step) -> Step:
         def step(x: jax.Array, *weights: jax.Array) -> jax.Array:
             def loss(weights: jax.Array) -> jax.Array:
@@ -136,9 +136,11 @@ def test_the_sigmoid_of_a_swish_is_kept_for_the_backward_pass() -> None:
         program(layers(f), ("input", (batch_size, WIDTH)), *weights, batch_size=batch_size)
         for f in (jax.nn.silu, lambda x: x * x * x)
     )
-    more = swish.buffers.peak_at(batch_size) - cube.buffers.peak_at(batch_size)
-    tensors = more / (batch_size * ROW)
-    assert depth - 2 <= tensors <= depth + 1
+    assert swish.buffers.kept
+    assert cube.buffers.kept
+    more = swish.buffers.kept.peak_at(batch_size) - swish.buffers.peak_at(batch_size)
+    assert depth - 2 <= more / (batch_size * ROW) <= depth + 1
+    assert cube.buffers.kept.peak_at(batch_size) == cube.buffers.peak_at(batch_size)
 
 
 def test_the_exp_of_a_softmax_is_no_reason_to_keep_it() -> None:
@@ -150,8 +152,9 @@ def test_the_exp_of_a_softmax_is_no_reason_to_keep_it() -> None:
 
     batch_size = 37 * 64
     arguments = (("input", (batch_size, 64)), ("weight", (64, 8192)))
-    plan = program(step, *arguments, batch_size=batch_size).buffers
+    plan = program(step, *arguments, batch_size=batch_size).buffers.kept
     logits = batch_size * 8192 * 4
+    assert plan
     assert plan.temporary_bytes.at(batch_size) < 2.5 * logits
 
 

@@ -130,7 +130,7 @@ def test_groups_count_once_whatever_their_rows() -> None:
 
 def test_the_section_names_every_wrong_call_with_its_bytes_and_a_reason() -> None:
     text = "\n\n".join(map(markdown, memory_report.sections(found())))
-    assert text.startswith("## Memory\n\nUnverified on a device:")
+    assert text.startswith("## Memory\n\nMeasured on a GPU were ten steps on an H200")
     table = text[text.index("### Wrong about memory") :].split("\n\n")[2].splitlines()[2:]
     assert len(table) == len(found().wrong)
     assert not any("unexplained" in line for line in table)

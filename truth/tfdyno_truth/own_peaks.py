@@ -79,7 +79,7 @@ def path_of(folder: Path, row: dict[str, Any], route: str) -> Path:
 def write_plan(folder: Path, row: dict[str, Any], route: str, program: Program) -> None:
     """Store what memory needs of a program: its buffers, and one kernel of each kind."""
     kinds = {kernel.kind: replace(kernel, name="", layer="") for kernel in program.kernels}
-    buffers = replace(program.buffers, live_curve=(), largest=(), reordered=())
+    buffers = replace(program.buffers, live_curve=(), largest=(), reordered=(), kept=None)
     bare = replace(
         program,
         kernels=tuple(kinds[kind] for kind in sorted(kinds)),

@@ -68,7 +68,7 @@ def write_record(folder: Path, key: Key, record: Record) -> None:
 
 def _bare(program: Program) -> Program:
     kernels = tuple(replace(kernel, name="", layer="") for kernel in program.kernels)
-    buffers = replace(program.buffers, live_curve=(), largest=())
+    buffers = replace(program.buffers, live_curve=(), largest=(), kept=None)
     return replace(
         program, kernels=kernels, buffers=buffers, trace_sha256="", versions={}, seconds_s=0.0
     )

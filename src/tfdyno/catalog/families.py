@@ -50,10 +50,18 @@ class _DriverMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Dear:
+    compute_capabilities: tuple[str, ...]
+    bytes_per_s: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
     version: str
     families: dict[str, _Row]
     shared: tuple[_Shared, ...]
+    dear: _Dear
     driver_memory: dict[str, _DriverMemory]
     """Cards whose driver tells another bandwidth than the data sheet."""
 
@@ -106,6 +114,15 @@ def driver_bytes_per_s(gpu: Gpu) -> float:
     """
     told = _table().driver_memory.get(gpu.slug)
     return 2e6 * told.clock_mhz * told.bus_bits / 8 if told else gpu.memory_bytes_per_s
+
+
+def keeps_dear(gpu: Gpu) -> bool:
+    """Whether XLA, on this card, rather keeps a sigmoid or an ``exp`` than computes it again."""
+    rule = _table().dear
+    return (
+        gpu.compute_capability in rule.compute_capabilities
+        and driver_bytes_per_s(gpu) >= rule.bytes_per_s
+    )
 
 
 def served_by(slug: str, *, policy: str, attention: bool) -> str:

@@ -110,6 +110,10 @@ class BufferPlan:
     A step that computes values again is planned in that order: to see what computing them again
     saves, it is compared with this."""
 
+    kept: BufferPlan | None = None
+    """The plan where XLA keeps what is dear to compute again, as on an H200; None: not looked for.
+    Whether it does hangs on the card (``keeps_dear`` in ``catalog.families``)."""
+
     def reordering_saves_bytes(self, batch_size: float) -> float:
         """What the other order holds less; 0.0 where it was not looked for or holds no less."""
         other = max((moment.at(batch_size) for moment in self.reordered), default=None)

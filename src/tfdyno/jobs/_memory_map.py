@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tfdyno.catalog.families import keeps_dear
 from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.memory_map import MemoryMap
 from tfdyno.jobs._worker import run_child
@@ -48,8 +49,8 @@ def memory_map(
         "marker": traced.trace.marker,
         "batch_size": found.batch_size,
         "execution": "xla" if xla else "graph",
-        "lowering": traced.program.lowering if xla else traced.per_op.lowering,
         "widen": traced.widened is not None and not has_bfloat16(gpu),
+        "keeps": keeps_dear(gpu),
         "pool_bytes": max(0.0, gpu.usable_memory_bytes - found.context_bytes),
     }
     key = _key(traced, request)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.clusters import cluster_of, find_network
-from tfdyno.catalog.families import family_of
+from tfdyno.catalog.families import family_of, keeps_dear
 from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core import settings
@@ -137,7 +137,9 @@ class Predictor:
         primitive = execution in time_model(traced.software.generation).kernel_executions
         if execution == "graph" and primitive and traced.per_primitive:
             narrow, wide = traced.per_primitive, traced.per_primitive_widened
-        return narrow if wide is None or has_bfloat16(gpu) else wide
+        program = narrow if wide is None or has_bfloat16(gpu) else wide
+        kept = program.buffers.kept if keeps_dear(gpu) else None
+        return replace(program, buffers=kept) if kept else program
 
     def execution_for(self, replicas: int) -> str:
         """What Keras does: its own choice on one device, graph under a tf.distribute strategy.

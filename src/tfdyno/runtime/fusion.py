@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.runtime.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.runtime.launch import (
     CHEAP,
+    DEAR,
     EXPENSIVE,
     KERNEL_VIEWS,
     LAZY,
@@ -56,6 +57,17 @@ def fuse(graph: Graph) -> Fusion:
     _assign_members(graph, rule, launches)
     launches = merge_epilogues(graph, launches)
     return Fusion(launches, rule.varying, rule.kept)
+
+
+def fuse_for_memory(graph: Graph) -> Fusion:
+    """What a step holds where XLA keeps what is dear to compute again (``BufferPlan.kept``).
+
+    For memory alone, of a graph that was read as ``before``: rates are those of ``fuse``.
+    """
+    rule = _Rule(graph, long=DEAR)
+    launches = _launches(graph, rule)
+    _assign_members(graph, rule, launches)
+    return Fusion(merge_epilogues(graph, launches), rule.varying, rule.kept)
 
 
 def _launches(graph: Graph, rule: _Rule) -> list[Launch]:
@@ -129,9 +141,13 @@ class _Rule:
     """Visits nodes; ``kept`` are whatever the rule says, ``counts`` says how many need each."""
 
     def __init__(
-        self, graph: Graph, kept: frozenset[int] = frozenset(), counts: list[int] | None = None
+        self,
+        graph: Graph,
+        kept: frozenset[int] = frozenset(),
+        counts: list[int] | None = None,
+        long: frozenset[str] = LONG,
     ) -> None:
-        self.graph, self.today = graph, counts is not None
+        self.graph, self.today, self.long = graph, counts is not None, long
         live, varying = live_nodes(graph), varying_nodes(graph)
         self.varying = [a and b for a, b in zip(live, varying, strict=True)]
         self.kept = [False] * len(graph.nodes)
@@ -141,6 +157,12 @@ class _Rule:
         self.consumers = counts or self._count_consumers()
         self.forced = self._forced() | kept
         self.saved = self._saved()
+        self.summed = {
+            producer
+            for node in graph.nodes
+            if node.op == "reduce"
+            for producer in (graph.values[value].producer for value in node.operands)
+        }
         self.launches: list[Launch] = []
 
     def visit(self, index: int) -> None:
@@ -152,7 +174,7 @@ class _Rule:
             self.kept[index] = True
             return
         self.reads[index] = reads = self._reads_of(node)
-        self.chain[index] = self._chain_of(node)
+        self.chain[index] = self._chain_of(index, node)
         self.kept[index] = self._keeps(index, node, reads)
         if self.kept[index]:
             producers = {self.graph.values[value].producer for value in reads}
@@ -182,11 +204,16 @@ class _Rule:
         more = again >= once if self.today else again > once  # of equals what computes less
         return (count > 1 and more) or large > MANY_READS
 
-    def _chain_of(self, node: Node) -> int:
-        """Operations in a row that a reader of this node would have to repeat."""
+    def _chain_of(self, index: int, node: Node) -> int:
+        """Operations in a row that a reader of this node would have to repeat.
+
+        The ``exp`` of a softmax is no more than one of them: XLA computes it for the sum and again
+        for what the sum divides.
+        """
         producers = (self.graph.values[value].producer for value in node.operands)
         longest = max((self.chain[i] for i in producers if not self.kept[i]), default=0)
-        return longest + (LONG_CHAIN if node.op in LONG else node.op not in CHEAP)
+        long = node.op in LONG or (node.op in self.long and index not in self.summed)
+        return longest + (LONG_CHAIN if long else node.op not in CHEAP)
 
     def _reads_of(self, node: Node) -> Reads:
         merged: Reads = {}

@@ -19,6 +19,10 @@ LONG_CHAIN = 48
 """Arithmetic operations in a row (random numbers, ``erf``) that are kept for the backward pass."""
 LONG = frozenset({"erf", "erfc", "erf_inv", "lgamma", "digamma", "zeta", "polygamma", "bessel_i1e"})
 """Functions that expand into polynomials with about that many operations."""
+DEAR = LONG | {"exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh"}
+DEAR |= {"power", "sine", "cosine", "tan"}
+"""What XLA computes once and keeps for the backward pass where that is quicker on the card: the
+sigmoid of every swish, the ``exp`` in GELU's gradient."""
 
 NARROW, NARROWEST = frozenset({"f16", "bf16"}), frozenset({"f16"})
 FLOATS = NARROW | {"f32", "f64"}

@@ -138,12 +138,16 @@ def _pooled(graph: Graph, launches: list[Launch], spans: dict[int, _Span]) -> li
     """What max pooling's gradient holds from the forward pass on, beside its indices.
 
     XLA fills the array that gradients are added to in the kernel that makes what is pooled, and
-    keeps this too; both are as large as the result (seen in compiled programs of ResNet-50).
+    keeps this too; both are as large as the result. So it is in compiled programs of 32 bits, which
+    a plan without them is up to 28 % below (VGG-16; ResNet-50 10 %); in 16 bits it is as near
+    without.
     """
     found, steps = [], {launch.roots[0]: step for step, launch in enumerate(launches)}
     for step, launch in enumerate(launches):
         for node in (graph.nodes[root] for root in launch.roots):
-            span = spans.get(node.results[0]) if node.op == "select_and_scatter" else None
+            wide = graph.values[node.results[0]].type.element_bits >= 32
+            pools = node.op == "select_and_scatter" and wide
+            span = spans.get(node.results[0]) if pools else None
             early = steps.get(graph.values[node.operands[0]].producer) if span else None
             if span is not None and early is not None and early < step:
                 found += [_Span(span.value, early, step - 1, span.bytes, span.size)] * 2

@@ -1,9 +1,9 @@
 """Child process: a traced step -> what it holds at one batch, moment by moment and by layer.
 
 Request: ``stablehlo`` (path), ``tensors``, ``mode``, ``traced_batch_size`` and ``marker`` of the
-trace, ``lowering`` of its program, ``batch_size`` that is asked about, ``execution`` (xla or
-graph), ``widen`` (whether the card has no bfloat16) and ``pool_bytes`` (what TensorFlow's allocator
-has to give). Result: ``map``.
+trace, ``batch_size`` that is asked about, ``execution`` (xla or graph), ``widen`` (whether the card
+has no bfloat16), ``keeps`` (whether XLA keeps there what is dear) and ``pool_bytes`` (what
+TensorFlow's allocator has to give). Result: ``map``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tfdyno.core.memory_map import AllocatorNeed, HeldTensor, LayerMemory, Memor
 from tfdyno.core.workload import TensorSpec
 from tfdyno.runtime import child
 from tfdyno.runtime.buffer_parts import PARTS
-from tfdyno.runtime.fusion import fuse
+from tfdyno.runtime.fusion import fuse, fuse_for_memory
 from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import Sizes
 from tfdyno.runtime.layers import layer_of, phase_of
@@ -57,7 +57,7 @@ def map_step(request: child.Request, progress: child.Progress) -> dict[str, Any]
     from tfdyno.runtime.widening import widened
 
     progress("laying out its memory")
-    graph = read_graph(read_module(Path(request["stablehlo"])), request["lowering"])
+    graph = read_graph(read_module(Path(request["stablehlo"])))
     found = map_of(
         widened(graph) if request["widen"] else graph,
         Sizes(request["traced_batch_size"], request["marker"]),
@@ -66,6 +66,7 @@ def map_step(request: child.Request, progress: child.Progress) -> dict[str, Any]
         batch_size=request["batch_size"],
         execution=request["execution"],
         pool_bytes=request["pool_bytes"],
+        keeps=request["keeps"],
     )
     return {"map": to_builtins(found)}
 
@@ -79,6 +80,7 @@ def map_of(
     batch_size: int,
     execution: str,
     pool_bytes: float,
+    keeps: bool = False,
 ) -> MemoryMap:
     """What a step holds at a batch.
 
@@ -90,8 +92,9 @@ def map_of(
         batch_size: That is asked about.
         execution: ``xla``: as XLA plans it; ``graph``: as TensorFlow's executor holds it.
         pool_bytes: What TensorFlow's allocator has to give.
+        keeps: Whether XLA keeps on the card what is dear to compute again.
     """
-    course = _executed(graph, sizes, tensors, mode, batch_size, pool_bytes, execution)
+    course = _executed(graph, sizes, tensors, mode, batch_size, pool_bytes, execution, keeps=keeps)
     steps = max(1, len(course.locations))
     live = [amount.at(batch_size) for amount in live_bytes(course.held, steps)]
     at = max(range(steps), key=live.__getitem__)
@@ -126,6 +129,8 @@ def _executed(
     batch_size: int,
     pool_bytes: float,
     execution: str,
+    *,
+    keeps: bool,
 ) -> _Course:
     notes: tuple[str, ...] = ()
     if execution == "graph":
@@ -138,7 +143,8 @@ def _executed(
             held = memory.lives()
             where = [graph.nodes[each.node].location for each in memory.schedule]
             return _Course(held, where, _allocator(memory, held, batch_size, pool_bytes))
-    fusion = ordered(graph, fuse(graph), sizes, tensors, mode)
+    fused = fuse_for_memory(graph) if keeps else fuse(graph)
+    fusion = ordered(graph, fused, sizes, tensors, mode)
     where = [graph.nodes[launch.roots[0]].location for launch in fusion.launches]
     return _Course(lives(graph, fusion, sizes, tensors, mode), where, None, notes)
 

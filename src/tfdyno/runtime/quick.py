@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.codec import to_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.program import TODAY, Program
-from tfdyno.runtime.fusion import fuse
+from tfdyno.runtime.fusion import fuse, fuse_for_memory
 from tfdyno.runtime.graph import Graph
 from tfdyno.runtime.graph_memory import GraphMemory
 from tfdyno.runtime.kernels import KernelMaker, Sizes
@@ -24,8 +24,9 @@ from tfdyno.runtime.widening import has_bfloat16, widened
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-    from tfdyno.core.program import Lowering
+    from tfdyno.core.program import BufferPlan, Lowering
     from tfdyno.core.workload import TensorSpec, Trace
+    from tfdyno.runtime.launch import Fusion
 
 
 def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
         if lowered is None or step is None:
             made |= dict.fromkeys(names)
             continue
-        fused = _traced_program(lowered, trace, by_operation=False)
+        fused = _traced_program(lowered, trace, by_operation=False, held=step)
         by_layer = _traced_program(step, trace, by_operation=True)
         by_primitive = None if lowering == "before" else primitive_program(step, by_layer, trace)
         programs = (fused, by_layer, by_primitive)
@@ -58,9 +59,12 @@ def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> 
     return made
 
 
-def _traced_program(graph: Graph, trace: Trace, *, by_operation: bool) -> Program:
+def _traced_program(
+    graph: Graph, trace: Trace, *, by_operation: bool, held: Graph | None = None
+) -> Program:
     return program_of(
         graph,
+        held=held,
         by_operation=by_operation,
         batch_size=trace.batch_size,
         marker=trace.marker,
@@ -92,10 +96,13 @@ def program_of(
     mode: str,
     by_operation: bool = False,
     lowering: Lowering = TODAY,
+    held: Graph | None = None,
 ) -> Program:
     """Price a step, as StableHLO or read already, whose ``main`` takes ``tensors`` in order.
 
     ``lowering``: whose program it becomes; a step that is read already was read for its own.
+
+    ``held``: the same step read as ``before``, whose buffers are planned; None: the step itself.
 
     ``by_operation``: as a framework without a compiler runs it, with TensorFlow's memory.
 
@@ -119,9 +126,12 @@ def program_of(
         except ToolError as error:
             notes = [*notes, f"Memory is that of XLA's order: {error}"]
     if buffers is None:
-        buffers = buffer_plan(regions, fusion, sizes, tensors, mode)
-        peaks = reordered_peaks(regions, fusion, sizes, tensors, mode)
-        buffers = replace(buffers, reordered=peaks)
+        if held is not None and held.lowering != graph.lowering:
+            regions = held
+            fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
+        buffers = _planned(regions, fusion, sizes, tensors, mode)
+        dear = ordered(regions, fuse_for_memory(regions), sizes, tensors, mode)
+        buffers = replace(buffers, kept=_planned(regions, dear, sizes, tensors, mode))
     return Program(
         trace_sha256=trace_sha256,
         route="quick",
@@ -135,3 +145,10 @@ def program_of(
         notes=tuple(dict.fromkeys(notes)),
         lowering=graph.lowering,
     )
+
+
+def _planned(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> BufferPlan:
+    buffers = buffer_plan(graph, fusion, sizes, tensors, mode)
+    return replace(buffers, reordered=reordered_peaks(graph, fusion, sizes, tensors, mode))
