@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tfdyno.catalog.generations import software
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import UsageError
 from tfdyno.core.program import Program, Rematerialisation
@@ -141,8 +142,8 @@ def used(made: Predictor, gpu: Gpu, monkeypatch: pytest.MonkeyPatch, **named: An
         ("xla", 1, "program"),
         ("xla", 4, "program"),
         ("compiled-torch", 1, "program"),
-        ("graph", 1, "per_op"),
-        ("", 4, "per_op"),  # a tf.distribute strategy runs without XLA
+        ("graph", 1, "per_primitive"),
+        ("", 4, "per_primitive"),  # a tf.distribute strategy runs without XLA
     ],
 )
 def test_a_step_is_priced_by_the_program_that_its_execution_runs(
@@ -158,10 +159,21 @@ def test_without_bfloat16_what_runs_by_operation_is_widened_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = replace(predictor(precision="mixed_bfloat16"), execution="graph")
-    assert used(made, T4, monkeypatch) == {id(made.traced.per_op_widened)}
-    assert used(made, A100, monkeypatch) == {id(made.traced.per_op)}
-    assert made.traced.per_op_widened
-    assert {kernel.dtype for kernel in made.traced.per_op_widened.kernels}.isdisjoint({"bf16"})
+    assert used(made, T4, monkeypatch) == {id(made.traced.per_primitive_widened)}
+    assert used(made, A100, monkeypatch) == {id(made.traced.per_primitive)}
+    wide = made.traced.per_primitive_widened
+    assert wide
+    assert {kernel.dtype for kernel in wide.kernels}.isdisjoint({"bf16"})
+
+
+def test_software_before_keras_3_runs_a_kernel_for_each_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = replace(predictor().traced, software=software("tensorflow", "2.15", "asked"))
+    made = replace(predictor(), execution="graph", traced=old)
+    assert used(made, A100, monkeypatch) == {id(old.per_op)}
+    found = made.estimate(A100)
+    assert (found.software, found.generation) == ("TensorFlow 2.15", "2023")
 
 
 def test_eager_pytorch_is_timed_by_operation_and_holds_a_multiple_of_what_xla_does(
@@ -185,8 +197,9 @@ def test_what_runs_by_operation_never_takes_a_compiled_program(
         proven={("7.x", 512, 1): replace(exact, marker=0, batch_size=512)},
         exact_time=True,
     )
-    assert used(compiled, T4, monkeypatch, replicas=replicas) == {id(compiled.traced.per_op)}
-    assert compiled.program_for(T4, replicas) is compiled.traced.per_op
+    by_operation = compiled.traced.per_primitive
+    assert used(compiled, T4, monkeypatch, replicas=replicas) == {id(by_operation)}
+    assert compiled.program_for(T4, replicas) is by_operation
     one = compiled.estimate(T4, replicas=replicas)
     assert one.made_by == {"time": "quick", "memory": "quick"}
     assert not one.fits_verified
