@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed, assumption_sources
+from tfdyno.catalog.generations import generations
 from tfdyno.core.advice import Advice
 from tfdyno.core.hardware import OWNED
 from tfdyno.jobs._candidates import on_its_machines
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfdyno.core.advice import Candidate, Run
+    from tfdyno.core.generation import Software
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.workload import Trace
     from tfdyno.jobs._feeding import Feeder
@@ -124,6 +126,7 @@ def _assumptions(
         "length": _length(run, ranking),
         "precision": precision + ("" if predictor.precision else " (the script's own)"),
         "execution": _execution(predictor),
+        "software": _software(predictor.traced.software),
         "scaling": _scaling(ranking, run, predictor),
         "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
         "TensorFlow": f"the official Linux wheel of {tensorflow}",
@@ -165,6 +168,17 @@ def _execution(predictor: Predictor) -> str:
         return f"{predictor.execution} everywhere"
     one, many = predictor.execution_for(1), predictor.execution_for(2)
     return one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+
+
+def _software(one: Software) -> str:
+    """The release that is answered for, why, and whose measured steps stand behind its times."""
+    behind = next(each for each in generations() if each.name == one.generation)
+    why = {"asked": "as asked", "installed": "installed here", "newest": "the newest known"}
+    first, last = behind.tensorflow_measured
+    return (
+        f"{one.name} ({why[one.chosen]}); times rest on measured steps of TensorFlow {first} to "
+        f"{last}: {behind.summary}"
+    )
 
 
 def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> str:
