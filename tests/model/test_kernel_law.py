@@ -149,6 +149,13 @@ def test_the_host_pays_for_convolutions_that_no_graph_holds() -> None:
     assert float(step.step_s[0]) == pytest.approx(float(step.host_s[0]), rel=0.05)
 
 
+def test_no_cuda_graph_holds_a_loop() -> None:
+    looped = replace(kernel("loop", traffic_bytes=1e3), count=200, repeats=200)
+    one = work(looped, kernel("loop", traffic_bytes=1e3))
+    paid = Neutral(CUBES | {"host_loop": 4e-6})
+    assert host_seconds(one, paid) == pytest.approx(200 * 4e-6)
+
+
 @given(st.integers(1, 4096))
 def test_parts_are_never_negative_and_add_up(batch_size: int) -> None:
     one = work(

@@ -182,7 +182,7 @@ class HostCost:
     """What the host pays for launches of one kind."""
 
     count: int
-    what: Literal["kernels", "convolutions"]
+    what: Literal["kernels", "kernels in loops", "convolutions"]
     each_s: float
     constant: str
 

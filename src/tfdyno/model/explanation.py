@@ -168,14 +168,19 @@ def _host(groups: Sequence[_Group], basis: Basis) -> tuple[HostCost, ...]:
         launches["kernels"] += group.work.launches
         if group.cost_class.kind == "convolution":
             launches["convolutions"] += group.work.launches
-    costs: list[tuple[Literal["kernels", "convolutions"], str]]
+    costs: list[tuple[Literal["kernels", "kernels in loops", "convolutions"], str]]
     if basis.timing.graph is not None:
         costs = [("kernels", "host_primitive")]
         launches["kernels"] -= sum(
             group.work.launches for group in groups if group.cost_class.kind == "recurrent"
         )
     elif basis.timing.work is not None:
-        costs = [("kernels", "host_kernel"), ("convolutions", "host_convolution")]
+        costs = [
+            ("kernels", "host_kernel"),
+            ("kernels in loops", "host_loop"),
+            ("convolutions", "host_convolution"),
+        ]
+        launches["kernels in loops"] = float(basis.timing.work.looped.sum())
     else:
         names = step.factor_names(basis.pricing.setting)
         costs = [("kernels", names["host_s"])]

@@ -69,6 +69,8 @@ class Work:
     """Traffic at the card's bandwidth."""
     extra_s: Floats
     """What overlapping windows read again, likewise."""
+    looped: Floats
+    """Launches inside loops, which no CUDA graph holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -139,6 +141,7 @@ def work_of(
         compute_s=compute,
         memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
         extra_s=each.extra_bytes / launches / gpu.memory_bytes_per_s,
+        looped=np.where([one.repeats > 1 for one in program.kernels], each.launches, 0.0),
     )
 
 
@@ -301,8 +304,12 @@ def host_seconds(work: Work, constants: Constants) -> float:
     """What the host needs for the launches of a step, beside the device."""
     convolutions = np.array([one.cost.kind == "convolution" for one in work.classes], dtype=bool)
     launched = float(work.launches[convolutions[work.class_index]].sum())
-    every = float(work.launches.sum())
-    return every * constants["host_kernel"] + launched * constants["host_convolution"]
+    every, looped = float(work.launches.sum()), float(work.looped.sum())
+    return (
+        every * constants["host_kernel"]
+        + looped * constants["host_loop"]
+        + launched * constants["host_convolution"]
+    )
 
 
 def step_of(work: Work, found: Seconds, constants: Constants) -> StepTime:
