@@ -13,12 +13,12 @@ from tfdyno.model import intervals
 from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tfdyno_truth.design import Design
-    from tfdyno_truth.rows import Row
+    from tfdyno_truth.ways import Fold
 
     Floats = NDArray[np.float64]
 
@@ -127,13 +127,12 @@ def unseen_row_widths(
     chosen: NDArray[np.bool_],
     residuals: Sequence[Floats],
     launch_share: Floats,
-    by: Callable[[Row], str],
+    folds: Sequence[Fold],
 ) -> Floats:
-    """Widths of every row learned without the rows that share its ``by`` value."""
-    labels = np.array([by(row) for row in design.rows])
-    result = np.empty(len(labels))
-    for label in np.unique(labels):
-        mine = labels == label
-        widths = interval_widths(design, chosen & ~mine, residuals, launch_share)
-        result[mine] = row_widths(design.take(np.flatnonzero(mine)), widths, launch_share[mine])
+    """Widths of every row learned without the rows that its fold keeps back."""
+    result = np.empty(len(design.rows))
+    for fold in folds:
+        widths = interval_widths(design, chosen & ~fold.kept_back, residuals, launch_share)
+        mine = design.take(np.flatnonzero(fold.mine))
+        result[fold.mine] = row_widths(mine, widths, launch_share[fold.mine])
     return result
