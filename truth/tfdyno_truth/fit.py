@@ -118,8 +118,8 @@ def blinded(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
     """The constants with priors that no measured row has had a say in.
 
     Most priors are round figures near earlier fits on these very rows: a fit that is drawn to them
-    has heard of the rows that it is kept from. What may be 1 becomes 1 (no effect, or all of what the
-    data sheet says), everything else the geometric middle of what is allowed.
+    has heard of the rows that it is kept from. What may be 1 becomes 1 (no effect, or all of what
+    the data sheet says), everything else the geometric middle of what is allowed.
     """
     return {
         name: replace(one, prior=_middle(one)) if one.fitted else one

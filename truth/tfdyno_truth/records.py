@@ -138,14 +138,12 @@ def with_fused_attention(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
     them stay on the chip (Dao et al., "FlashAttention", arXiv 2205.14135, section 3.1).
     """
     found: list[Kernel] = []
-    left = list(kernels)
-    while left:
-        first, softmax, second = (*left[:3], None, None)[:3]
-        if softmax and second and _is_attention(first, softmax, second):
-            found.append(_as_one(first, second))
-            del left[:3]
-        else:
-            found.append(left.pop(0))
+    at = 0
+    while at < len(kernels):
+        three = kernels[at : at + 3]
+        fused = len(three) == 3 and _is_attention(*three)
+        found.append(_as_one(three[0], three[2]) if fused else three[0])
+        at += 3 if fused else 1
     return tuple(found)
 
 
