@@ -38,11 +38,12 @@ judged on and what is like them. Rows that contradict others, listed by rule in
 16), fused attention and channels-last PyTorch have lines of their own and are not part of the
 whole. Predictions are those of the quick route.
 
-*{outer}* is the hardest way and the one to go by: a row is predicted by a fit that has seen no row
-of its source, of its kind of model and of its chip (the latter two in {parts} parts each), and
-whose priors are neutral. The priors of the shipped constants are round figures near earlier fits
-on these rows, and the terms were chosen on them too, so that with one thing left out errors are
-smaller than on rows that nobody has seen. The widths of the intervals are learned from this way."""
+*{outer}* is the hardest way and the one to go by:
+a row is predicted by a fit that has seen no row of its source, of its kind of model and of its chip
+(the latter two in {parts} parts each), and whose priors are neutral. The priors of the shipped constants
+are round figures near earlier fits on these rows, and the terms were chosen on them too, so that
+with one thing left out errors are smaller than on rows that nobody has seen. The widths of the
+intervals are learned from this way."""
 OVERALL = """\
 *Learnable rows* are the same predictions without the rows that `truth/suspicious.csv` keeps from
 the fit: one of two logs of the same setting that are over 1.4 times apart, of which no prediction
