@@ -40,10 +40,10 @@ whole. Predictions are those of the quick route.
 
 *{outer}* is the hardest way and the one to go by:
 a row is predicted by a fit that has seen no row of its source, of its kind of model and of its chip
-(the latter two in {parts} parts each), and whose priors are neutral. The priors of the shipped constants
-are round figures near earlier fits on these rows, and the terms were chosen on them too, so that
-with one thing left out errors are smaller than on rows that nobody has seen. The widths of the
-intervals are learned from this way."""
+(the latter two in {parts} parts each), and whose priors are neutral. The priors of the shipped
+constants are round figures near earlier fits on these rows, and the terms were chosen on them too,
+so that with one thing left out errors are smaller than on rows that nobody has seen. The widths of
+the intervals are learned from this way."""
 OVERALL = """\
 *Learnable rows* are the same predictions without the rows that `truth/suspicious.csv` keeps from
 the fit: one of two logs of the same setting that are over 1.4 times apart, of which no prediction
