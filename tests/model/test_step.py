@@ -170,11 +170,30 @@ def test_every_framework_factor_is_the_constant_that_is_named(
             },
         ),
         (
+            Setting(execution="eager-torch", mode="infer", channels_last=True),
+            {
+                "fusion": "torch_fusion_cnn_infer",
+                "library": "torch_library_infer",
+                "launches": "torch_launches",
+                "host_s": "host_torch",
+                "convolution": "xla_convolution",
+                "depthwise": "torch_depthwise",
+            },
+        ),
+        (
             Setting(execution="compiled-torch", mode="train", fused_optimizer=False),
             {"fusion": "compiled_fusion", "library": "compiled_library", "host_s": "host_xla"},
         ),
     ],
-    ids=["xla", "xla-infer", "graph", "torch-fused", "torch-single", "torch-compiled"],
+    ids=[
+        "xla",
+        "xla-infer",
+        "graph",
+        "torch-fused",
+        "torch-single",
+        "torch-nhwc",
+        "torch-compiled",
+    ],
 )
 def test_an_execution_has_these_factors(setting: Setting, names: dict[str, str]) -> None:
     assert factor_names(setting) == names

@@ -35,7 +35,7 @@ def test_the_answer_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "told"),
     [
         (["score", "--subset", "gpu=a1000"], "did you mean a100"),
-        (["score", "--leave-out", "card"], "'card' is not one of 'gpu', 'model', 'pair'"),
+        (["score", "--leave-out", "card"], "'card' is not one of 'outer', 'gpu', 'model', 'pair'"),
         (["ablate", "e_lop"], "did you mean e_loop"),
         (["fit", "--without", "e_lop", "--dry-run"], "no such term: e_lop"),
         (["scroe"], "did you mean score"),

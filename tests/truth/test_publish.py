@@ -62,6 +62,19 @@ def test_all_files_are_of_one_fit(place: Path, refit: Refit) -> None:
     assert worsened(stored, stored) == ()
 
 
+def test_the_block_about_todays_software_stays_under_the_head(place: Path, refit: Refit) -> None:
+    text = place / "docs" / "accuracy.md"
+    publish.publish(refit, "")
+    without = text.read_text()
+    block = "<!-- today -->\n\n## Software of today\n\n8 %\n\n<!-- /today -->"
+    text.write_text(f"# Accuracy\n\nold\n\n{block}\n\nold\n")
+    publish.publish(refit, "")
+    head, _, rest = text.read_text().partition(f"{block}\n\n")
+    assert head + rest == without
+    assert head.startswith("# Accuracy\n\nWritten by")
+    assert head.count("\n\n") == 2
+
+
 def test_worse_scores_without_a_reason_write_nothing(place: Path, refit: Refit) -> None:
     with pytest.raises(UsageError, match="worse scores need a reason"):
         publish.publish(worse(refit), "")

@@ -102,3 +102,45 @@ def test_equal_primitive_kernels_are_stored_as_one_with_their_number(tmp_path: P
     older = read_record(tmp_path, KEY)
     assert older
     assert older.per_primitive is None
+
+
+def product(m: int, n: int, k: int, *, read_bytes: float, write_bytes: float) -> Kernel:
+    """Products of one sample with two heads."""
+    return Kernel(
+        kind="gemm",
+        dtype="f16",
+        flops=Scaled(per_sample=2.0 * 2 * m * n * k),
+        read_bytes=Scaled(per_sample=read_bytes),
+        write_bytes=Scaled(per_sample=write_bytes),
+        dims={"m": (m,), "n": (n,), "k": (k,), "batch": (2,)},
+        dims_scaled=("batch",),
+    )
+
+
+def attention() -> tuple[Kernel, ...]:
+    """Ten places and four numbers a head: 2 bytes each, scores as written 4."""
+    tensor, scores = 2 * 10 * 4 * 2.0, 2 * 10 * 10 * 2.0
+    softmax = replace(kernel("reduce", traffic_bytes=3.0 * scores), dims={"inner": (1,)})
+    return (
+        product(10, 10, 4, read_bytes=2.0 * tensor, write_bytes=2.0 * scores),
+        softmax,
+        product(4, 10, 10, read_bytes=tensor + scores, write_bytes=tensor),
+    )
+
+
+def test_fused_attention_moves_queries_keys_values_and_result_alone() -> None:
+    other = kernel("loop", traffic_bytes=8.0)
+    record = replace(RECORD, per_op=program(other, *attention(), other))
+    first, fused, last = program_of(record, "eager-torch", fused_attention=True).kernels
+    assert first == last == other
+    assert fused.flops == Scaled(per_sample=2 * 2.0 * 2 * 10 * 10 * 4)
+    assert fused.read_bytes.per_sample == pytest.approx(3 * 160.0)
+    assert fused.write_bytes == Scaled(per_sample=160.0)
+    assert fused.count == 1
+    assert len(program_of(record, "eager-torch").kernels) == 5
+
+
+def test_products_without_a_softmax_between_are_not_attention() -> None:
+    first, _, second = attention()
+    apart = replace(RECORD, program=program(first, kernel("loop", traffic_bytes=8.0), second))
+    assert program_of(apart, "xla", fused_attention=True).kernels == apart.program.kernels

@@ -11,7 +11,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import time_model
 from tfdyno.core.time_model import BucketWidth
 from tfdyno.model.intervals import UNSEEN_CAPABILITY, widening
-from tfdyno_truth.ways import WAYS
+from tfdyno_truth.ways import WAYS, folds
 from tfdyno_truth.widths import (
     COVERAGE,
     PARENT_GROUPS,
@@ -67,8 +67,9 @@ def test_a_bucket_of_few_groups_is_mostly_what_its_mode_and_execution_are() -> N
 
 def test_the_rows_left_out_have_no_say_in_their_own_widths() -> None:
     mine = np.array([row.chip == "v100" for row in design().rows])
+    chips = folds(WAYS["gpu"], design().rows)
     before, after = (
-        unseen_row_widths(design(), every(), [error], share(), WAYS["gpu"].label)
+        unseen_row_widths(design(), every(), [error], share(), chips)
         for error in (noise(1), np.where(mine, 3.0, noise(1)))
     )
     assert mine.any()

@@ -16,7 +16,7 @@ from tfdyno_truth.rows import TRUTH
 from tfdyno_truth.run import fit_all
 from tfdyno_truth.score import judged
 from tfdyno_truth.sheet import whole
-from tfdyno_truth.ways import LEARNED_FROM, WAYS
+from tfdyno_truth.ways import ONE_NEW, WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -127,7 +127,7 @@ def ablate(folder: Path, model: TimeModel, term: Term) -> Ablated:
     """Fit without the term and judge it on what was left out."""
     fitted = fit_all(folder, parameters=without(model.parameters, term))
     means: dict[str, float] = {}
-    for way in LEARNED_FROM:
+    for way in ONE_NEW:
         for line in whole(judged(fitted, WAYS[way].title)):
             if line.label in SETS:
                 means[f"{way}_{SETS[line.label]}_mean"] = round(line.score.mean, 4)

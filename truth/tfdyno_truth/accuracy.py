@@ -18,7 +18,7 @@ from tfdyno_truth.run import Fitted
 from tfdyno_truth.scaling import ScalingScores
 from tfdyno_truth.score import judged
 from tfdyno_truth.sheet import Judged, Line, Sheet, sheet, whole
-from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
+from tfdyno_truth.ways import ONE_NEW, SEEN, WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def accuracy(
         sheets=sheets,
         learnable={
             name: whole(judged(fitted, WAYS[name].title).within(fitted.learnable))
-            for name in LEARNED_FROM
+            for name in ONE_NEW
         },
         rivals=_rivals(fitted, folder, tell) if rivals else {},
         predictors=tables.read(PREDICTORS, Predictor),
@@ -116,7 +116,7 @@ def _rivals(
     design = fitted.design
     raw = baselines.raw_times(design, folder)
     found = {}
-    for name in LEARNED_FROM:
+    for name in ONE_NEW:
         rivals = []
         for key, title in baselines.TITLES.items():
             tell(f"{WAYS[name].title}: {title}")
@@ -139,7 +139,7 @@ def _neusight(fitted: Fitted) -> dict[str, tuple[Line, ...]]:
     for mode in ("train", "infer"):
         mine = [row.source.startswith("NeuSight") and row.mode == mode for row in rows]
         lines = []
-        for name in LEARNED_FROM:
+        for name in ONE_NEW:
             scored = whole(judged(fitted, WAYS[name].title).within(np.array(mine)))
             lines += [
                 Line(label=WAYS[name].title, score=line.score, order=line.order) for line in scored

@@ -21,7 +21,7 @@ from tfdyno_truth.judge import Score
 from tfdyno_truth.records import path_of
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.sheet import ALL
-from tfdyno_truth.ways import WAYS
+from tfdyno_truth.ways import WAYS, folds
 from tfdyno_truth.widths import row_widths
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class Both:
         predicted = {}
         for name, design in (("quick", self.quick), ("compiled", self.compiled)):
             start = fit(design.take(np.flatnonzero(learnable)), parameters)
-            predicted[name] = leave_out(design, parameters, learnable, way.label, start=start)
+            predicted[name] = leave_out(
+                design, parameters, learnable, folds(way, design.rows), start=start
+            )
         label = f"{ALL}, refitted, {way.title}"
         return replace(self, predicted=predicted).line(label, chosen)
 

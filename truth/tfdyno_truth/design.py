@@ -112,6 +112,7 @@ def design_of(rows: Sequence[Row], folder: Path, sustained: Mapping[str, float])
             mode=r.mode,
             transformer=family == "transformer",
             fused_optimizer=not is_single(r.precision),
+            channels_last=r.channels_last,
         )
         for r, family in zip(kept, families, strict=True)
     ]
@@ -139,9 +140,17 @@ def _tables(rows: Sequence[Row], folder: Path) -> dict[object, KernelTable]:
             records[named] = read_record(folder, row.record, row.precision)
         record = records[named]
         if record and _key(row) not in found:
-            found[_key(row)] = KernelTable.of(program_of(record, row.execution, row.accumulation))
+            found[_key(row)] = KernelTable.of(
+                program_of(
+                    record,
+                    row.execution,
+                    row.accumulation,
+                    fused_attention=row.fused_attention,
+                )
+            )
     return found
 
 
 def _key(row: Row) -> object:
-    return (row.record, row.precision, row.execution in BY_OPERATION, row.accumulation)
+    by_operation = row.execution in BY_OPERATION
+    return (row.record, row.precision, by_operation, row.accumulation, row.fused_attention)

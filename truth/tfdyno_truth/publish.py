@@ -16,7 +16,7 @@ from tfdyno_truth.ratchet import Accepted
 from tfdyno_truth.rows import TRUTH
 from tfdyno_truth.run import ROOT, TIME_MODEL, fit_all
 from tfdyno_truth.sections import markdown
-from tfdyno_truth.ways import LEARNED_FROM, WAYS
+from tfdyno_truth.ways import ONE_NEW, WAYS, WIDTHS_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def refit(
     unknown = without - set(time_model().parameters)
     if unknown:
         raise UsageError(f"no such term: {', '.join(sorted(unknown))}")
-    ways = tuple(WAYS) if every_way else LEARNED_FROM
+    ways = tuple(WAYS) if every_way else (WIDTHS_FROM, *ONE_NEW)
     fitted = fit_all(folder, without, ways=ways, tell=tell)
     found = accuracy(fitted, folder, tell, rivals=every_way)
     stored = ratchet.read_scores(SCORES)
@@ -149,5 +149,7 @@ def publish(found: Refit, reason: str) -> None:
     now = ratchet.scores_of(found.accuracy.sheets, shipped, rows, accepted, scaling)
     ratchet.write_scores(SCORES, now)
     docs = ROOT / "docs"
-    write_atomic(docs / "accuracy.md", report.page(found.accuracy).encode())
+    text = docs / "accuracy.md"
+    before = text.read_text() if text.exists() else ""
+    write_atomic(text, report.page(found.accuracy, before).encode())
     write_atomic(docs / report.FIGURES, page.render(found.accuracy).encode())

@@ -14,6 +14,7 @@ from tfdyno.core.program import BufferPlan, Kernel, Program
 from tfdyno.core.settings import BY_OPERATION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 Key = tuple[str, str, str]
@@ -112,17 +113,57 @@ def read_record(folder: Path, key: Key, precision: str = "") -> Record | None:
     )
 
 
-def program_of(record: Record, execution: str, accumulation: int = 1) -> Program:
+def program_of(
+    record: Record, execution: str, accumulation: int = 1, *, fused_attention: bool = False
+) -> Program:
     """The program that an execution runs; of several accumulated steps, one of them.
 
     With ``accumulation`` the optimizer runs once for so many steps; what a step then adds to its
-    gradients is less than a hundredth of it and left out.
+    gradients is less than a hundredth of it and left out. ``fused_attention`` says whether forward
+    passes keep the scores of attention on the chip.
     """
     program = record.per_op if execution in BY_OPERATION else record.program
+    if fused_attention:
+        program = replace(program, kernels=with_fused_attention(program.kernels))
     if accumulation <= 1:
         return program
     kernels = tuple(_share(kernel, accumulation) for kernel in program.kernels)
     return replace(program, kernels=tuple(kernel for kernel in kernels if kernel.count))
+
+
+def with_fused_attention(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
+    """Every product of queries and keys, its softmax and the product with the values, as one.
+
+    One kernel does both products and moves queries, keys, values and result; the scores between
+    them stay on the chip (Dao et al., "FlashAttention", arXiv 2205.14135, section 3.1).
+    """
+    found: list[Kernel] = []
+    at = 0
+    while at < len(kernels):
+        three = kernels[at : at + 3]
+        fused = len(three) == 3 and _is_attention(*three)
+        found.append(_as_one(three[0], three[2]) if fused else three[0])
+        at += 3 if fused else 1
+    return tuple(found)
+
+
+def _is_attention(first: Kernel, softmax: Kernel, second: Kernel) -> bool:
+    """Whether two products, both sides of which grow with the batch, have a softmax between."""
+    products = all(one.kind == "gemm" and one.dims_scaled == ("batch",) for one in (first, second))
+    return products and softmax.kind == "reduce" and softmax.dims.get("inner") == (1,)
+
+
+def _as_one(first: Kernel, second: Kernel) -> Kernel:
+    """Both products without the scores, which the first writes and the second reads."""
+    (scores,) = (m * n for m, n in zip(first.dims["m"], first.dims["n"], strict=True))
+    m, n, k = (second.dims[name][0] for name in ("m", "n", "k"))
+    values = 1.0 - scores / (m * k + k * n)
+    return replace(
+        first,
+        flops=first.flops + second.flops,
+        read_bytes=first.read_bytes + second.read_bytes.times(values),
+        write_bytes=second.write_bytes,
+    )
 
 
 def _share(kernel: Kernel, steps: int) -> Kernel:

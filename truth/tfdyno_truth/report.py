@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import time_model
@@ -10,7 +11,7 @@ from tfdyno_truth.accuracy import SHIPPED
 from tfdyno_truth.both import Prices
 from tfdyno_truth.sections import Section, Table, markdown
 from tfdyno_truth.sheet import ALL, FRAMEWORKS
-from tfdyno_truth.ways import SEEN, WAYS
+from tfdyno_truth.ways import ONE_NEW, PARTS, SEEN, WAYS, WIDTHS_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ HEAD = """# Accuracy
 
 Written by `tfdyno-truth fit`; do not edit. The same with figures: [{figures}]({figures}).
 
-{answer}
+{kept}{answer}
 
 {method}
 """
@@ -32,11 +33,17 @@ precision and mode, whatever the framework and execution) from `truth/published/
 Error is |predicted − measured| / measured, averaged inside a group first, then over groups. *Bias*
 is the median of predicted over measured. *± half* is half of the 90 % interval's width over the
 estimate, as `tfdyno estimate` would give it, with widths learned without the rows that they are
-judged on. Rows that contradict others, listed by rule in `truth/suspicious.csv`, are judged but not
-learned from. Steps bound by launches (CNN batch below 16), fused attention and channels-last
-PyTorch have lines of their own and are not part of the whole. Predictions are those of the quick
-route. The choice of terms was made on these rows too: expect errors up to 1.3 times as large on new
-models and cards."""
+judged on and what is like them. Rows that contradict others, listed by rule in
+`truth/suspicious.csv`, are judged but not learned from. Steps bound by launches (CNN batch below
+16), fused attention and channels-last PyTorch have lines of their own and are not part of the
+whole. Predictions are those of the quick route.
+
+*{outer}* is the hardest way and the one to go by:
+a row is predicted by a fit that has seen no row of its source, of its kind of model and of its chip
+(the latter two in {parts} parts each), and whose priors are neutral. The priors of the shipped
+constants are round figures near earlier fits on these rows, and the terms were chosen on them too,
+so that with one thing left out errors are smaller than on rows that nobody has seen. The widths of
+the intervals are learned from this way."""
 OVERALL = """\
 *Learnable rows* are the same predictions without the rows that `truth/suspicious.csv` keeps from
 the fit: one of two logs of the same setting that are over 1.4 times apart, of which no prediction
@@ -55,22 +62,40 @@ def summary(found: Accuracy) -> str:
         parts.append(score_text.answer(sheet, title.capitalize()))
         parts.append(score_text.table(sheet.whole))
         parts.append("\n".join(score_text.order_words(line) for line in sheet.whole))
-        if name in ("gpu", "model"):
+        if name in (WIDTHS_FROM, *ONE_NEW):
             parts += [f"{framework}\n{score_text.table(lines)}"
                       for framework, lines in sheet.strata.items()]  # fmt: skip
     return "\n\n".join([*parts, scaling_report.answer(found.scaling)])
 
 
-def page(found: Accuracy) -> str:
-    """The whole page in Markdown."""
-    head = HEAD.format(figures=FIGURES, answer=answer(found), method=method(found))
+def page(found: Accuracy, before: str = "") -> str:
+    """The whole page in Markdown.
+
+    Args:
+        found: What is told.
+        before: The page that it replaces, whose block about today's software stays.
+    """
+    head = HEAD.format(
+        figures=FIGURES, kept=_kept(before), answer=answer(found), method=method(found)
+    )
     return "\n".join([head, *(markdown(section) + "\n" for section in sections(found))])
+
+
+def _kept(before: str) -> str:
+    """The block about today's software, which another command writes; nothing without one."""
+    block = re.search(r"<!-- today -->.*?<!-- /today -->", before, flags=re.S)
+    return f"{block[0]}\n\n" if block else ""
 
 
 def answer(found: Accuracy) -> str:
     """The error on what is new, TensorFlow's first."""
     gpu, model = found.sheets["gpu"].whole, found.sheets["model"].whole
+    outer = found.sheets[WIDTHS_FROM].whole
     return (
+        f"Where the source, the kind of model and the GPU are all new to the fit, the step time of "
+        f"a {outer[0].label} workload is predicted with a mean error of "
+        f"{cells.share(outer[0].score.mean)}, and the 90 % interval holds "
+        f"{outer[0].score.coverage:.0%}. "
         f"On a GPU that the fit has not seen, the step time of a {gpu[0].label} workload is "
         f"predicted with a mean error of {cells.share(gpu[0].score.mean)}; of a kind of model that "
         f"the fit has not seen, with {cells.share(model[0].score.mean)}."
@@ -80,7 +105,12 @@ def answer(found: Accuracy) -> str:
 def method(found: Accuracy) -> str:
     """What was judged and how."""
     rows = found.fitted.design.rows
-    return METHOD.format(rows=len(rows), groups=len({row.group for row in rows}))
+    return METHOD.format(
+        rows=len(rows),
+        groups=len({row.group for row in rows}),
+        outer=WAYS[WIDTHS_FROM].title.capitalize(),
+        parts=PARTS,
+    )
 
 
 def sections(found: Accuracy) -> Iterator[Section]:
@@ -89,7 +119,7 @@ def sections(found: Accuracy) -> Iterator[Section]:
     yield from report_parts.against_others(found)
     yield report_parts.worst(found)
     yield from memory_report.sections(found.memory)
-    for name in ("gpu", "model"):
+    for name in (WIDTHS_FROM, *ONE_NEW):
         for framework, lines in found.sheets[name].strata.items():
             title = f"{framework} by stratum, {WAYS[name].title}"
             yield Section(title=title, table=cells.scores("stratum", lines))
@@ -121,7 +151,9 @@ def overall(found: Accuracy) -> Section:
 
 
 def _titles(found: Accuracy) -> list[tuple[str, str]]:
-    return [(name, SEEN if name == SHIPPED else WAYS[name].title) for name in found.sheets]
+    """Names of the sheets and what they are called, the hardest way first."""
+    names = sorted(found.sheets, key=lambda name: name != WIDTHS_FROM)
+    return [(name, SEEN if name == SHIPPED else WAYS[name].title) for name in names]
 
 
 def _constants(found: Accuracy) -> Table:

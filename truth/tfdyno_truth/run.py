@@ -16,7 +16,7 @@ from tfdyno.core.time_model import BucketWidth
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.fit import fit, leave_out
 from tfdyno_truth.rows import contradicted, read_rows, single_gpu
-from tfdyno_truth.ways import LEARNED_FROM, SEEN, WAYS
+from tfdyno_truth.ways import ONE_NEW, SEEN, WAYS, WIDTHS_FROM, folds
 from tfdyno_truth.widths import interval_widths, row_widths, unseen_row_widths
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ TIME_MODEL = ROOT / "src" / "tfdyno" / "catalog" / "data" / "time_model.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """A fit on all rows and what fits without each chip or architecture predict for it."""
+    """A fit on all rows and what fits without some of them predict for those."""
 
     design: Design
     main: NDArray[np.bool_]
@@ -41,9 +41,10 @@ class Fitted:
     """Rows that a fit may see: those bound by launches teach what the host costs."""
     constants: dict[str, float]
     by_name: dict[str, Floats]
-    """``everything seen``, ``card left out``, ``model left out`` -> predicted seconds."""
+    """``everything seen`` and titles of ``WAYS`` -> predicted seconds."""
     widths: dict[str, BucketWidth]
-    """Of the intervals, learned from all rows."""
+    """Of the intervals, learned from all rows; the shipped ones where ``WIDTHS_FROM`` was not
+    asked for."""
     row_widths: dict[str, Floats]
     """Of every row's interval, learned without the rows that were left out together."""
     seconds_s: float
@@ -59,16 +60,16 @@ def fit_all(
     folder: Path,
     without: frozenset[str] = frozenset(),
     *,
-    ways: Iterable[str] = LEARNED_FROM,
+    ways: Iterable[str] = ONE_NEW,
     parameters: Mapping[str, Parameter] | None = None,
     tell: Callable[[str], None] = lambda _stage: None,
 ) -> Fitted:
-    """Fit on all rows, then without every chip, every architecture and what else is asked for.
+    """Fit on all rows, then in every way that is asked for without some of them.
 
     Args:
         folder: Kernel records.
         without: Terms to hold at a neutral value.
-        ways: Names in ``WAYS``; those that the widths are learned from are always done.
+        ways: Names in ``WAYS``; without ``WIDTHS_FROM`` the intervals are as wide as shipped.
         parameters: Instead of the time model's.
         tell: Is given what is being done, in words.
     """
@@ -82,27 +83,30 @@ def fit_all(
     parameters = parameters or time_model().parameters
     tell("everything seen")
     constants = fit(design.take(np.flatnonzero(learnable)), parameters, without=without)
-    wanted = [WAYS[name] for name in dict.fromkeys((*LEARNED_FROM, *ways))]
+    wanted = {name: folds(WAYS[name], design.rows) for name in ways}
     unseen = {
-        way.title: leave_out(
+        WAYS[name].title: leave_out(
             design,
             parameters,
             learnable,
-            way.label,
+            left_out,
             without=without,
-            start=constants,
-            tell=_prefixed(tell, way.title),
+            start=None if WAYS[name].blind else constants,
+            tell=_prefixed(tell, WAYS[name].title),
         )
-        for way in wanted
+        for name, left_out in wanted.items()
     }
-    learned_from = [unseen[WAYS[name].title] for name in LEARNED_FROM]
-    residuals = [np.log(predicted) - design.log_step for predicted in learned_from]
     tell("widths of the intervals")
     share = design.launch_share(constants)
-    widths = interval_widths(design, judged, residuals, share)
-    unseen_widths = {
-        way.title: unseen_row_widths(design, judged, residuals, share, way.label) for way in wanted
-    }
+    widths = dict(time_model().intervals)
+    unseen_widths = {WAYS[name].title: row_widths(design, widths, share) for name in wanted}
+    if WIDTHS_FROM in wanted:
+        residuals = [np.log(unseen[WAYS[WIDTHS_FROM].title]) - design.log_step]
+        widths = interval_widths(design, judged, residuals, share)
+        unseen_widths = {
+            WAYS[name].title: unseen_row_widths(design, judged, residuals, share, left_out)
+            for name, left_out in wanted.items()
+        }
     return Fitted(
         design=design,
         main=main,

@@ -16,6 +16,8 @@ EXECUTIONS = ("xla", "graph", "eager-torch", "compiled-torch")
 """The last two are PyTorch's, for scoring and comparison only."""
 TRAINED_EXECUTIONS = ("xla", "graph")
 """TensorFlow's own."""
+TORCH_EXECUTIONS = ("eager-torch", "compiled-torch")
+"""PyTorch's."""
 BY_OPERATION = ("graph", "eager-torch")
 """Executions that run one operation after another instead of a compiled program."""
 ROUTES = ("auto", "quick", "exact")

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace, Workload
 
 
+LIKE_PYTORCH = "tensorflow 2.10"
+"""Release whose program stands for PyTorch's: one kernel for each layer, fused as before."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predictor:
     """A trace with the settings of the run; answers for any card."""
@@ -83,7 +87,7 @@ class Predictor:
             mode=self.traced.trace.workload.mode,
             execution=execution,
             time_model=time_model(self.traced.software.generation),
-            software=self.traced.software,
+            software=None if execution in settings.TORCH_EXECUTIONS else self.traced.software,
             memory_model=memory_model(),
             verified=settled is not None and settled.batch_size == size,
             details=details,
@@ -206,6 +210,8 @@ def predictor_for(
     else:
         asked = workload.trace.workload if isinstance(workload, Traced) else workload
         named = replace(asked, precision=policy or asked.precision)
+        if execution in settings.TORCH_EXECUTIONS and not named.software:
+            named = replace(named, software=LIKE_PYTORCH)  # its rows were learned from so
         traced = trace(named, progress=progress, fresh=fresh)
     size, source = _batch(batch_size, traced)
     if not traced.trace.marker and traced.trace.batch_size != size:

@@ -42,6 +42,8 @@ class Setting:
     """Whether matrix products outweigh convolutions: eager PyTorch then moves more."""
     fused_optimizer: bool = True
     """Whether the optimizer is one kernel: eager PyTorch's is where the precision is mixed."""
+    channels_last: bool = False
+    """Whether eager PyTorch keeps tensors in the order that tensor cores want, as XLA does."""
     loss_scaled: bool = False
     """Whether the optimizer waits until all gradients are known to be finite."""
 
@@ -139,7 +141,11 @@ def factor_names(setting: Setting) -> dict[str, str]:
         "library": f"torch_library_{mode}",
         "launches": "torch_launches",
         "host_s": "host_torch",
-        "layout": "torch_layout",
+        **(
+            {"convolution": "xla_convolution"}
+            if setting.channels_last
+            else {"layout": "torch_layout"}
+        ),
         "depthwise": "torch_depthwise",
         **({} if setting.fused_optimizer else {"update": "torch_update"}),
     }
