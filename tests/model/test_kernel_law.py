@@ -113,11 +113,24 @@ def test_copies_into_another_order_are_those_of_tf32_before_hopper(
     wide = convolution(flops=1e9, traffic_bytes=1e7, dtype=dtype, window=(3, 3))
     one = work(wide, gpu=gpu)
     assert one.classes[0].turned is turned
+    assert np.isfinite(one.cuda_s[0]) == turned
     once, thrice = (
-        float(seconds(one, Neutral(CUBES | {"turned": factor})).memory_s[0])
-        for factor in (1.0, 3.0)
+        float(seconds(one, Neutral(CUBES | {"turned": factor})).total_s[0]) for factor in (1.0, 3.0)
     )
     assert (thrice > once) is turned
+
+
+def test_tf32_with_its_copies_is_never_slower_than_float32_on_the_cuda_cores() -> None:
+    wide = convolution(flops=1e7, traffic_bytes=1e7, dtype="f32", window=(3, 3))
+    made, constants = program(wide), Neutral(CUBES | {"turned": 3.0, "winograd3": 2.0})
+    found = [
+        seconds(
+            work_of(made, 296, find("rtx-4090"), tf32_allowed=tf32, rates=product_rates()),
+            constants,
+        )
+        for tf32 in (True, False)
+    ]
+    assert float(found[0].total_s[0]) <= float(found[1].total_s[0]) * (1 + 1e-12)
 
 
 def test_rows_that_are_no_whole_vectors_slow_float32_products_down() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -152,7 +153,8 @@ def test_versions_are_the_same_however_they_are_punctuated() -> None:
 def test_the_plan_has_no_step_twice_and_begins_with_kinds_that_nobody_published() -> None:
     steps = read_plan("tensorflow")
     assert len({step.name for step in steps}) == len(steps)
-    published = (TRUTH / "zoo_models.csv").read_text()
+    with (TRUTH / "zoo_models.csv").open(newline="") as file:
+        published = {raw["model"] for raw in csv.DictReader(file) if raw["source"] != "own"}
     first = {step.model for step in steps[:16]} - {"unet3d_128"}
     assert "lstm_text" in first
     assert not [model for model in first if model in published]

@@ -25,7 +25,7 @@ from tfdyno.core.explanation import (
 )
 from tfdyno.core.program import Kernel, Program
 from tfdyno.model import step
-from tfdyno.model.kernel_law import compute_constants
+from tfdyno.model.kernel_law import compute_constants, cuda_constants, on_cuda_cores
 from tfdyno.model.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
 from tfdyno.model.law_terms import LANES, lanes, law_terms
 from tfdyno.model.terms import Pricing, Work, peak_of, route_name, terms_of
@@ -238,7 +238,9 @@ def _route(group: _Group, basis: Basis) -> str:
     work = basis.timing.work
     if work is None:
         return route_name(group.cost_class, basis.pricing)
-    names = compute_constants(work.classes[work.class_index[group.members[0]]])
+    first = group.members[0]
+    cuda = on_cuda_cores(work, basis.pricing.time_model)[first]
+    names = (cuda_constants if cuda else compute_constants)(work.classes[work.class_index[first]])
     if group.cost_class.kind not in LIBRARY_KINDS:
         return ""
     return "Winograd" if any(name.startswith("winograd") for name in names) else "product"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tfdyno.core.time_model import Constants
     from tfdyno.model.peaks import Unit
 
+    Booleans = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
@@ -71,6 +72,9 @@ class Work:
     """What overlapping windows read again, likewise."""
     looped: Floats
     """Launches inside loops, which no CUDA graph holds."""
+    cuda_s: Floats
+    """Arithmetic on the CUDA cores where cuDNN may take them instead of TF32; infinite elsewhere.
+    They work in any order of dimensions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -129,6 +133,13 @@ def work_of(
             [program.kernels[index] for index in chosen],
             batch_size / program.batch_size, gpu, unit, rates, clock_ratio,
         )  # fmt: skip
+    cuda = np.full(len(classes), np.inf)
+    turned = np.flatnonzero([one.turned for one in classes])
+    if len(turned):
+        cuda[turned] = _products(
+            [program.kernels[index] for index in turned],
+            batch_size / program.batch_size, gpu, "fp32", rates, clock_ratio,
+        )  # fmt: skip
     for index, one in enumerate(classes):
         if one.cost.shape in ("depthwise", "grouped"):
             plain = units[index] if one.cost.shape == "grouped" else None
@@ -141,6 +152,7 @@ def work_of(
         compute_s=compute,
         memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
         extra_s=each.extra_bytes / launches / gpu.memory_bytes_per_s,
+        cuda_s=cuda,
         looped=np.where([one.repeats > 1 for one in program.kernels], each.launches, 0.0),
     )
 
@@ -229,12 +241,21 @@ def compute_constants(one: LawClass) -> tuple[str, ...]:
     names: tuple[str, ...] = ("u_half_rate",) if one.half_rate else ()
     if cost.kind == "gemm":
         return names if one.aligned else (*names, "u_unaligned")
-    names = (*names, "u_convolution")
-    if cost.shape == "volume":
-        names = (*names, "u_volume")
-    if one.unit == "cuda" and cost.shape.startswith("winograd"):
-        names = (*names, cost.shape)
-    return names
+    return (*names, *_convolution_constants(one), *_winograd(one, one.unit))
+
+
+def cuda_constants(one: LawClass) -> tuple[str, ...]:
+    """The same of a float32 convolution that is done on the CUDA cores instead of in TF32."""
+    return (*_convolution_constants(one), *_winograd(one, "cuda"))
+
+
+def _convolution_constants(one: LawClass) -> tuple[str, ...]:
+    return ("u_convolution", "u_volume") if one.cost.shape == "volume" else ("u_convolution",)
+
+
+def _winograd(one: LawClass, unit: str) -> tuple[str, ...]:
+    shape = one.cost.shape
+    return (shape,) if unit == "cuda" and shape.startswith("winograd") else ()
 
 
 def memory_constant(one: LawClass) -> str:
@@ -287,17 +308,42 @@ def seconds(work: Work, constants: Constants) -> Seconds:
 
 
 def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
-    """Seconds of a launch's arithmetic and of its traffic, each as if the other took none."""
+    """Seconds of a launch's arithmetic and of its traffic, each as if the other took none.
+
+    Of TF32 with its copies and of CUDA cores without, what is quicker: cuDNN tries both.
+    """
+    tensor, moved = _on_tensor_cores(work, constants)
+    cuda, once = _on_cuda_cores(work, constants)
+    chosen = on_cuda_cores(work, constants)
+    return np.where(chosen, cuda, tensor), np.where(chosen, once, moved)
+
+
+def on_cuda_cores(work: Work, constants: Constants) -> Booleans:
+    """Which float32 convolutions are quicker on the CUDA cores than in TF32 with its copies."""
+    power = constants["overlap_power"]
+    tensor, moved = _on_tensor_cores(work, constants)
+    cuda, once = _on_cuda_cores(work, constants)
+    return np.asarray(cuda**power + once**power < tensor**power + moved**power)
+
+
+def _on_tensor_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
     share = np.array([_multiplied(compute_constants(one), constants) for one in work.classes])
-    attained = np.array([constants[memory_constant(one)] for one in work.classes])
-    again = work.extra_s * constants["window_overlap"]
     turned = np.array([
         constants[turned_constant(one)] if one.turned else 1.0 for one in work.classes
     ])  # fmt: skip
-    return (
-        np.asarray(work.compute_s / share[work.class_index]),
-        np.asarray((work.memory_s + again) * turned[work.class_index] / attained[work.class_index]),
-    )
+    moved = _traffic(work, constants) * turned[work.class_index]
+    return np.asarray(work.compute_s / share[work.class_index]), np.asarray(moved)
+
+
+def _on_cuda_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+    share = np.array([_multiplied(cuda_constants(one), constants) for one in work.classes])
+    return np.asarray(work.cuda_s / share[work.class_index]), _traffic(work, constants)
+
+
+def _traffic(work: Work, constants: Constants) -> Floats:
+    attained = np.array([constants[memory_constant(one)] for one in work.classes])
+    again = work.extra_s * constants["window_overlap"]
+    return np.asarray((work.memory_s + again) / attained[work.class_index])
 
 
 def host_seconds(work: Work, constants: Constants) -> float:

@@ -66,15 +66,17 @@ def law_terms(
     paid_s = float(timing.causes.compute_s[chosen].sum())
     moved_s = float(timing.causes.memory_s[chosen].sum())
     terms, each = [], "t_kernel"
+    cuda = bool(kernel_law.on_cuda_cores(work, model)[chosen[0]])
     if paid_s > 0.0:
-        full_s = float(np.sum(work.compute_s[chosen] * launches))
-        terms.append(_compute(one, dtype, amounts, full_s, compute_s, paid_s, pricing))
+        full = work.cuda_s if cuda else work.compute_s
+        full_s = float(np.sum(full[chosen] * launches))
+        terms.append(_compute(one, dtype, amounts, full_s, compute_s, paid_s, pricing, cuda=cuda))
     if graph is not None:
         each = "t_recurrent" if graph.chained[chosen[0]] else "t_primitive"
     if moved_s > 0.0 and graph is not None and one.cost.kind not in LIBRARY_KINDS:
         terms.append(_primitive(amounts, moved_s, pricing))
     elif moved_s > 0.0:
-        terms.append(_memory(one, amounts, memory_s, moved_s, pricing))
+        terms.append(_memory(one, amounts, memory_s, moved_s, pricing, cuda=cuda))
     if amounts.launches > 0.0:
         terms.append(
             Term(
@@ -105,12 +107,12 @@ def lanes(gpu: Gpu, model: TimeModel) -> Peak:
 
 def _compute(
     one: kernel_law.LawClass, dtype: str, amounts: Amounts, full_s: float, alone_s: float,
-    paid_s: float, pricing: Pricing,
+    paid_s: float, pricing: Pricing, *, cuda: bool,
 ) -> Term:  # fmt: skip
     gpu, model = pricing.gpu, pricing.time_model
     if one.cost.kind in LIBRARY_KINDS:
         unit = peak_unit(gpu, dtype, tf32_allowed=pricing.tf32_allowed)
-        unit = "fp32" if one.cost.shape == "depthwise" else unit
+        unit = "fp32" if cuda or one.cost.shape == "depthwise" else unit
         peak, rate = str(unit), peak_flops_per_s(gpu, unit)
         rate *= model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
     else:
@@ -119,19 +121,20 @@ def _compute(
     shares = [] if abs(sized - 1.0) < 1e-12 else [_plain("reached at these sizes", sized)]
     shares += [
         Factor(name=_WORDS[name], constant=name, factor_ratio=model[name])
-        for name in kernel_law.compute_constants(one)
+        for name in (kernel_law.cuda_constants(one) if cuda else kernel_law.compute_constants(one))
     ]
     shares.append(_plain("beside the traffic", alone_s / paid_s))
     return _rated("compute", amounts.flops, peak, rate, shares, paid_s)
 
 
 def _memory(
-    one: kernel_law.LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing
-) -> Term:
+    one: kernel_law.LawClass, amounts: Amounts, alone_s: float, paid_s: float, pricing: Pricing,
+    *, cuda: bool,
+) -> Term:  # fmt: skip
     name, bandwidth = kernel_law.memory_constant(one), pricing.gpu.memory_bytes_per_s
     value = pricing.time_model[name]
     more: tuple[Factor, ...] = ()
-    if one.turned:
+    if one.turned and not cuda:
         turned = kernel_law.turned_constant(one)
         factor = pricing.time_model[turned]
         more = (Factor(name="copied into another order", constant=turned, factor_ratio=factor),)
