@@ -39,10 +39,10 @@ on published rows alone. Each figure is predicted over measured.
 
 **Read them as optimistic.** Five priors were read off own rows, and hold the constants where few
 rows speak: `t_step` (mlp), `u_unaligned` (gpt2_small), `load_latency` (ResNet-50 without XLA),
-`host_primitive` (BERT-base), `t_recurrent` (lstm_text). Of the steps without XLA, ResNet-50 was told
-to 3 % with `load_latency` from the other row, and the LSTM to 15 % with `t_recurrent` taken to be
-`host_primitive`; nothing else says what `host_primitive` is. Of the six steps under XLA, ResNet-50
-(twice), EfficientNet and ConvNeXt rest on no prior that has seen them."""
+`host_primitive` (BERT-base), `t_recurrent` (lstm_text). Of the steps without XLA, ResNet-50 was
+told to 3 % with `load_latency` from the other row, and the LSTM to 15 % with `t_recurrent` taken to
+be `host_primitive`; nothing else says what `host_primitive` is. Of the six steps under XLA,
+ResNet-50 (twice), EfficientNet and ConvNeXt rest on no prior that has seen them."""
 MODERN_PROSE = """\
 `truth/published/modern.csv`. Rows are averaged in groups of one model, card, precision and mode.
 *Host-bound* are image models at a batch below 16 and steps that the source calls so: the host
