@@ -20,6 +20,7 @@ import numpy as np
 
 from tfdyno.model.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
 from tfdyno.model.kernel_time import peak_unit
+from tfdyno.model.parts import EFFICIENCY
 from tfdyno.model.peaks import HALF_RATE_VARIANTS, peak_flops_per_s
 from tfdyno.model.products import Products, compute_seconds, product_card
 from tfdyno.model.step import HOST_FLOOR_POWER, StepTime
@@ -267,24 +268,12 @@ def memory_constant(one: LawClass) -> str:
         return "e_library"
     if cost.kind == "reduce" and cost.shape == "rows":
         return "e_rows"
-    return _MEMORY.get(cost.kind, "e_loop")
+    return EFFICIENCY.get(cost.kind, "e_loop")
 
 
 def turned_constant(one: LawClass) -> str:
     """Name of the factor of the traffic of a convolution whose tensors are copied into order."""
     return "turned_pointwise" if one.cost.shape == "pointwise" else "turned"
-
-
-_MEMORY = {
-    "reduce": "e_reduce",
-    "transpose": "e_transpose",
-    "copy": "e_transpose",
-    "window": "e_window",
-    "gather": "e_gather",
-    "scatter": "e_scatter",
-    "sort": "e_sort",
-    "scan": "e_scan",
-}
 
 
 def seconds(work: Work, constants: Constants) -> Seconds:
