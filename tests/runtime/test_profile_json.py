@@ -64,10 +64,13 @@ def test_the_time_of_reading_grows_with_the_events_and_not_faster() -> None:
         one = {"ph": "X", "pid": 1, "tid": 1, "dur": 1, "name": "k", "args": {"tf_op": "a:B"}}
         return json.dumps({"traceEvents": [{**one, "ts": at} for at in range(count)]}).encode()
 
-    def seconds(data: bytes) -> float:
+    def once_s(data: bytes) -> float:
         began = time.process_time()
         read_json_trace(data)
         return time.process_time() - began
+
+    def seconds(data: bytes) -> float:
+        return min(once_s(data) for _ in range(3))  # what other tests left to collect comes once
 
     few, many = events(2_000), events(60_000)
     read_json_trace(few)
