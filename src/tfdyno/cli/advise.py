@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     "--feed", type=click.Path(path_type=Path), metavar="FILE",
     help="Input as data bench measured it: vCPUs may hold GPUs back.",
 )  # fmt: skip
-@click.option("--tensorflow", type=Filled(), metavar="X.Y", help="Release that has to run there.")
 @serving_options
 @click.option("--all", "show_all", is_flag=True, help="Show every row.")
 @HTML

@@ -202,10 +202,12 @@ CODE = together(INPUT_SHAPE, INPUT_SPEC, FIT, PYTHON, UNSAFE)
 SOFTWARE = together(
     click.option(
         "--tf",
+        "--tensorflow",
         "tensorflow",
         type=Filled(),
         metavar="X.Y",
-        help="Release of TensorFlow to answer for.  [default: the one installed, else the newest]",
+        help="Release of TensorFlow to answer for, which has to run on the card that is advised."
+        "  [default: the one installed, else the newest]",
     ),
     click.option(
         "--backend",

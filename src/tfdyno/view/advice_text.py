@@ -21,6 +21,7 @@ SHOWN_ROWS = 8
 _SHORT_ASSUMPTIONS = (
     "precision",
     "execution",
+    "software",
     "batch",
     "memory",
     "length",
