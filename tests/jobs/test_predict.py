@@ -166,6 +166,13 @@ def test_without_bfloat16_what_runs_by_operation_is_widened_too(
     assert {kernel.dtype for kernel in wide.kernels}.isdisjoint({"bf16"})
 
 
+def test_keras_on_jax_runs_by_xla_on_any_number_of_cards() -> None:
+    jax = replace(predictor().traced, software=software("jax", "", "asked"))
+    made = replace(predictor(), traced=jax)
+    assert [made.execution_for(replicas) for replicas in (1, 4)] == ["xla", "xla"]
+    assert made.estimate(A100).software == "JAX"
+
+
 def test_software_before_keras_3_runs_a_kernel_for_each_layer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

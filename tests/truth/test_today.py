@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tfdyno.catalog.tables import DATA
 from tfdyno.catalog.time_model import time_model
-from tfdyno_truth import today_report
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.today import (
     NOT_LEARNED,
@@ -27,6 +27,9 @@ from tfdyno_truth.today import (
     widths,
 )
 from tfdyno_truth.today_report import FIRST, LAST, block, own_text, put
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +131,8 @@ def test_what_is_written_reads_back(found: Found) -> None:
         rewritten("[intervals]", found, "x")
 
 
-def test_the_page_begins_with_own_rows_and_keeps_the_rest(found: Found, tmp_path: object) -> None:
-    from pathlib import Path
-
-    page = Path(str(tmp_path)) / "page.md"
+def test_the_page_begins_with_own_rows_and_keeps_the_rest(found: Found, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
     page.write_text("# Accuracy\n\nWritten by hand.\n\nOld rows.\n")
     once = put(page, block(found))
     assert once.index("Today's software on a real card") < once.index("Old rows.")
@@ -148,4 +149,3 @@ def test_the_terminal_lists_own_rows_worst_first() -> None:
     told = own_text([("good", 1.0, 1.01), ("bad", 1.0, 2.0)])
     assert told.index("bad") < told.index("good")
     assert "median error 50.5%" in told
-    assert today_report.FIRST in (FIRST,)

@@ -13,7 +13,8 @@ from tfdyno.core.generation import NAMES, Generation, Software, release_of
 if TYPE_CHECKING:
     from typing import Literal
 
-    from tfdyno.core.generation import Framework, Lowering
+    from tfdyno.core.generation import Framework
+    from tfdyno.core.program import Lowering
 
 
 @lru_cache(maxsize=1)

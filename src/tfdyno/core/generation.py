@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Framework = Literal["tensorflow", "jax"]
-Lowering = Literal["before", "tensorflow", "jax"]
-"""How a step becomes operations: as TensorFlow lowers it today, as JAX does, or as all were counted
-for the software before that."""
 NAMES: dict[Framework, str] = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 

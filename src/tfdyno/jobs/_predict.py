@@ -148,9 +148,13 @@ class Predictor:
     def execution_for(self, replicas: int) -> str:
         """What Keras does: its own choice on one device, graph under a tf.distribute strategy.
 
+        On JAX there is XLA alone: no tf.distribute, no recurrent layers of cuDNN.
+
         Replicas that serve are processes of their own: each runs as one device does.
         """
         trace = self.traced.trace
+        if not self.execution and self.traced.software.framework == "jax":
+            return "xla"
         joined = replicas > 1 and trace.workload.mode == "train"
         return self.execution or ("graph" if joined else trace.execution)
 

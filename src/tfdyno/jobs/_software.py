@@ -47,7 +47,10 @@ def _installed(python: str) -> str:
         "    try:\n        print(metadata.version(name)); break\n"
         "    except metadata.PackageNotFoundError:\n        pass\n"
     )
-    done = subprocess.run(
-        [python, "-c", look], capture_output=True, text=True, timeout=LOOK_S, check=False
-    )
+    try:
+        done = subprocess.run(
+            [python, "-c", look], capture_output=True, text=True, timeout=LOOK_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):  # the trace in this interpreter will say why
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""

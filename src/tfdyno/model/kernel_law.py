@@ -301,18 +301,21 @@ def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
 
     Of TF32 with its copies and of CUDA cores without, what is quicker: cuDNN tries both.
     """
-    tensor, moved = _on_tensor_cores(work, constants)
-    cuda, once = _on_cuda_cores(work, constants)
-    chosen = on_cuda_cores(work, constants)
-    return np.where(chosen, cuda, tensor), np.where(chosen, once, moved)
+    return _quicker(work, constants)[:2]
 
 
 def on_cuda_cores(work: Work, constants: Constants) -> Booleans:
     """Which float32 convolutions are quicker on the CUDA cores than in TF32 with its copies."""
+    return _quicker(work, constants)[2]
+
+
+def _quicker(work: Work, constants: Constants) -> tuple[Floats, Floats, Booleans]:
+    """Arithmetic, traffic, and where the CUDA cores are what is quicker."""
     power = constants["overlap_power"]
     tensor, moved = _on_tensor_cores(work, constants)
     cuda, once = _on_cuda_cores(work, constants)
-    return np.asarray(cuda**power + once**power < tensor**power + moved**power)
+    chosen = cuda**power + once**power < tensor**power + moved**power
+    return np.where(chosen, cuda, tensor), np.where(chosen, once, moved), np.asarray(chosen)
 
 
 def _on_tensor_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:

@@ -28,9 +28,6 @@ class Timing:
     causes: step.Causes
     """Of every kernel of the program."""
     cards: kernel_time.Targets
-    rates: kernel_time.Rates | None
-    """Of the law that sums by class; None where kernels are priced one by one."""
-    how: step.Factors | None
     work: kernel_law.Work | None = None
     """Of the laws that price kernels one by one; None for the other."""
     graph: graph_time.GraphWork | None = None
@@ -70,8 +67,6 @@ def timing_of(
             alone=step.step_time(table.work(batch_size), table.classes, rates, how, model),
             causes=detail.kernel_causes(table, batch_size, rates, how, model),
             cards=cards,
-            rates=rates,
-            how=how,
         )
     clock_ratio = model.sustained_clock.get(gpu.slug.split(":")[0], 1.0)
     if setting.execution == "graph":
@@ -79,26 +74,15 @@ def timing_of(
             program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
             clock_ratio=clock_ratio, drains=setting.loss_scaled,
         )  # fmt: skip
-        found = graph_time.seconds(graph, model)
-        return Timing(
-            alone=graph_time.step_of(graph, found, model),
-            causes=step.Causes(found.compute_s, found.memory_s, found.floor_s),
-            cards=cards,
-            rates=None,
-            how=None,
-            work=graph.law,
-            graph=graph,
-        )
-    work = kernel_law.work_of(
-        program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
-        clock_ratio=clock_ratio,
-    )  # fmt: skip
-    found = kernel_law.seconds(work, model)
-    return Timing(
-        alone=kernel_law.step_of(work, found, model),
-        causes=step.Causes(found.compute_s, found.memory_s, found.floor_s),
-        cards=cards,
-        rates=None,
-        how=None,
-        work=work,
-    )
+        work, found = graph.law, graph_time.seconds(graph, model)
+        alone = graph_time.step_of(graph, found, model)
+    else:
+        graph = None
+        work = kernel_law.work_of(
+            program, batch_size, gpu, tf32_allowed=tf32_allowed, rates=model.product_rates,
+            clock_ratio=clock_ratio,
+        )  # fmt: skip
+        found = kernel_law.seconds(work, model)
+        alone = kernel_law.step_of(work, found, model)
+    causes = step.Causes(found.compute_s, found.memory_s, found.floor_s)
+    return Timing(alone=alone, causes=causes, cards=cards, work=work, graph=graph)
