@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +16,7 @@ from tests.sample import BUDGET_S, drawn, long_tests, seed_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NVIDIA = Path(__file__).parent / "data" / "nvidia"
 # The machine may be loaded: a slow example is no failure. No database: nothing is left behind.
 settings.register_profile(
     "tfdyno",
@@ -67,3 +70,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU: nvidia-smi is not installed"))
+
+
+@pytest.fixture(scope="session")
+def nvidia(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with libraries that answer as NVIDIA's do, made by the C compiler."""
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("nvidia")
+    for source, name, *options in (
+        ("nvml.c", "libnvidia-ml.so.1"),
+        ("cuda.c", "libcuda.so.550.54.14"),
+        ("cudnn.c", "libcudnn.so.9"),
+        ("cudnn.c", "libcublas.so.12", "-DDIES"),
+    ):
+        command = [compiler, "-shared", "-fPIC", *options, "-o", str(folder / name)]
+        subprocess.run([*command, str(NVIDIA / source)], check=True)
+    (folder / "libcuda.so.1").symlink_to("libcuda.so.550.54.14")
+    return folder

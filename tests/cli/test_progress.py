@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli import progress
 from tfdyno.cli.progress import progress_line
+from tfdyno.core.lasting import Lasting
 
 if TYPE_CHECKING:
     import pytest
@@ -23,6 +24,16 @@ def test_verbose_keeps_every_stage_with_the_seconds(capsys: pytest.CaptureFixtur
         show("compiling")
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" s  ")[1] for line in lines] == ["tracing", "compiling"]
+
+
+def test_what_lasts_stays_as_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_line(quiet=False, verbose=False) as show:
+        show(Lasting("GPU 0 is shared."))
+        show("tracing")
+    assert capsys.readouterr().err == "tfdyno: GPU 0 is shared.\n"
+    with progress_line(quiet=True, verbose=False) as show:
+        show(Lasting("GPU 0 is shared."))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_long_stage_is_told_where_there_is_no_terminal(

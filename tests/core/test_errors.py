@@ -18,3 +18,11 @@ def test_a_message_is_one_sentence_and_a_question_keeps_its_mark(
     what: str, why: str, remedy: str, sentence: str
 ) -> None:
     assert str(UsageError(what, why=why, remedy=remedy)) == sentence
+
+
+def test_a_reason_that_is_found_later_stands_in_the_same_sentence() -> None:
+    error = UsageError("it failed", why="no memory", remedy="free some")
+    error.add_note("kept")
+    error.add_reason("meanwhile another held 2 GiB.")
+    assert str(error) == "it failed: no memory; meanwhile another held 2 GiB; free some."
+    assert error.__notes__ == ["kept"]

@@ -66,11 +66,11 @@ def test_a_full_card_ends_the_sitting_and_is_no_trials_fault(
 ) -> None:
     machine, looks = Machine(step_s=step_s), iter(range(100))
 
-    def check(_question: object) -> None:
+    def check(*_asked: object) -> None:
         if next(looks) == 2:
             raise ToolError("GPU 0 has 1 GiB of 24 GiB of memory free")
 
-    monkeypatch.setattr(bench, "_check_room", check)
+    monkeypatch.setattr(bench, "_look_for_room", check)
     with pytest.raises(ToolError, match="GPU 0 has"):
         last(question(), machine)
     told = last(question(resume=True), machine)

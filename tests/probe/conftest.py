@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from tfdyno.probe.host import Host
 
 MACHINES = Path(__file__).parents[1] / "data" / "machines"
-NVIDIA = Path(__file__).parents[1] / "data" / "nvidia"
 Build = Callable[..., Host]
 Recorded = Callable[[str], Host]
 
@@ -46,22 +43,3 @@ def recorded(build: Build) -> Recorded:
         return build(record["files"], **record["host"])
 
     return make
-
-
-@pytest.fixture(scope="session")
-def nvidia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with libraries that answer as NVIDIA's do, made by the C compiler."""
-    compiler = shutil.which("cc")
-    if not compiler:
-        pytest.skip("there is no C compiler")
-    folder = tmp_path_factory.mktemp("nvidia")
-    for source, name, *options in (
-        ("nvml.c", "libnvidia-ml.so.1"),
-        ("cuda.c", "libcuda.so.550.54.14"),
-        ("cudnn.c", "libcudnn.so.9"),
-        ("cudnn.c", "libcublas.so.12", "-DDIES"),
-    ):
-        command = [compiler, "-shared", "-fPIC", *options, "-o", str(folder / name)]
-        subprocess.run([*command, str(NVIDIA / source)], check=True)
-    (folder / "libcuda.so.1").symlink_to("libcuda.so.550.54.14")
-    return folder

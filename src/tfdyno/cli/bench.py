@@ -13,6 +13,7 @@ from tfdyno.cli.options import (
     RECIPE,
     SET,
     TOLD,
+    WAIT_FREE,
     WORKLOAD,
     Filled,
     NewFile,
@@ -106,6 +107,7 @@ class _Bench(click.Command):
 @click.option(
     "--export", type=NewFile(), metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md."
 )
+@WAIT_FREE
 @HTML
 @click.option("--container", is_flag=True, help="Print the command for a pinned image instead.")
 @click.option("--tf", type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
@@ -162,6 +164,7 @@ def _question(given: dict[str, Any]) -> Question:
         folder=Path(given["output"]) if given["output"] else None,
         resume=given["resume"],
         label=given["label"] or "",
+        wait_free=given["wait_free"],
     )
 
 

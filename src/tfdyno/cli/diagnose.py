@@ -13,6 +13,7 @@ from tfdyno.cli.options import (
     RECIPE,
     SET,
     TOLD,
+    WAIT_FREE,
     WORKLOAD,
     Filled,
     Positive,
@@ -57,6 +58,7 @@ _NEED_FIX = {
 )  # fmt: skip
 @click.option("--output", type=Filled(), metavar="DIR", help="With --fix: folder of the results.")
 @click.option("--resume", is_flag=True, help="With --fix: take what is measured already.")
+@WAIT_FREE
 @HTML
 @CODE
 @TOLD
@@ -134,12 +136,12 @@ def _refuse_to_run(given: dict[str, Any], what: str) -> None:
     refused = [
         name
         for name in ("leak", "fix", "write", "output", "resume", "recipe", "changes", "steps",
-                     "seconds", "script_arguments")
+                     "seconds", "script_arguments", "wait_free")
         if given[name]
     ]  # fmt: skip
     if refused:
         name = {"changes": "--set", "script_arguments": "arguments"}.get(
-            refused[0], f"--{refused[0]}"
+            refused[0], f"--{refused[0].replace('_', '-')}"
         )
         raise UsageError(f"{name} cannot go with {what}", why="there is nothing to run",
                          remedy="give the script instead, or leave it out")  # fmt: skip
@@ -162,6 +164,7 @@ def _question(given: dict[str, Any]) -> Question:
         folder=Path(given["output"]) if given["output"] else None,
         resume=given["resume"],
         memory_alone=given["leak"],
+        wait_free=given["wait_free"],
     )
 
 

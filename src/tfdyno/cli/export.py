@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.cli.options import HTML, PYTHON, TOLD, Filled, NewFile, check_writable
+from tfdyno.cli.options import HTML, PYTHON, TOLD, WAIT_FREE, Filled, NewFile, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
@@ -111,6 +111,7 @@ class Share(Amount):
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an export that is there.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Time calls of both.")
+@WAIT_FREE
 @HTML
 @PYTHON
 @TOLD
@@ -154,6 +155,7 @@ def _question(given: dict[str, Any]) -> ExportQuestion:
         python=given["python"] or "",
         force=given["force"],
         measure=given["measure"],
+        wait_free=given["wait_free"],
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan, jax_words
-from tfdyno.cli.options import JSON, UNSAFE, WORKLOAD, Filled, OneOf, Whole
+from tfdyno.cli.options import JSON, UNSAFE, WAIT_FREE, WORKLOAD, Filled, OneOf, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS, recipe_given, run_words, workload_of
 from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
@@ -77,6 +78,7 @@ class _Engine(OneOf):
               help="A setting of the engine alone; a wrong one lists them.")  # fmt: skip
 @JAX_OPTIONS
 @RUN_OPTIONS
+@WAIT_FREE
 @click.option("--dry-run", is_flag=True, help="Print the engine's file, start nothing.")
 @click.option("--check", is_flag=True, help="Only check the nodes: doctor --cluster on each.")
 @click.option("--write", type=Filled(), metavar="FOLDER", help="Keep the file, start nothing.")
@@ -92,6 +94,9 @@ def launch(**given: Any) -> int:
     started again with the same --output. What is made for the services vertex, azureml and
     sagemaker is untested: it follows their documentation, and was never submitted.
     """
+    if given["wait_free"] and given["engine"] != "local":
+        why = f"{given['engine']} itself starts a node when its cards are free"
+        raise UsageError("--wait-free goes with --on local", why=why, remedy="leave it out")
     jax = jax_plan(given, folder=_files_in(given))
     plan = _plan(given, jax)
     from tfdyno.jobs.launch import check_plan, kind_of, rendered, written
@@ -317,10 +322,13 @@ def _check_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
 
 
 def _run_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
+    run: Callable[..., Any]
     if plan.engine == "ray":
         from tfdyno.jobs.launch_ray import launch_ray as run
     else:
-        from tfdyno.jobs.launch_local import launch_local as run
+        from tfdyno.jobs.launch_local import launch_local
+
+        run = partial(launch_local, wait_free=given["wait_free"])
     from tfdyno.cli.launch_answer import answer
 
     with _shown(given) as (progress, output):

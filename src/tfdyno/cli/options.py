@@ -219,6 +219,10 @@ SOFTWARE = together(
 HTML = click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+WAIT_FREE = click.option(
+    "--wait-free", is_flag=True, help="Wait until the GPU is free of others, or has room."
+)
+"""What is done about others that hold memory of the cards."""
 TOLD = together(
     JSON, QUIET, click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
 )

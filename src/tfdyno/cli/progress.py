@@ -9,6 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from tfdyno.core.lasting import Lasting
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -85,6 +87,9 @@ class _Shown:
         self.over = threading.Event()
 
     def stage(self, text: str) -> None:
+        if isinstance(text, Lasting):
+            tell(f"{CLEAR if self.live else ''}tfdyno: {text}\n")
+            return
         self.text, self.since_s = text, time.monotonic()
         if self.verbose and text:
             self._line(text)

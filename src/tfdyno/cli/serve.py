@@ -12,6 +12,7 @@ import click
 from tfdyno.cli.options import (
     JSON,
     QUIET,
+    WAIT_FREE,
     Filled,
     NewFile,
     Positive,
@@ -87,6 +88,7 @@ LIMITS = together(
 @BATCHING
 @LIMITS
 @click.option("--log", type=NewFile(), metavar="FILE", help="Add what the processes print to it.")
+@WAIT_FREE
 @SETUP
 @RENDER
 @JSON
@@ -144,7 +146,7 @@ def _question(given: dict[str, Any]) -> ServeQuestion:
         raise UsageError("--requests-per-s goes with --p99-ms")
     taken = ("host", "port", "grpc_port", "p99_ms", "requests_per_s", "max_batch", "threads",
              "max_queue", "deadline_ms", "insecure", "tls_cert", "tls_key", "log",
-             "versions")  # fmt: skip
+             "versions", "wait_free")  # fmt: skip
     return ServeQuestion(
         reference=given["model"],
         name=_name(given["name"] or ""),

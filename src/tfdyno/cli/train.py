@@ -11,6 +11,7 @@ from tfdyno.cli.options import (
     JSON,
     PYTHON,
     UNSAFE,
+    WAIT_FREE,
     WORKLOAD,
     Filled,
     recipe_from,
@@ -35,6 +36,7 @@ AUTO = "auto"
 @WHAT_OPTIONS
 @click.option("--resume", is_flag=True, help="Go on with the run in --output where it stopped.")
 @HOW_OPTIONS
+@WAIT_FREE
 @click.option("--dry-run", is_flag=True, help="Print the plan, with time and memory of a step.")
 @click.option("--gpu", type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
 @INPUT_SHAPE
@@ -86,6 +88,10 @@ def _question(
 
         card = find(given["gpu"]) if given["gpu"] else None
         visible = from_settings(changes).visible_devices or None
+        if given["wait_free"] and not (given["gpu"] or given["dry_run"]):
+            from tfdyno.jobs.holders.room import wait_for_room
+
+            wait_for_room(visible, progress=progress)  # or it would be chosen for what is left
         chosen = auto_recipe(workload, gpu=card, visible=visible, progress=progress)
         recipe = from_settings(changes, chosen.recipe)
         reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
@@ -99,6 +105,7 @@ def _question(
         given=frozenset(kept),
         data=given["data"] or "",
         spot=given["spot"] or "",
+        wait_free=given["wait_free"],
     )
     return question, reasons, notes
 

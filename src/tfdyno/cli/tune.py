@@ -14,6 +14,7 @@ from tfdyno.cli.options import (
     RECIPE,
     SET,
     TOLD,
+    WAIT_FREE,
     WORKLOAD,
     Filled,
     OneOf,
@@ -69,6 +70,7 @@ FAILED = 1
 )  # fmt: skip
 @click.option("--address", type=Filled(), metavar="HOST:PORT", help="Of the Ray cluster.")
 @click.option("--seed", type=Whole("seed", least=0), default=0, help="Of the order of trials.")
+@WAIT_FREE
 @CODE
 @TOLD
 def tune(**given: Any) -> None:
@@ -121,6 +123,10 @@ def _check(given: dict[str, Any]) -> None:
     if given["dry_run"] and given["resume"]:
         raise UsageError("--resume cannot go with --dry-run", why="a plan keeps no study",
                          remedy="leave one of them out")  # fmt: skip
+    if given["wait_free"] and (given["on"] == "ray" or given["dry_run"]):
+        other = "--on ray" if given["on"] == "ray" else "--dry-run"
+        raise UsageError(f"--wait-free cannot go with {other}", why="it waits for cards of this "
+                         "machine", remedy="leave one of them out")  # fmt: skip
     if given["address"] and given["on"] != "ray":
         raise UsageError("--address needs --on ray", remedy="add --on ray, or leave it out")
 
@@ -145,6 +151,7 @@ def _question(given: dict[str, Any]) -> Question:
         folder=Path(given["output"]) if given["output"] else DEFAULT_FOLDER,
         resume=given["resume"],
         seed=given["seed"],
+        wait_free=given["wait_free"],
     )
 
 

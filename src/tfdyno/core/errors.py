@@ -15,9 +15,17 @@ class TfdynoError(Exception):
     def __init__(self, what: str, *, why: str = "", remedy: str = "") -> None:
         """Join the parts into one sentence; empty parts are left out, a question keeps its mark."""
         self.what, self.why, self.remedy = what.rstrip("."), why.rstrip("."), remedy.rstrip(".")
+        super().__init__(self._sentence())
+
+    def add_reason(self, why: str) -> None:
+        """Say one more thing that led to it; the same error goes on with its notes and cause."""
+        self.why = "; ".join(filter(None, (self.why, why.rstrip("."))))
+        self.args = (self._sentence(),)
+
+    def _sentence(self) -> str:
         sentence = self.what + (f": {self.why}" if self.why else "")
         sentence += f"; {self.remedy}" if self.remedy else ""
-        super().__init__(sentence if sentence.endswith("?") else f"{sentence}.")
+        return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 class UsageError(TfdynoError):

@@ -12,7 +12,8 @@ from tfdyno.core.errors import ToolError
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
 from tfdyno.jobs._memory_watch import MemoryWatch
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
-from tfdyno.jobs._worker import run_child
+from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.telemetry import Sampler
 
@@ -87,14 +88,19 @@ def measured(
         sampler.watch(pid)
         memory.watch(pid)
 
-    with memory.told(doing), Sampler(visible=variables.get("CUDA_VISIBLE_DEVICES")) as sampler:
+    visible = visible_to(variables)
+    with (
+        guarded(Asked(visible=visible, recipe=recipe), tell=silent) as room,
+        memory.told(doing),
+        Sampler(visible=visible) as sampler,
+    ):
         outcome = run_child(
             CHILD,
             request_of(workload, recipe=recipe, protocol=protocol),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
             python=interpreter(workload),
-            env=variables,
+            env=variables | room.variables,
             doing=doing,
             hide_gpu=False,
             started=watch,

@@ -27,6 +27,7 @@ from tfdyno.engines import render_tensorrt
 from tfdyno.jobs._export_place import digest, put, put_with_record, size_of
 from tfdyno.jobs._export_source import ExportSource
 from tfdyno.jobs._worker import run_child
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 
 TORCH_CHILD = "tfdyno.runtime.export_torch"
 _FOR_TORCH = ("judged", "amounts", "batch")
@@ -56,6 +57,8 @@ class ExportQuestion:
     force: bool = False
     measure: bool = True
     """Whether calls are timed."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the card, where an engine is built on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +155,16 @@ def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:
         found = "no NVIDIA GPU was found here" if not smi else f"{missing} was not found here"
         return [f"No engine was built: {found}. Where both are: sh {render_tensorrt.SHELL}.",
                 _NO_TF_TRT]  # fmt: skip
-    making.progress("building the TensorRT engine")
+    asked = Asked(visible=visible_to({}), waits=making.question.wait_free)
+    with guarded(asked, tell=making.progress) as room:
+        making.progress("building the TensorRT engine")
+        _build(script)
+    built = f"{render_tensorrt.PLAN} was built here; its outputs were compared as ONNX only."
+    return [*room.notes, built, _NO_TF_TRT]
+
+
+def _build(script: Path) -> None:
+    """Run the script that builds the engine, on the card; raises ``ToolError``."""
     try:
         done = subprocess.run(["sh", str(script)], capture_output=True, text=True,
                               timeout=ENGINE_LIMIT_S, check=False)  # fmt: skip
@@ -161,8 +173,6 @@ def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise ToolError("trtexec did not build the engine", why=lines[-1] if lines else "")
-    return [f"{render_tensorrt.PLAN} was built here; its outputs were compared as ONNX only.",
-            _NO_TF_TRT]  # fmt: skip
 
 
 def put_in_place(making: Making, result: ExportResult) -> None:

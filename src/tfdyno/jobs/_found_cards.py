@@ -9,12 +9,10 @@ from typing import Any
 from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.hardware import Gpu
-from tfdyno.jobs._free_cards import NEARLY_FULL_RATIO, check_room
 from tfdyno.jobs._knowledge import capability_of
+from tfdyno.jobs.holders.room import NEARLY_FULL_RATIO, check_room
 from tfdyno.probe import cards
-
-NOBODY_RATIO = 0.02
-"""Less of a card's memory than this is what the driver itself and a screen hold."""
+from tfdyno.probe.holders.cards import NOBODY_RATIO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.recipe import diff
 from tfdyno.core.training import NAN_LOSS, NAN_WEIGHTS, RunSettings
 from tfdyno.jobs._recipe_env import recipe_environment, request_of
-from tfdyno.jobs._worker import run_child
+from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.jobs.train import Question, train
 from tfdyno.rules.agreement import agreement, tolerance
@@ -133,16 +134,19 @@ class SameLosses:
 
     def _of_loop(self, recipe: Recipe, steps: int, progress: Callable[[str], None]) -> list[float]:
         """The mean loss of as many steps as an epoch has, for each of the epochs."""
-        found: list[float] = run_child(
-            LOOP_CHILD,
-            request_of(self._workload, recipe=recipe) | {"steps": EPOCHS * steps},
-            progress=progress,
-            timeout_s=LOOP_LIMIT_S,
-            python=interpreter(self._workload),
-            env=recipe_environment(recipe),
-            doing=f"comparing losses of {self._workload.reference}",
-            hide_gpu=False,
-        )["losses"]
+        variables = recipe_environment(recipe)
+        asked = Asked(visible=visible_to(variables), recipe=recipe)
+        with guarded(asked, tell=silent) as room:
+            found: list[float] = run_child(
+                LOOP_CHILD,
+                request_of(self._workload, recipe=recipe) | {"steps": EPOCHS * steps},
+                progress=progress,
+                timeout_s=LOOP_LIMIT_S,
+                python=interpreter(self._workload),
+                env=variables | room.variables,
+                doing=f"comparing losses of {self._workload.reference}",
+                hide_gpu=False,
+            )["losses"]
         self._ran = len(found)
         parts = [found[at : at + steps] for at in range(0, len(found), steps)]
         return [math.fsum(part) / len(part) for part in parts]

@@ -43,6 +43,8 @@ class ServeQuestion:
     tls_key: Path | None = None
     threads: int | None = None
     log: Path | None = None
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,12 +26,12 @@ from tfdyno.engines.tf_config import (
     parameter_server,
 )
 from tfdyno.jobs._card_rates import card_peaks
-from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._jax_run import CHILD as JAX_CHILD
 from tfdyno.jobs._jax_run import jax_environment, jax_request
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe import cards
 from tfdyno.probe.telemetry import Sampler
@@ -68,6 +68,8 @@ class Run:
     """On Keras' JAX backend; None: on TensorFlow's."""
     gpus: int = 0
     """That this process has to have on JAX, which would train on its CPU without."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +96,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
     variables = recipe_environment(run.recipe)
     if run.jax:
         variables |= jax_environment(run.jax)
-    visible = variables.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
-    check_room(visible)
+    visible = visible_to(variables)
     doing = f"training {run.workload.reference}"
     request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
     request["data"] = run.data
@@ -107,17 +108,20 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         "progress": progress,
         "timeout_s": math.inf,
         "python": interpreter(run.workload),
-        "env": variables | _seat_variables(run.seat),
         "doing": doing,
         "hide_gpu": False,
         "stop_grace_s": STOP_GRACE_S,
     }
     notices: list[Notice] = []
     pids: list[int] = []
+    asked = Asked(visible=visible, recipe=run.recipe, workload=run.workload,
+                  on_jax=run.jax is not None, waits=run.wait_free)  # fmt: skip
     with (
+        guarded(asked, tell=output, progress=progress) as room,
         Sampler(visible=visible, interval_s=PORTION_S) as sampler,
         _spot_watched(run, pids, notices),
     ):
+        common["env"] = variables | room.variables | _seat_variables(run.seat)
 
         def started(pid: int) -> None:
             pids.append(pid)
@@ -141,6 +145,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
             module = JAX_CHILD if run.jax else CHILD
             found = run_child(module, request, output=output, log=log, started=started, **common)
     outcome = from_builtins(found["outcome"], TrainOutcome, where=f"the result of {doing}")
+    outcome = replace(outcome, notes=(*room.notes, *outcome.notes))
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)
         outcome = replace(outcome, stopped="spot notice", notes=said)

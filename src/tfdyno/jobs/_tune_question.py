@@ -55,6 +55,8 @@ class Question:
     resume: bool = False
     seed: int = 0
     """Of the sampler."""
+    wait_free: bool = False
+    """Whether it waits, before the first trial here, until nobody else is on the cards."""
 
     @property
     def protocol(self) -> Protocol:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +16,9 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._bench_run import Measured, Measuring, measured
 from tfdyno.jobs._bench_sides import Side, check_same, new_sides, next_turn
-from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import recipe_environment
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.holders.guard import Asked, announced, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.statistics import median
 from tfdyno.model.steady_part import run_medians_s
@@ -47,6 +46,8 @@ class Question:
     """Of the results; None: the user's own, see ``default_folder``."""
     resume: bool = False
     label: str = ""
+    wait_free: bool = False
+    """Whether it waits, before the first run, until nobody else is on the cards."""
 
 
 def default_folder() -> Path:
@@ -97,7 +98,7 @@ def bench(
         if question.resume
         else new_sides(question.recipe, question.against)
     )
-    _check_room(question)
+    _look_for_room(question, progress)
     try:
         while (turn := next_turn(sides, question.protocol)) is not None:
             counts = [side.count for side in sides]
@@ -223,10 +224,16 @@ def _key(question: Question) -> str:
     return hashlib.sha256(repr((*parts, content, where)).encode()).hexdigest()
 
 
-def _check_room(question: Question) -> None:
-    for recipe in filter(None, (question.recipe, question.against)):
-        visible = recipe_environment(recipe).get("CUDA_VISIBLE_DEVICES")
-        check_room(os.environ.get("CUDA_VISIBLE_DEVICES") if visible is None else visible)
+def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
+    """Tell who else is on the cards, once where both sides use the same."""
+    sides = {visible_to(recipe_environment(one)): one
+             for one in (question.against, question.recipe) if one}  # fmt: skip
+    for visible, recipe in sides.items():
+        workload = question.workload if question.workload.mode == "train" else None
+        announced(
+            Asked(visible=visible, recipe=recipe, workload=workload, waits=question.wait_free),
+            tell=progress,
+        )
 
 
 def _note(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +18,10 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.step_facts import StepFacts
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._card_rates import card_rates
-from tfdyno.jobs._free_cards import check_room
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._watched_cards import card_sampler, with_cards
 from tfdyno.jobs._worker import nobody, run_child, silent
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.outlook import outlooks
@@ -62,6 +61,8 @@ class Question:
     """Take what is measured of the fixes already."""
     memory_alone: bool = False
     """Whether memory grows, and nothing else."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,32 +123,37 @@ def examined(
     check(question)
     python = interpreter(question.workload)
     variables = recipe_environment(question.recipe)
-    visible = variables.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
-    check_room(visible)
+    visible = visible_to(variables)
     doing = f"diagnosing {question.workload.reference}"
     request = request_of(question.workload, recipe=question.recipe)
     request |= {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)}
-    sampler = None if question.memory_alone else card_sampler(visible)
-    with sampler or nullcontext():
-        outcome = run_child(
-            CHILD,
-            request,
-            progress=progress,
-            timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
-            python=python,
-            env=variables,
-            doing=doing,
-            hide_gpu=False,
-            output=output,
-            started=sampler.watch if sampler else nobody,
-            stop_grace_s=STOP_GRACE_S,
-        )
+    asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
+                  waits=question.wait_free)  # fmt: skip
+    with guarded(asked, tell=progress) as room:
+        sampler = None if question.memory_alone else card_sampler(visible)
+        with sampler or nullcontext():
+            outcome = run_child(
+                CHILD,
+                request,
+                progress=progress,
+                timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
+                python=python,
+                env=variables | room.variables,
+                doing=doing,
+                hide_gpu=False,
+                output=output,
+                started=sampler.watch if sampler else nobody,
+                stop_grace_s=STOP_GRACE_S,
+            )
     if seen := outcome.get("seen"):
         stop = KeyboardInterrupt()
         stop.add_note(f"{seen}: too few to say anything of a steady one.")
         raise stop
     progress("judging what was seen")
     found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
+    if found.failed:
+        room.blame(found.failed)
+    found = replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
     if question.memory_alone and not (found.stopped or found.failed):
         _refuse_few_steps(question, found.facts)
     return found

@@ -22,6 +22,8 @@ from tfdyno.engines.render_local import node_variables, with_cards
 from tfdyno.engines.tf_config import free_ports, loopback_variables
 from tfdyno.jobs._train_run import STOP_GRACE_S
 from tfdyno.jobs._worker import PROGRESS, crash_of, silent
+from tfdyno.jobs.holders.guard import visible_to
+from tfdyno.jobs.holders.room import wait_for_room
 from tfdyno.store.run_folder import RunFolder, RunRecord
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def launch_local(
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
     started: Callable[[int, int], object] = lambda _rank, _pid: None,
+    wait_free: bool = False,
 ) -> Launched:
     """Run the plan to its end, or until somebody ends it.
 
@@ -63,11 +66,15 @@ def launch_local(
         progress: Called with the progress of worker 0.
         output: Called with every other line of all: ``[worker 1] …``.
         started: Called with rank and process identifier of each.
+        wait_free: Whether it waits first until nobody else is on the cards; each process tells by
+            itself who is on its own.
 
     Raises:
         UsageError: The workload, its data or the recipe is wrong.
         ToolError: A process failed more often than the plan has restarts.
     """
+    if wait_free and plan.gpus_per_node:
+        wait_for_room(visible_to(dict(plan.environment)), progress=progress)
     plan = with_cards(plan, os.environ)
     until_s = time.monotonic() + (plan.time_limit_s or math.inf)
     folder = Path(plan.folder or ".", plan.output).absolute()

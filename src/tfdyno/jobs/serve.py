@@ -14,6 +14,7 @@ from tfdyno.jobs._serve_backend import check_port
 from tfdyno.jobs._serve_question import Ready, ServeQuestion, Told
 from tfdyno.jobs._serve_supervisor import Supervisor
 from tfdyno.jobs._serve_versions import Policy, Watch
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.model_reference import exported_first, is_code, resolve
 from tfdyno.jobs.serve_setup import serving_python
 
@@ -81,7 +82,8 @@ def serve(question: ServeQuestion, told: Told) -> None:
     own_name = resolve(question.reference).name
     name = question.name or re.sub(r"[^A-Za-z0-9._-]+", "-", own_name)  # as part of an address
     supervisor = Supervisor(question, told, python, name, Watch(policy, first))
-    with _signals(supervisor.events):
+    asked = Asked(visible=visible_to({}), waits=question.wait_free)
+    with guarded(asked, tell=told.notice, progress=told.progress), _signals(supervisor.events):
         try:
             supervisor.run(first)
         finally:

@@ -105,6 +105,23 @@ def trace(
         fresh=fresh,
         current=_current,
     )
+    return _read(folder, software)
+
+
+def kept_trace(workload: Workload) -> Traced | None:
+    """The trace of ``workload`` at the marker batch, where it is in the cache; nothing is started.
+
+    Raises:
+        UsageError: Its interpreter cannot be run.
+    """
+    python = interpreter(workload)
+    software = software_for(workload, python)
+    key = _key(workload, None, python, lowering_of(software))
+    folder = default_cache().kept("trace", key, current=_current)
+    return _read(folder, software) if folder else None
+
+
+def _read(folder: Path, software: Software) -> Traced:
     return Traced(
         trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
         stablehlo_path=folder / "step.mlirbc",

@@ -54,6 +54,8 @@ class Question:
     """On Keras' JAX backend; None: on TensorFlow's."""
     gpus: int = 0
     """That each process has to have, where an engine has started it."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,7 @@ def train(
             seat=company.seat if company else None,
             jax=record.jax,
             gpus=question.gpus,
+            wait_free=question.wait_free,
         )
         try:
             if company:

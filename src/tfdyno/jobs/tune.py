@@ -13,6 +13,7 @@ from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.tuning import Trial, Tuning
 from tfdyno.jobs import bench
+from tfdyno.jobs._recipe_env import recipe_environment
 from tfdyno.jobs._tune_look import Look, look_of, this_machine
 from tfdyno.jobs._tune_next import Left, drafted_at, judged
 from tfdyno.jobs._tune_place import Places, difference
@@ -29,6 +30,7 @@ from tfdyno.jobs._tune_question import (
 from tfdyno.jobs._tune_runs import RunFailed, benched
 from tfdyno.jobs._tune_trial import rates_of, with_measured
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.holders.guard import Asked, announced, visible_to
 from tfdyno.model import trial_judge as judge
 from tfdyno.model.steady_part import beside_s
 from tfdyno.model.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
@@ -81,8 +83,18 @@ def tune(
     with contextlib.closing(FolderLock(folder, LOCK_FILE)):
         study = TuningStudy(folder, seed=question.seed)
         check_kept(study.question, question)
+        if engine is None:
+            _look_for_room(question, progress)
         with engine or contextlib.nullcontext(()) as nodes:
             yield from _Tuner(question, study, progress, nodes).run()
+
+
+def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
+    """Tell who else is on the cards of this machine, or wait for them."""
+    visible = visible_to(recipe_environment(question.recipe))
+    asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
+                  waits=question.wait_free)  # fmt: skip
+    announced(asked, tell=progress)
 
 
 class _Tuner:

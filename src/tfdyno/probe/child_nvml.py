@@ -118,21 +118,35 @@ def _processes(nvml: Any, device: Any) -> Any:
         if _call(nvml, call, device, ctypes.byref(count), have):
             unknown = ctypes.c_ulonglong(-1).value
             return [
-                [one.pid, _process_name(one.pid), 0 if one.used == unknown else one.used]
+                [one.pid, process_name(one.pid), 0 if one.used == unknown else one.used]
                 for one in have[: count.value]
             ]
     return []
 
 
-def _process_name(pid: int) -> str:
-    """Program of a process, a notebook kernel named as one; empty where it is hidden."""
+def process_name(pid: int, root: str = "/proc") -> str:
+    """Program of a process, of Python with its script or as a notebook's; empty: it is hidden."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
+        with open(f"{root}/{pid}/cmdline", "rb") as file:
             words = file.read(4096).decode(errors="replace").split("\0")
     except OSError:
         return ""
-    kernel = any("ipykernel" in word for word in words)
-    return os.path.basename(words[0]) + (" (notebook kernel)" if kernel else "")
+    name = os.path.basename(words[0])
+    if any("ipykernel" in word for word in words):
+        return name + " (notebook kernel)"
+    return (name + " " + _script(words[1:])).strip() if name.startswith("python") else name
+
+
+def _script(words: Any) -> str:
+    """What Python runs: the name of a file, or ``-m MODULE``; empty for code and a prompt."""
+    for place, word in enumerate(words):
+        if word == "-m":
+            return " ".join(map(str, words[place : place + 2]))
+        if word == "-c":
+            return ""
+        if word and not word.startswith("-"):
+            return str(os.path.basename(word))
+    return ""
 
 
 def _text(nvml: Any, name: str, *arguments: Any) -> str:

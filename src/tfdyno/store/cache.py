@@ -68,6 +68,13 @@ class Cache:
         self._trim(keep=final)
         return final
 
+    def kept(
+        self, kind: str, key: str, *, current: Callable[[Path], bool] = lambda folder: True
+    ) -> Path | None:
+        """The folder of ``key`` as ``entry`` would find it; None where it would have to be made."""
+        final = self.root / kind / key
+        return final if _usable(final, current) else None
+
     @contextlib.contextmanager
     def _locked(self, kind: str, key: str) -> Iterator[None]:
         with self._lock_file(f"{kind}-{key}") as file:

@@ -1,0 +1,53 @@
+"""What a run takes of a card, where that is estimated at no cost: from a trace that is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import TfdynoError
+from tfdyno.core.settings import PRECISIONS
+
+if TYPE_CHECKING:
+    from tfdyno.core.interval import Interval
+    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.workload import Workload
+
+
+def known_need(
+    workload: Workload, recipe: Recipe, visible: str | None, *, library: Any = None  # noqa: ANN401
+) -> Interval | None:  # fmt: skip
+    """Bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
+
+    Only where one card trains: a batch that is shared among several is another question. What a
+    recipe holds back or computes again (``remat``, ``ema``, float8) is not in the estimate.
+
+    Args:
+        workload: What would run.
+        recipe: Its settings.
+        visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
+        library: Something shaped like ``pynvml``; that package when None.
+    """
+    from tfdyno.jobs import estimate as estimating
+    from tfdyno.jobs._found_cards import found_cards
+    from tfdyno.jobs.trace import kept_trace
+
+    if recipe.remat or recipe.ema or recipe.precision == "float8":
+        return None
+    try:
+        found = found_cards(visible=visible, library=library)
+        traced = kept_trace(workload) if found else None
+        if traced is None or recipe.replica_count(len(found)) > 1:
+            return None
+        asked = estimating.Question(
+            workload=traced,
+            gpus=(found[0].gpu,),
+            batch_size=recipe.batch_size,
+            precision=recipe.precision if recipe.precision in PRECISIONS else "",
+            execution="" if recipe.execution == "auto" else recipe.execution,
+            route="quick",
+            verify=False,
+        )
+        answer = estimating.estimate(asked).estimates[0]
+    except TfdynoError:  # a slice, a card that is not in the catalogue, a batch that cannot be
+        return None
+    return answer.process_memory_bytes or answer.device_memory_bytes

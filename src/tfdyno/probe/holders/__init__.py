@@ -1,0 +1,1 @@
+"""Who holds the memory of the cards that a run would use."""

@@ -1,0 +1,49 @@
+"""jobs/holders/need: the estimate of a run's memory where its trace is kept, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.probe.fake_nvml import FakeNvml, NoNvml
+
+from tfdyno.catalog.gpus import find
+from tfdyno.core.recipe import Recipe
+from tfdyno.jobs import estimate
+from tfdyno.jobs.holders.need import known_need
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import kept_trace, trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+SCRIPT = """
+import keras, numpy
+model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(16), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(numpy.ones((64, 8)), numpy.ones((64, 1)), batch_size=16)
+"""
+
+
+def test_only_a_kept_trace_tells_the_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(SCRIPT)
+    workload, nvml = parse_reference("train.py"), FakeNvml()
+    assert kept_trace(workload) is None
+    assert known_need(workload, Recipe(), None, library=nvml) is None
+    trace(workload)
+    need = known_need(workload, Recipe(batch_size=32), None, library=nvml)
+    gpu = find("h100-sxm5-80gb")
+    asked = estimate.Question(workload=workload, gpus=(gpu,), batch_size=32, route="quick")
+    answer = estimate.estimate(asked).estimates[0]
+    assert need == answer.process_memory_bytes
+    assert need
+    assert need.low > answer.peak_memory_bytes.low  # the context of CUDA is in it
+    for other in (Recipe(remat="blocks"), Recipe(precision="float8"), Recipe(ema=0.9)):
+        assert known_need(workload, other, None, library=nvml) is None  # not in the estimate
+    shared = Recipe(strategy="mirrored", devices=2)
+    assert known_need(workload, shared, None, library=FakeNvml(count=2)) is None
+    assert known_need(workload, Recipe(), None, library=NoNvml()) is None
+    (tmp_path / "train.py").write_text(SCRIPT.replace("16", "17"))
+    assert kept_trace(workload) is None  # it is another script now
