@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,23 @@ def test_what_a_terminal_cannot_show_is_no_failure(encoding: str) -> None:
     done = process("--quick", "--lang", "zh", PYTHONIOENCODING=encoding, LANG="C")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"gpu." in done.stdout or b"Python" in done.stdout
+
+
+def test_a_tensorflow_on_the_path_variable_is_used_and_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of the real packages but their metadata, for an interpreter that has none."""
+    command = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")]
+    subprocess.run(command, check=True)
+    (tmp_path / "own").mkdir()
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if not package.name.endswith(".dist-info"):
+            (tmp_path / "own" / package.name).symlink_to(package)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
+    python = str(tmp_path / "env" / "bin" / "python")
+    main(["doctor", "--python", python, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    causes = [one["cause"] for one in told["findings"]]
+    assert "py.wrong_interpreter" not in causes
+    assert any(one.startswith("TensorFlow 2.") for one in told["fine"])
+    assert any(one.startswith("import ") for one in told["fine"])  # the child used it

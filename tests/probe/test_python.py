@@ -47,7 +47,8 @@ def test_an_environment_without_packages_folder_fails_in_words(build: Build) -> 
     assert (part.state, part.reason) == ("failed", "no site-packages were found for /no/bin/python")
 
 
-def test_another_interpreter_is_asked_once(tmp_path: Path) -> None:
+def test_another_interpreter_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # whose folders count as well
     command = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")]
     subprocess.run(command, check=True)
     told = interpreter(replace(this_host(), python=str(tmp_path / "env" / "bin" / "python")))

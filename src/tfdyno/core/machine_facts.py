@@ -58,6 +58,8 @@ class PythonFacts:
     """Requirements of TensorFlow that are not met: ``numpy<2.2 (installed 2.3.1)``."""
     tensorflow_owners: tuple[str, ...] = ()
     """Distributions that own files under ``tensorflow/``; more than one is a mixed install."""
+    tensorflow_folder: str = ""
+    """Of a TensorFlow without package metadata, as on ``PYTHONPATH``; empty: there is none."""
     build: BuildInfo | None = None
 
     @property

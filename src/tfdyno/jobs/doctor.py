@@ -73,7 +73,7 @@ def examine(
     lines: list[str] = []
     if quick:
         facts = _not_tried(facts, "because of --quick")
-    elif not facts.tensorflow:
+    elif not (facts.tensorflow or facts.python.tensorflow_folder):
         facts = _not_tried(facts, "because TensorFlow is not installed")
     else:
         facts = replace(facts, child=_tried(interpreter, lines, progress))

@@ -28,12 +28,17 @@ MATTER = FAMILY | frozenset(
 PREFIXES = ("nvidia-", "jax-cuda", "tensorrt-", "tensorflow-")
 NAME = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
 CONDA_NAME = re.compile(r"(.+)-([^-]+)-[^-]+\.json$")
+SETUP_VERSION = re.compile(r"""^_VERSION = ['"]([\w.+-]+)['"]""", re.MULTILINE)
+"""In ``tools/pip_package/setup.py``, which a wheel brings along."""
+HEADER_VERSION = re.compile(r"^#define TF_(MAJOR|MINOR|PATCH)_VERSION (\d+)", re.MULTILINE)
+PARTS = ("MAJOR", "MINOR", "PATCH")
 Installed = dict[str, Distribution]
 
 
 def distributions(host: Host, facts: MachineFacts) -> Part:
     """TensorFlow, Keras, NumPy, protobuf, ``nvidia-*`` and the owners of ``tensorflow/``."""
-    folders = interpreter(host).folders
+    asked = interpreter(host)
+    folders = asked.folders
     if not folders:
         return not_run("there is no site-packages folder to read")
     have = installed(host, folders)
@@ -41,8 +46,11 @@ def distributions(host: Host, facts: MachineFacts) -> Part:
     conda = conda_packages(host, facts.python.prefix)
     owners = tensorflow_owners(host, have)
     version = next((have[name].version for name in owners), "")
+    bare = "" if owners else asked.tensorflow
+    version = version or module_version(host, bare)
     keras = have.get("keras") or have.get("tf-keras")
-    known = replace(facts.python, distributions=_sorted({*kept, *conda}), tensorflow_owners=owners)
+    known = replace(facts.python, distributions=_sorted({*kept, *conda}), tensorflow_owners=owners,
+                    tensorflow_folder=bare)  # fmt: skip
     return found(python=known, tensorflow=version, keras=keras.version if keras else "")
 
 
@@ -91,6 +99,23 @@ def tensorflow_owners(host: Host, have: Installed) -> tuple[str, ...]:
 def join(host: Host, *parts: str) -> str:
     """Parts of a path as the machine writes it."""
     return ("\\" if host.system == "windows" else "/").join(parts)
+
+
+def module_version(host: Host, folder: str) -> str:
+    """The version of a TensorFlow that has no metadata, by what it was built with; empty: unknown.
+
+    Args:
+        host: The machine.
+        folder: Of the module; empty: there is none.
+    """
+    if not folder:
+        return ""
+    script = host.text(join(host, folder, "tools", "pip_package", "setup.py"))
+    if told := SETUP_VERSION.search(script):
+        return told[1]
+    header = host.text(join(host, folder, "include", "tensorflow", "core", "public", "version.h"))
+    parts = dict(HEADER_VERSION.findall(header))  # until 2.18 or so
+    return ".".join(parts[name] for name in PARTS) if parts.keys() >= set(PARTS) else ""
 
 
 def _owns(host: Host, one: Distribution) -> bool:

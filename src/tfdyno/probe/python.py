@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 Manager = Literal["", "pip", "uv", "conda", "poetry", "pixi", "system"]
 ASK_LIMIT_S = 5.0
-QUESTION = (
-    "import json,struct,sys;"
-    "print(json.dumps(['.'.join(map(str,sys.version_info[:3])),8*struct.calcsize('P'),"
-    "sys.prefix,sys.path]))"
-)
+PATH_VARIABLE = "PYTHONPATH"
+QUESTION = f"""
+import json, os, struct, sys
+from importlib.util import find_spec
+sys.path[:0] = filter(None, os.environ.get({PATH_VARIABLE!r}, "").split(os.pathsep))
+spec = find_spec("tensorflow")
+print(json.dumps([".".join(map(str, sys.version_info[:3])), 8 * struct.calcsize("P"), sys.prefix,
+                  sys.path, spec.origin if spec else None]))
+"""
+"""Isolated from the folder where it is asked; what the user adds to the path counts."""
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+MODULE_FILE = "__init__.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +40,9 @@ class Interpreter:
     bits: int = 64
     prefix: str = ""
     folders: tuple[str, ...] = ()
-    """``site-packages`` in the order of import."""
+    """``site-packages`` and what ``PYTHONPATH`` names, in the order of import."""
+    tensorflow: str = ""
+    """Folder of the module ``tensorflow`` that an import would find; empty: none, or not asked."""
 
 
 def python(host: Host, facts: MachineFacts) -> Part:
@@ -59,8 +67,10 @@ def interpreter(host: Host) -> Interpreter:
     if _is_this(host.python):
         bits = 64 if sys.maxsize > 1 << 32 else 32
         version = ".".join(map(str, sys.version_info[:3]))
-        folders = _package_folders(sys.path)
-        return Interpreter(version=version, bits=bits, prefix=sys.prefix, folders=folders)
+        module = _module_folder(_origin_here())
+        folders = _package_folders(sys.path, module)
+        return Interpreter(version=version, bits=bits, prefix=sys.prefix, folders=folders,
+                           tensorflow=module)  # fmt: skip
     return by_asking(host.python) or by_layout(host)
 
 
@@ -74,9 +84,14 @@ def by_asking(path: str) -> Interpreter | None:
         done = subprocess.run(
             [path, "-I", "-c", QUESTION], capture_output=True, timeout=ASK_LIMIT_S, check=True
         )
-        version, bits, prefix, folders = json.loads(done.stdout)
+        version, bits, prefix, folders, origin = json.loads(done.stdout)
+        module = _module_folder(origin)
         return Interpreter(
-            version=version, bits=bits, prefix=prefix, folders=_package_folders(folders)
+            version=version,
+            bits=bits,
+            prefix=prefix,
+            folders=_package_folders(folders, module),
+            tensorflow=module,
         )
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
@@ -125,9 +140,32 @@ def _is_this(path: str) -> bool:
     return not path or os.path.abspath(path) == os.path.abspath(sys.executable)  # noqa: PTH100
 
 
-def _package_folders(folders: list[str]) -> tuple[str, ...]:
+def _package_folders(folders: list[str], module: str) -> tuple[str, ...]:
+    """Where packages lie: by name, by the user's own word, or since TensorFlow does."""
     ends = tuple(PACKAGE_FOLDERS)
-    return tuple(dict.fromkeys(one for one in folders if one.endswith(ends)))
+    own = {os.path.abspath(one)  # noqa: PTH100
+           for one in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if one}  # fmt: skip
+    own |= {os.path.dirname(module)} if module else set()  # noqa: PTH120
+    found = [one for one in folders if one.endswith(ends) or os.path.abspath(one) in own]  # noqa: PTH100
+    return tuple(dict.fromkeys(found))
+
+
+def _origin_here() -> str | None:
+    """Where an import would find TensorFlow in this process, which does not import it."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec("tensorflow")
+    except (ImportError, ValueError):  # a stand-in of a test; a finder that gives up
+        return None
+    return spec.origin if spec else None
+
+
+def _module_folder(origin: str | None) -> str:
+    """The folder of a package; empty for a file or a folder of the user's that has its name."""
+    folder, name = os.path.split(origin or "")
+    is_whole = name == MODULE_FILE and os.path.isdir(os.path.join(folder, "python"))  # noqa: PTH112, PTH118
+    return folder if is_whole else ""
 
 
 def _version_by_layout(host: Host, prefix: str, folders: list[str]) -> str:

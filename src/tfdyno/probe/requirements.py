@@ -43,6 +43,8 @@ def requirements(host: Host, facts: MachineFacts) -> Part:
     """
     have = installed(host, interpreter(host).folders)
     owners = [have[name] for name in facts.python.tensorflow_owners if name in have]
+    if facts.python.tensorflow_folder:
+        return not_run("this TensorFlow has no package metadata")
     if not owners:
         return not_run("TensorFlow is not installed for this Python")
     lines = required(host.text(join(host, owners[0].folder, "METADATA")))

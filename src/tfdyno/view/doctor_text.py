@@ -164,6 +164,9 @@ def shared_report(diagnosis: Diagnosis, facts: MachineFacts) -> str:
 
 def _machine(facts: MachineFacts) -> list[tuple[str, str]]:
     packages = ", ".join(f"{one.name} {one.version}" for one in facts.python.distributions)
+    if folder := facts.python.tensorflow_folder:
+        bare = f"TensorFlow of {facts.tensorflow or 'unknown version'} in {folder}, no metadata"
+        packages = ", ".join(filter(None, (packages, bare)))
     cards = ", ".join(f"{one.name} {one.compute_capability}" for one in facts.gpus or ())
     kind = "WSL" if facts.is_wsl else facts.container if facts.container != "none" else ""
     return [

@@ -30,6 +30,11 @@ def test_an_interpreter_without_tensorflow() -> None:
     assert matches(replace(facts, probes=())) == {}  # nobody looked
 
 
+def test_a_tensorflow_without_metadata_is_one() -> None:
+    bare = python(distributions=(), build=None, tensorflow_owners=(), tensorflow_folder="/x/tf")
+    assert causes(machine(tensorflow="", python=bare)) == []
+
+
 @pytest.mark.parametrize("second", ["tensorflow-cpu", "tensorflow-gpu", "tf-nightly"])
 def test_two_packages_in_one_folder(second: str) -> None:
     facts = machine(python=python(tensorflow_owners=("tensorflow", second)))

@@ -32,10 +32,10 @@ def fine(facts: MachineFacts, knowledge: Knowledge, diagnosis: Diagnosis) -> tup
 
 def _packages(facts: MachineFacts, blamed: set[str]) -> list[str]:
     said = []
-    if facts.tensorflow:
+    if facts.tensorflow or facts.python.tensorflow_folder:
         build = facts.python.build
         kind = "" if build is None else f" (CUDA {build.cuda})" if build.is_cuda_build else " (CPU)"
-        said.append(f"TensorFlow {facts.tensorflow}{kind}")
+        said.append(f"TensorFlow {facts.tensorflow or 'of unknown version'}{kind}")
     if any(cause.startswith("pkg.") for cause in blamed):
         return said
     installed = facts.python.installed

@@ -31,7 +31,11 @@ _BY_PACKAGE = {
 def no_tensorflow(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """The interpreter was looked at and has none."""
     looked = any(one.name == "distributions" and one.state == "ok" for one in facts.probes)
-    if facts.tensorflow or not (looked or facts.python.distributions):
+    if (
+        facts.tensorflow
+        or facts.python.tensorflow_folder
+        or not (looked or facts.python.distributions)
+    ):
         return None
     where = facts.python.prefix or "site-packages"
     return seen("py.wrong_interpreter", "proven", (where, "no package tensorflow"))
