@@ -106,51 +106,48 @@ class Here:
 
 
 TOYS = """
-import json, sys
+import sys
 import numpy as np
-from pytriton.decorators import batch
-from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 from pytriton.triton import Triton, TritonConfig
+from tfdyno.runtime.serve_binding import bind
+from tfdyno.runtime.serve_model import Signature, Tensor
 
 W = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
 
-@batch
 def linear(x):
-    if (x == 666).any():
-        raise ValueError("InvalidArgumentError: 666 is not in the vocabulary")
+    bad = x[(x == 666) | (x >= 70_000)].tolist()
+    if bad:
+        raise ValueError(f"InvalidArgumentError: {bad[0]!r} is not in the vocabulary")
     return {"y": x @ W}
 
-@batch
 def pair(a, b):
     return {"sum": a + b, "twice": 2 * b}
 
-@batch
 def text(s):
     upper = np.char.upper(s.astype(bytes))
     return {"upper": upper.astype(object), "raw_bytes": s}
+
+def tensor(name, dtype, size):
+    return Tensor(name=name, dtype=dtype, shape=(None, size))
+
+def signature(function, inputs, outputs):
+    return Signature(name=function.__name__, inputs=tuple(inputs), outputs=tuple(outputs),
+                     call=lambda arrays: function(**arrays))
 
 port = int(sys.argv[1])
 config = TritonConfig(
     id=f"toys{port}", http_address="127.0.0.1", grpc_address="127.0.0.1",
     metrics_address="127.0.0.1", http_port=port, grpc_port=port + 1, metrics_port=port + 2,
 )
-f32, i32 = np.float32, np.int32
 with Triton(config=config) as triton:
-    rows = ModelConfig(
-        max_batch_size=64, batcher=DynamicBatcher(max_queue_delay_microseconds=0)
-    )
-    for name, function, inputs, outputs in [
-        ("linear", linear, [Tensor(name="x", dtype=f32, shape=(3,))],
-         [Tensor(name="y", dtype=f32, shape=(2,))]),
-        ("pair", pair,
-         [Tensor(name="a", dtype=f32, shape=(2,)), Tensor(name="b", dtype=i32, shape=(1,))],
-         [Tensor(name="sum", dtype=f32, shape=(2,)), Tensor(name="twice", dtype=i32, shape=(1,))]),
-        ("text", text, [Tensor(name="s", dtype=bytes, shape=(1,))],
-         [Tensor(name="upper", dtype=bytes, shape=(1,)),
-          Tensor(name="raw_bytes", dtype=bytes, shape=(1,))]),
+    for one in [
+        signature(linear, [tensor("x", "float32", 3)], [tensor("y", "float32", 2)]),
+        signature(pair, [tensor("a", "float32", 2), tensor("b", "int32", 1)],
+                  [tensor("sum", "float32", 2), tensor("twice", "int32", 1)]),
+        signature(text, [tensor("s", "bytes", 1)],
+                  [tensor("upper", "bytes", 1), tensor("raw_bytes", "bytes", 1)]),
     ]:
-        triton.bind(model_name=name, infer_func=function, inputs=inputs, outputs=outputs,
-                    config=rows)
+        bind(triton, {one.name: one}, {}, one.name, {"max_batch_size": 64})
     triton.run()
     print("ready", flush=True)
     sys.stdin.read()
@@ -166,6 +163,7 @@ def toys(port: int, temporary: Path) -> Iterator[subprocess.Popen[str]]:
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     environment = {**os.environ, **QUIET, "LD_LIBRARY_PATH": library}
+    environment["PYTHONPATH"] = str(ROOT / "src")
     # Triton's sockets need a short path, and its files must not stay in the cache of the user.
     with tempfile.TemporaryDirectory(prefix="toys", ignore_cleanup_errors=True) as cache:
         environment |= {"TMPDIR": cache, "XDG_CACHE_HOME": cache}

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 ROWS = {"instances": [[1, 2, 3], [4, 5, 6]]}
 BY_HAND = [[4, 7], [10, 16]]
-UNKNOWN = "InvalidArgumentError: 666 is not in the vocabulary"
+UNKNOWN = "InvalidArgumentError: 666.0 is not in the vocabulary"
 SAMPLE = 1000
 ALL = 100_000
+MIXED = 20_000
 
 
 def free_port() -> int:
@@ -99,6 +100,33 @@ def test_requests_from_many_clients_share_calls_and_one_bad_value_fails_alone(
     page = served.ask("GET", "/metrics")[1].decode()
     lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     assert float(lines['tfdyno_batch_rows_count{model="m",version="3"}']) < 200
+
+
+def test_each_of_many_mixed_requests_is_told_of_its_own_value(served: FrontProcess) -> None:
+    mixed(served, SAMPLE)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_mixed_requests_have_no_wrong_addressee(served: FrontProcess) -> None:
+    mixed(served, MIXED)
+
+
+def mixed(served: FrontProcess, count: int) -> None:
+    """Every third request has a value that the model rejects, told by this very value."""
+
+    def one(number: int) -> tuple[tuple[int, Any], tuple[int, Any]]:
+        if number % 3:
+            return served.predict({"instances": [[number, 0, 0]]}), (
+                200,
+                {"predictions": [[number, 0]]},
+            )
+        value = 70_000.0 + number
+        told = f"ValueError: InvalidArgumentError: {value!r} is not in the vocabulary"
+        return served.predict({"instances": [[value, 0, 0]]}), (400, {"error": told})
+
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        wrong = [(got, due) for got, due in pool.map(one, range(count)) if got != due]
+    assert wrong == []
 
 
 def test_a_sample_of_damaged_requests_gets_no_5xx(served: FrontProcess) -> None:

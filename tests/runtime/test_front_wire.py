@@ -72,7 +72,6 @@ At:
     [
         ("ValueError: 7 is too large\nmore at /srv/secret", "ValueError: 7 is too large"),
         ("a.b.OddError: no", "OddError: no"),
-        ("tfdyno.runtime.front_wire.Failed: InvalidArgumentError: 7", "InvalidArgumentError: 7"),
         ("ValueError: " + "x" * 9999, "ValueError: " + "x" * 288),
     ],
 )

@@ -7,14 +7,16 @@ import socket
 import sys
 import sysconfig
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 
 from tfdyno.runtime import serve_binding
-from tfdyno.runtime.front_wire import Failed
+from tfdyno.runtime.front_wire import FAULT
 from tfdyno.runtime.serve_model import Arrays, Signature, Tensor
+
+if TYPE_CHECKING:
+    import pytest
 
 
 @dataclass
@@ -57,15 +59,40 @@ def test_what_cannot_be_put_together_is_called_one_by_one() -> None:
     assert calls == [1, 2]
 
 
-def test_what_fails_in_the_model_ends_in_one_line_that_says_why() -> None:
-    def fail(_inputs: Arrays) -> Arrays:
-        raise IndexError(
-            "Graph execution error:\n\nDetected at node a\nindices[0] = 7 is too large"
-        )
+def picky(calls: list[int]) -> Signature:
+    def call(inputs: Arrays) -> Arrays:
+        if (bad := inputs["x"][inputs["x"] < 0]).size:
+            raise IndexError(
+                f"Graph execution error:\n\nDetected at node a\nindex {bad[0]:g} is low"
+            )
+        return doubling(calls).call(inputs)
 
-    answer = serve_binding._answering(replace(doubling([]), call=fail))
-    with pytest.raises(Failed, match=r"^IndexError: indices\[0\] = 7 is too large$"):
-        answer([asked(1), asked(2)])
+    return replace(doubling(calls), call=call)
+
+
+LOW = b"IndexError: index -7 is low"
+
+
+def test_what_fails_in_the_model_is_answered_with_one_line_that_says_why() -> None:
+    [answer] = serve_binding._answering(picky([]))([asked(1, -7)])
+    assert answer[FAULT].tolist() == [[LOW], [LOW]]
+    assert answer["y"].shape == (2, 1)
+
+
+def test_what_fails_without_a_batch_has_one_reason() -> None:
+    [answer] = serve_binding._answering(replace(picky([]), unbatched="it is fixed"))([asked(1, -7)])
+    assert answer[FAULT].tolist() == [[LOW]]
+
+
+def test_of_requests_together_only_the_one_that_fails_is_told_why() -> None:
+    calls: list[int] = []
+    answer = serve_binding._answering(picky(calls))
+    first, second, third = answer([asked(1, 2), asked(3, -7), asked(4)])
+    assert [first["y"].ravel().tolist(), third["y"].ravel().tolist()] == [[2, 4], [8]]
+    assert FAULT not in first
+    assert FAULT not in third
+    assert second[FAULT].tolist() == [[LOW], [LOW]]
+    assert calls == [2, 1]  # after the call on all of them had failed
 
 
 def test_a_signature_is_told_with_its_open_sizes() -> None:

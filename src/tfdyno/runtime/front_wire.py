@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from tfdyno.runtime.front_table import Face
 from tfdyno.runtime.front_tensor import Array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.runtime.front_table import Face, Signature
+    from tfdyno.runtime.front_table import Signature
 
 Arrays = dict[str, Array]
 
 
+FAULT = "tfdyno_fault"
+"""Output with the reason why the model failed on a request; otherwise it is not there."""
+_REASONS = Face(name=FAULT, dtype="string", shape=(None, 1))
 LONGEST_REASON = 300
 """In characters: one sentence for a client."""
 _TRACEBACK = "Traceback (most recent call last):\n"
 _OF_TRITON = re.compile(r"^Failed to process the request\(s\) for model '[^']*', message: ")
-_OF_PYTHON = re.compile(r"^(?:\w+\.)*(?:Failed: |(?=\w+: ))")
-
-
-class Failed(Exception):  # noqa: N818  (its name stands in front of the model's own error)
-    """What went wrong in the model, in one line; raised in the model process for the front."""
+_OF_PYTHON = re.compile(r"^(?:\w+\.)*(?=\w+: )")
 
 
 class ModelError(Exception):
@@ -65,7 +65,11 @@ def encode(parts: Sequence[Arrays], signature: Signature) -> tuple[bytes, list[b
 
 
 def decode(body: bytes, head_bytes: int, signature: Signature) -> Arrays:
-    """The outputs of an answer; what is not binary is read from the head."""
+    """The outputs of an answer; what is not binary is read from the head.
+
+    Raises:
+        ModelError: The model failed on this request.
+    """
     head = msgspec.json.decode(body[:head_bytes])
     faces = {face.name: face for face in signature.outputs}
     arrays, start = {}, head_bytes
@@ -74,6 +78,9 @@ def decode(body: bytes, head_bytes: int, signature: Signature) -> Arrays:
         size = output.get("parameters", {}).get("binary_data_size", 0)
         if face is not None:
             arrays[face.name] = _array(body[start : start + size], output, face)
+        elif output["name"] == FAULT:
+            reason = _array(body[start : start + size], output, _REASONS).flat[0]
+            raise ModelError(500, reason.decode(errors="replace") if size else reason)
         start += size
     return {name: arrays[name] for name in faces}
 

@@ -10,13 +10,14 @@ import re
 import sysconfig
 import threading
 import time
+import traceback
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError
 from tfdyno.runtime.failure import first_line
-from tfdyno.runtime.front_wire import Failed
+from tfdyno.runtime.front_wire import FAULT, LONGEST_REASON
 from tfdyno.runtime.serve_address import connection, host_and_port
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ def bind_known(
 
 
 def _bind_one(server: Any, one: Signature, triton_model: str, batching: Mapping[str, Any]) -> None:  # noqa: ANN401
-    from pytriton.model_config import DynamicBatcher, ModelConfig
+    import numpy as np
+    from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 
     # Triton takes no tensor that is one number per sample: then only the front puts them together.
     has_sizes = all(len(each.shape or ()) > 1 for each in (*one.inputs, *one.outputs))
@@ -186,7 +188,10 @@ def _bind_one(server: Any, one: Signature, triton_model: str, batching: Mapping[
         model_name=triton_model,
         infer_func=_answering(one),
         inputs=[_tensor(each, batched=batched) for each in one.inputs],
-        outputs=[_tensor(each, batched=batched) for each in one.outputs],
+        outputs=[
+            *(_tensor(each, batched=batched) for each in one.outputs),
+            Tensor(name=FAULT, dtype=np.bytes_, shape=(1,) if batched else (-1, 1)),
+        ],
         config=config,
         strict=False,
     )
@@ -217,27 +222,45 @@ def describe(one: Signature, triton_model: str) -> dict[str, Any]:
 
 
 def _answering(one: Signature) -> Any:  # noqa: ANN401
-    """What Triton calls with the requests that it has put together; answers in their order."""
-    import numpy as np
+    """What Triton calls with the requests that it has put together; answers in their order.
+
+    It never raises: Triton knows one error for all requests of a call, and PyTriton 0.7 answers no
+    call any more after 40 errors.
+    """
 
     def answer(requests: Sequence[Any]) -> list[Arrays]:
-        if one.unbatched or len(requests) == 1:
-            return [_called(one, dict(request.data)) for request in requests]
-        rows = [len(next(iter(request.data.values()))) for request in requests]
-        together = {
-            each.name: np.concatenate([request.data[each.name] for request in requests])
-            for each in one.inputs
-        }
-        ends = np.cumsum(rows)[:-1]
-        parts = {key: np.split(value, ends) for key, value in _called(one, together).items()}
-        return [{key: value[i] for key, value in parts.items()} for i in range(len(requests))]
+        if not one.unbatched and len(requests) > 1:
+            with contextlib.suppress(Exception):
+                return _together(one, requests)
+        return [_alone(one, dict(request.data)) for request in requests]
 
     return answer
 
 
-def _called(one: Signature, arrays: Arrays) -> Arrays:
-    """The model's answer; what goes wrong ends in one line that says why, after the traceback."""
+def _together(one: Signature, requests: Sequence[Any]) -> list[Arrays]:
+    """One call for all requests."""
+    import numpy as np
+
+    rows = [len(next(iter(request.data.values()))) for request in requests]
+    together = {
+        each.name: np.concatenate([request.data[each.name] for request in requests])
+        for each in one.inputs
+    }
+    ends = np.cumsum(rows)[:-1]
+    parts = {key: np.split(value, ends) for key, value in one.call(together).items()}
+    return [{key: value[i] for key, value in parts.items()} for i in range(len(requests))]
+
+
+def _alone(one: Signature, arrays: Arrays) -> Arrays:
+    """The answer to one request, or zeros and in one line the reason why there is none."""
+    import numpy as np
+
+    from tfdyno.runtime.serve_model import made_up
+
     try:
         return one.call(arrays)
     except Exception as error:
-        raise Failed(f"{type(error).__name__}: {first_line(error)}") from error
+        traceback.print_exc()  # to the log of the model process
+        reason = f"{type(error).__name__}: {first_line(error)}"[:LONGEST_REASON].encode()
+    rows = 1 if one.unbatched else len(next(iter(arrays.values())))
+    return {**made_up(one.outputs, rows, 1), FAULT: np.full((rows, 1), reason, object)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.runtime.failure import first_line
 from tfdyno.runtime.front_table import read_signature
-from tfdyno.runtime.front_wire import encode, error_text
+from tfdyno.runtime.front_wire import ModelError, decode, encode, error_text
 from tfdyno.runtime.serve_address import connection
 from tfdyno.runtime.serve_model import fitting_free_size, made_up
 
@@ -46,13 +46,14 @@ def first_call_s(address: str, signature: Signature, described: Mapping[str, Any
         return 0.0
     try:
         return _timed(address, made_up(signature.inputs, 1, free), described)
-    except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+    except (OSError, http.client.HTTPException, ValueError, KeyError, ModelError) as error:
         print(f"{signature.name}: no first call: {first_line(error)}", file=sys.stderr)
         return 0.0
 
 
 def _timed(address: str, sample: Arrays, described: Mapping[str, Any]) -> float:
-    head, blobs = encode([sample], read_signature(described))
+    face = read_signature(described)
+    head, blobs = encode([sample], face)
     path = f"/v2/models/{described['triton_model']}/infer"
     headers = {"Inference-Header-Content-Length": str(len(head))}
     asked = connection(address, timeout_s=WAIT_S)
@@ -66,6 +67,8 @@ def _timed(address: str, sample: Arrays, described: Mapping[str, Any]) -> float:
             body = answer.read()
             if answer.status != HTTPStatus.OK:
                 raise ValueError(error_text(body))
+            head_bytes = int(answer.headers.get("Inference-Header-Content-Length") or len(body))
+            decode(body, head_bytes, face)
             taken_s.append(time.perf_counter() - began_s)
             if time.perf_counter() > end_s:
                 break
