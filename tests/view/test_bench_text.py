@@ -54,6 +54,14 @@ def test_settings_target_and_what_was_left_out_are_told() -> None:
     assert "notes       2 callbacks of fit were left out: EarlyStopping, CSVLogger." in shown
 
 
+def test_a_first_step_with_kept_programs_is_told_as_such() -> None:
+    assert "1.00 s, tracing and compiling included" in text()
+    shown = text(runs=(replace(ONE.runs[0], programs_kept=True), ONE.runs[1]))
+    assert "tracing included; 1 of 2 runs took compiled programs from the cache" in " ".join(
+        shown.split()
+    )
+
+
 def test_what_the_other_side_has_said_is_not_said_again() -> None:
     other = replace(TOLD, measurement=replace(ONE, recipe=Recipe(batch_size=64)))
     shown = bench_text(other, beside=TOLD)

@@ -145,6 +145,11 @@ COMMANDS = {
         summary="List cloud offers with price, date and age.",
         section="Look up",
     ),
+    "cache": Entry(
+        module="tfdyno.cli.cache",
+        summary="Show and clear kept programs, traces and autotune results.",
+        section="Look up",
+    ),
     "data": Entry(
         module="tfdyno.cli.data",
         summary="Convert and measure training data; check and refresh prices.",

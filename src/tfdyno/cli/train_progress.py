@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 NOISE = re.compile(
     r"WARNING: All log messages before absl|[IW]\d{4} \d\d:\d\d:|\d{4}-.*: I |\[Gloo\] Rank "
     r"|\d+ is connected to \d+ peer ranks"  # its other half, where two threads print at once
+    r"|E\d{4} .*(?:text-format tensorflow\.XlaSerializedCacheEntry"
+    r"|Target machine feature \+prefer-no-(?:gather|scatter) is not)"  # of kept programs
     r"|cuda_plugin_extension is not found|JAX detected proxy variable"
 )
 """Greetings of TensorFlow and of JAX, which stand in the log of the run."""

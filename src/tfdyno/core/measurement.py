@@ -185,6 +185,8 @@ class BenchRun:
     import_s: float
     build_s: float
     """Of the user's code, up to ``fit``."""
+    programs_kept: bool = False
+    """Whether compiled programs came from an earlier process: ``first_step_s`` is without them."""
     beside_s: tuple[float, ...] = ()
     """A small computation of tfdyno's own, timed between samples: how fast the CPUs were. Empty on
     a GPU, and where the workload's own threads work on between its steps."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Shape
 
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import ToolError
+from tfdyno.core.flags import is_file_name
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
 from tfdyno.jobs._memory_watch import MemoryWatch
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs.compiled.flags import own_choice
+from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.telemetry import Sampler
@@ -65,6 +69,7 @@ def measured(
     doing: str,
     progress: Callable[[str], None],
     memory_limit_bytes: int = 0,
+    keeps_programs: bool = False,
 ) -> Measured:
     """Run the workload once in a fresh process.
 
@@ -76,12 +81,65 @@ def measured(
         doing: ``run 2 of train.py``, for messages.
         progress: Called with a line at every stage of the child.
         memory_limit_bytes: Of resident memory, where more ends the run; 0: none.
+        keeps_programs: Whether compiled programs of earlier processes are taken, and kept for later
+            ones. The first step says nothing about compiling then: the run tells so.
 
     Raises:
         UsageError: The workload failed, or cannot take a setting.
         ToolError: The child crashed, hung or ran out of memory.
     """
     variables = recipe_environment(recipe)
+    compiling = Compiling(
+        workload=workload,
+        recipe=recipe,
+        framework="tensorflow",
+        python=interpreter(workload),
+        variables=variables,
+        doing=f"bench {workload.mode} {protocol.data}",
+    )
+
+    def run(programs: Mapping[str, str], heard: Callable[[str], None]) -> Measured:
+        return _measured(
+            workload,
+            recipe,
+            protocol,
+            variables=variables,
+            programs=programs,
+            doing=doing,
+            progress=heard,
+            memory_limit_bytes=memory_limit_bytes,
+        )
+
+    if keeps_programs:
+        found, kept = with_programs(compiling, run, progress)
+    else:
+        found, kept = run({}, progress), Kept()
+    notes = (*found.task.notes, *_warmed({**os.environ, **variables}))
+    return replace(
+        found,
+        run=replace(found.run, order=order, programs_kept=kept.is_loaded),
+        task=replace(found.task, notes=notes),
+    )
+
+
+def _warmed(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """A cache of the user's own makes first steps shorter than they are without."""
+    if (name := own_choice("tensorflow", variables)) and not is_file_name(variables[name]):
+        return (f"{name} names a cache of compiled programs: first steps may be without compiling",)
+    return ()
+
+
+def _measured(
+    workload: Workload,
+    recipe: Recipe,
+    protocol: Protocol,
+    *,
+    variables: dict[str, str],
+    programs: Mapping[str, str],
+    doing: str,
+    progress: Callable[[str], None],
+    memory_limit_bytes: int,
+) -> Measured:
     memory = MemoryWatch(memory_limit_bytes)
 
     def watch(pid: int) -> None:
@@ -100,14 +158,14 @@ def measured(
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
             python=interpreter(workload),
-            env=variables | room.variables,
+            env={**variables, **room.variables, **programs},
             doing=doing,
             hide_gpu=False,
             started=watch,
         )
     run = _run(outcome, protocol, doing)
     return Measured(
-        run=replace(run, telemetry=sampler.telemetry(), order=order),
+        run=replace(run, telemetry=sampler.telemetry()),
         task=from_builtins(outcome["task"], BenchTask, where=f"the result of {doing}"),
         environment=environment_of(outcome["software"], variables),
     )

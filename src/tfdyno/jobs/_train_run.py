@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import signal
@@ -15,7 +16,7 @@ from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.jax_plan import JaxPlan
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings, TrainOutcome
+from tfdyno.core.training import CHECKPOINTS, MARKERS, RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.engines.tf_config import (
     Task,
@@ -31,6 +32,7 @@ from tfdyno.jobs._jax_run import jax_environment, jax_request
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
+from tfdyno.jobs.compiled.keeping import Compiling, with_programs
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe import cards
@@ -38,7 +40,7 @@ from tfdyno.probe.telemetry import Sampler
 from tfdyno.store.run_folder import LOGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tfdyno.probe.spot import Notice
 
@@ -96,6 +98,49 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
     variables = recipe_environment(run.recipe)
     if run.jax:
         variables |= jax_environment(run.jax)
+    compiling = Compiling(
+        workload=run.workload,
+        recipe=run.recipe,
+        framework="jax" if run.jax else "tensorflow",
+        python=interpreter(run.workload),
+        variables=variables,
+        doing=f"train {to_builtins(run.jax)}" if run.jax else "train",
+        data=run.data,
+    )
+    tries = itertools.count()
+
+    def sit(programs: Mapping[str, str], heard: Callable[[str], None]) -> Sitting:
+        again = _going_on(run) if next(tries) else run
+        return _sat(again, variables, programs, progress=heard, output=output)
+
+    sitting, kept = with_programs(compiling, sit, progress)
+    notes = (*sitting.outcome.notes, *kept.notes)
+    return replace(sitting, outcome=replace(sitting.outcome, notes=notes))
+
+
+def _going_on(run: Run) -> Run:
+    """The run for a second try in this sitting: from what the first has kept."""
+    has_begun = any((run.folder / CHECKPOINTS).glob(MARKERS))
+    return replace(run, settings=replace(run.settings, resume=run.settings.resume or has_begun))
+
+
+def _sat(
+    run: Run,
+    variables: dict[str, str],
+    programs: Mapping[str, str],
+    *,
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+) -> Sitting:
+    """Train once.
+
+    Args:
+        run: What, how and where to.
+        variables: To set for it.
+        programs: Likewise, of kept programs: no part of what the run is.
+        progress: As for ``sat``.
+        output: Likewise.
+    """
     visible = visible_to(variables)
     doing = f"training {run.workload.reference}"
     request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
@@ -121,7 +166,7 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         Sampler(visible=visible, interval_s=PORTION_S) as sampler,
         _spot_watched(run, pids, notices),
     ):
-        common["env"] = variables | room.variables | _seat_variables(run.seat)
+        common["env"] = {**variables, **room.variables, **programs, **_seat_variables(run.seat)}
 
         def started(pid: int) -> None:
             pids.append(pid)

@@ -184,7 +184,7 @@ def this_machine(question: Question) -> Node:
         raise UsageError("--memory-limit is for a machine without a GPU",
                          remedy="limit the card by --set memory_limit_bytes=8GiB")  # fmt: skip
     limit_bytes = limit_here(question.memory_limit_bytes, on_cpu=on_cpu)
-    return Node(run=partial(measured, memory_limit_bytes=limit_bytes))
+    return Node(run=partial(measured, memory_limit_bytes=limit_bytes, keeps_programs=True))
 
 
 def _without_room(

@@ -96,6 +96,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         doing=request["doing"],
         progress=silent,
         memory_limit_bytes=limit_here(request["limit_bytes"], on_cpu=request["on_cpu"]),
+        keeps_programs=True,
     )
     return {"measured": to_builtins(found)}
 

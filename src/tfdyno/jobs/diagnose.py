@@ -21,13 +21,14 @@ from tfdyno.jobs._card_rates import card_rates
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._watched_cards import card_sampler, with_cards
 from tfdyno.jobs._worker import nobody, run_child, silent
+from tfdyno.jobs.compiled.keeping import Compiling, with_programs
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.outlook import outlooks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tfdyno.probe.telemetry import Sampler
 
@@ -129,22 +130,34 @@ def examined(
     request |= {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)}
     asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
                   waits=question.wait_free)  # fmt: skip
+    compiling = Compiling(
+        workload=question.workload,
+        recipe=question.recipe,
+        framework="tensorflow",
+        python=python,
+        variables=variables,
+        doing="diagnose",
+    )
     with guarded(asked, tell=progress) as room:
         sampler = None if question.memory_alone else card_sampler(visible)
-        with sampler or nullcontext():
-            outcome = run_child(
+
+        def look(programs: Mapping[str, str], heard: Callable[[str], None]) -> dict[str, Any]:
+            return run_child(
                 CHILD,
                 request,
-                progress=progress,
+                progress=heard,
                 timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
                 python=python,
-                env=variables | room.variables,
+                env={**variables, **room.variables, **programs},
                 doing=doing,
                 hide_gpu=False,
                 output=output,
                 started=sampler.watch if sampler else nobody,
                 stop_grace_s=STOP_GRACE_S,
             )
+
+        with sampler or nullcontext():
+            outcome, _ = with_programs(compiling, look, progress)
     if seen := outcome.get("seen"):
         stop = KeyboardInterrupt()
         stop.add_note(f"{seen}: too few to say anything of a steady one.")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 LIMIT_BYTES = 4 << 30
+PROGRAMS = "compiled"
+"""Folder of what other compilers keep, with entries and a limit of its own."""
 ABANDONED_S = 24 * 3600.0  # a temporary folder as old as this has no living owner
 
 
@@ -31,6 +33,21 @@ class Cache:
 
     root: Path
     limit_bytes: int = LIMIT_BYTES
+
+    @property
+    def programs(self) -> Path:
+        """Folder of the programs that are kept between processes (``store.compiled``)."""
+        return self.root / PROGRAMS
+
+    def entries(self) -> list[Path]:
+        """Folders of all entries, whole or on their way."""
+        return [
+            one for one in self.root.glob("*/*") if one.is_dir() and one.parent != self.programs
+        ]
+
+    def remove(self, folder: Path) -> None:
+        """Delete an entry; who reads it may have to make it again."""
+        _remove(folder)
 
     def entry(
         self,
@@ -108,12 +125,12 @@ class Cache:
     def _trim(self, *, keep: Path) -> None:
         """Remove the entries used longest ago until the limit holds, and abandoned leftovers."""
         entries = []
-        for folder in self.root.glob("*/*"):
+        for folder in self.entries():
             with contextlib.suppress(OSError):
                 age_s = time.time() - folder.stat().st_mtime
                 if folder.name.startswith(".part-") and age_s > ABANDONED_S:
                     _remove(folder)
-                elif folder.is_dir() and not folder.name.startswith("."):
+                elif not folder.name.startswith("."):
                     size = sum(file.stat().st_size for file in folder.iterdir())
                     entries.append((folder.stat().st_mtime, size, folder))
         total = sum(size for _, size, _ in entries)

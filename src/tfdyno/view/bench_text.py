@@ -154,7 +154,7 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
     return [
         ("task", task_words(one)),
         ("settings", recipe_words(one.recipe)),
-        ("first step", f"{seconds_words(summary.first_step_s)}, tracing and compiling included"),
+        ("first step", f"{seconds_words(summary.first_step_s)}, {_first(one)}"),
         ("memory", memory_words(one, summary)),
         ("GPU", energy_words(summary)),
         ("target", _target(one)),
@@ -163,6 +163,15 @@ def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
         ("protocol", f"version {protocol.version}: a fresh process a run, {length}, the warm-up "
                      "ends where a changepoint is found"),
     ]  # fmt: skip
+
+
+def _first(one: Measurement) -> str:
+    """What the time of the first step holds."""
+    kept = sum(run.programs_kept for run in one.runs)
+    if not kept:
+        return "tracing and compiling included"
+    of = f"{kept} of {plural(len(one.runs), 'run')}"
+    return f"tracing included; {of} took compiled programs from the cache"
 
 
 def _target(one: Measurement) -> str:

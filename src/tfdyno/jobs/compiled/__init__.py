@@ -1,0 +1,1 @@
+"""Compile once: what a child compiles is kept, and its next start takes it from there."""

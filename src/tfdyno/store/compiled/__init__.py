@@ -1,0 +1,1 @@
+"""Compiled programs and autotune results that outlive the process that made them."""
