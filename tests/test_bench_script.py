@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import training
+from benchmarks import compile_once, training
 from benchmarks.clock import Failed, run
+from benchmarks.compiling import xla_s
 from benchmarks.figure import Figure
 from benchmarks.page import document, page, write
 from benchmarks.rows import GROUPS
@@ -141,3 +142,31 @@ def test_an_unknown_group_is_wrong_use() -> None:
     done = bench("--only", "everything")
     assert done.returncode == 2
     assert all(name in done.stderr for name in GROUPS)
+
+
+def test_the_time_of_xla_is_read_from_tensorflows_log() -> None:
+    head = "I0000 00:00:17957134"
+    lines = [
+        f"{head}73.5 29 xla_compiler.cc:899] ====================================",
+        f"{head}77.25 29 xla_compiler.cc:923] ====================================",
+        f"{head}82.0 29 device_executable_persistor.h:386] Not persisting executable.",
+        f"{head}82.5 29 device_compilation_profiler.cc:113] Compiled __inference_1 1 times",
+        f"{head}90.0 29 xla_compiler.cc:923] ====================================",
+        f"{head}90.5 29 device_compilation_profiler.cc:113] Compiled __inference_2 1 times",
+    ]
+    assert xla_s(lines) == pytest.approx(5.25 + 0.5)
+    assert xla_s([]) == 0.0
+
+
+def test_a_second_start_is_the_ratio_of_pairs_and_says_whether_losses_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = {"xla_s": 10.0, "first_s": 20.0, "cpu_s": 16.0, "losses": [1.0]}
+    kept = {"xla_s": 0.5, "first_s": 10.0, "cpu_s": 12.0, "losses": [1.0]}
+    monkeypatch.setattr(compile_once, "_pair", lambda _framework, _model: (made, kept))
+    xla, first, cpu = compile_once.compile_once(True)
+    assert (xla.value, first.value, cpu.value) == (0.05, 0.5, 0.75)
+    assert (xla.is_met, first.is_met) == (True, None)
+    assert xla.note.endswith("10.00 s compiled, 0.50 s kept; losses the same, bit for bit")
+    kept["losses"] = [1.5]
+    assert next(compile_once.compile_once(True)).note.endswith("losses differ in 1")

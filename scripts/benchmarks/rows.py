@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import Failed, run, tfdyno
+from benchmarks.compile_once import compile_once
 from benchmarks.figure import Figure
 from benchmarks.logs import explained
 from benchmarks.looking import looking
@@ -111,6 +112,7 @@ GROUPS: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "fit": overhead,
     "replicas": replicas,
     "look": looking,
+    "again": compile_once,
 }
 
 

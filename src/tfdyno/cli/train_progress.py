@@ -90,10 +90,10 @@ class _Lines:
         if event is None:
             self._stage(line)
             return
+        self._stage("")  # no stage is waited for any more
         now_s = time.monotonic()
         due = now_s - self._told_s >= PATIENCE_S
         if event.kind == "begin":
-            self._stage("")  # no stage is waited for any more
             self._told_s = now_s
         elif event.kind == "epoch" or due or self._verbose:
             self._told_s = now_s

@@ -90,6 +90,7 @@ def test_jax_is_told_by_its_own_variables_unless_the_user_did(view: View) -> Non
     assert found == {
         "JAX_COMPILATION_CACHE_DIR": str(view.place("programs")),
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
     }
     own = {"JAX_COMPILATION_CACHE_DIR": "/mine"}
     assert own_choice("jax", own) == "JAX_COMPILATION_CACHE_DIR"

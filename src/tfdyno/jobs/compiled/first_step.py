@@ -45,6 +45,8 @@ class FirstStep:
 
     def lines(self, line: str) -> tuple[str, ...]:
         """What is to be shown for a line of the child; notes the times."""
+        if self.took_s:
+            return (line,)
         event = _event(line)
         if not self.began_s:
             if event == BEGIN:
@@ -53,7 +55,7 @@ class FirstStep:
             if line.endswith(STAGE):
                 self.began_s = self.now_s()
                 return (line.removesuffix(STAGE) + self.words,)
-        elif not self.took_s and (event or not self._by_event):
+        elif event or not self._by_event:
             self.took_s = self.now_s() - self.began_s
             self.ended()
         return (line,)

@@ -22,13 +22,15 @@ JAX_FOLDER, JAX_SWITCH = "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CA
 JAX_KEEPS_ALL = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
 }
-"""JAX leaves out what took less than a second; of Keras' first step that is 20 small programs."""
+"""JAX leaves out what took less than a second; of Keras' first step that is 20 small programs. The
+folder of its autotuning would be part of its key (0.10.2), and ours is another for each process."""
 PLACES: dict[Framework, dict[str, str]] = {
     "tensorflow": {"programs": "programs", "autotune": "autotune"},
-    "jax": {"programs": "programs", "autotune": f"programs/{AUTOTUNE}"},
+    "jax": {"programs": "programs"},
 }
-"""Folder of each kind: JAX makes that of the autotuning itself, in its own."""
+"""Folder of each kind; what JAX's autotuning found is in its programs alone."""
 
 
 def own_choice(framework: Framework, variables: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from tfdyno.core.workload import Workload
 from tfdyno.jobs.compiled.first_step import FirstStep, StepTimes, outcome_words, times_after
 from tfdyno.jobs.compiled.flags import KNOWN, PLACES, own_choice, variables_for
 from tfdyno.jobs.compiled.key import software_key, source_of, step_key
-from tfdyno.jobs.compiled.store import program_store, why_unused
+from tfdyno.jobs.compiled.store import is_off, program_store, why_unused
 from tfdyno.probe.compilers import Compiler, Framework, compiler, known_flags, machine
 from tfdyno.probe.folder_events import FolderEvents
 from tfdyno.probe.host import this_host
@@ -81,11 +81,10 @@ def with_programs(
     """
     variables = {**os.environ, **compiling.variables}
     store = program_store(variables)
-    if why := own_choice(compiling.framework, variables):
+    if is_off(variables) or own_choice(compiling.framework, variables):
         return run({}, progress), Kept()
     if why := why_unused(store, variables):
-        is_asked = why.startswith("TFDYNO")
-        return run({}, progress), Kept(notes=() if is_asked else (_unused(why),))
+        return run({}, progress), Kept(notes=(_unused(why),))
     try:
         session = _opened(compiling, store, variables)
     except (OSError, TfdynoError) as error:
@@ -177,7 +176,9 @@ class _Session:
             self.view.store.note_time(self.view.key, self._key, to_json(times))
 
 
-def _opened(compiling: Compiling, store: ProgramStore, variables: Mapping[str, str]) -> _Session | None:
+def _opened(
+    compiling: Compiling, store: ProgramStore, variables: Mapping[str, str]
+) -> _Session | None:
     """A view for the child; None where its framework cannot keep programs.
 
     Raises:

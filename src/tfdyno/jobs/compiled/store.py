@@ -23,14 +23,19 @@ def program_store(variables: Mapping[str, str]) -> ProgramStore:
     Raises:
         UsageError: That is no amount of memory.
     """
-    said = variables.get(SWITCH, "").strip().lower()
-    limit = int(parse_bytes(said)) if said and said not in OFF else LIMIT_BYTES
+    said = variables.get(SWITCH, "").strip()
+    limit = int(parse_bytes(said)) if said and not is_off(variables) else LIMIT_BYTES
     return ProgramStore(root=default_cache().programs, limit_bytes=limit)
+
+
+def is_off(variables: Mapping[str, str]) -> bool:
+    """Whether the user wants no programs to be kept."""
+    return variables.get(SWITCH, "").strip().lower() in OFF
 
 
 def why_unused(store: ProgramStore, variables: Mapping[str, str]) -> str:
     """Why nothing is taken from the folder or put there; empty where it is used."""
-    if variables.get(SWITCH, "").strip().lower() in OFF:
+    if is_off(variables):
         return f"{SWITCH} is {variables[SWITCH].strip()}"
     if why := refusal(store.root):
         return f"{why}, and a program of another's is code of another's"
