@@ -9,29 +9,54 @@ import json
 import os
 import re
 import sys
-import tempfile
+import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BATCH = 16
-STARTS = re.compile(r"^I\d+ [\d:]*:(\d+\.\d+) .*xla_compiler\.cc:\d+\] =+$")
-ENDS = re.compile(r"^I\d+ [\d:]*:(\d+\.\d+) .*device_compilation_profiler\.cc:\d+\] Compiled ")
+STARTS = re.compile(r"xla_compiler\.cc:\d+\] =+$")
+ENDS = re.compile(r"device_compilation_profiler\.cc:\d+\] Compiled ")
 """TensorFlow's own lines: its graph is in XLA's form, and the program is there to be run."""
 TELL = {
     "TF_CPP_MIN_LOG_LEVEL": "0",
     "TF_CPP_VMODULE": "xla_compiler=1,device_compilation_profiler=1",
 }
+REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+DONE = "/backend_compile_duration"
+"""JAX's own events, before and after a program is compiled or loaded."""
 
 
-def xla_s(lines: list[str]) -> float:
-    """Seconds in which XLA compiled, or loaded, by TensorFlow's log."""
-    began_s, spent_s = 0.0, 0.0
-    for line in lines:
-        if found := STARTS.match(line):
-            began_s = float(found[1])
-        elif found := ENDS.match(line):
-            spent_s += float(found[1]) - began_s
-    return spent_s
+class Spent:
+    """What XLA took, on the clock and of all CPUs: the second is the same on a busy machine."""
+
+    def __init__(self, clocks: Callable[[], tuple[float, float]]) -> None:
+        self._clocks, self._began = clocks, clocks()
+        self.clock_s = self.cpu_s = 0.0
+
+    def begin(self) -> None:
+        """XLA begins; a second call before the end counts anew."""
+        self._began = self._clocks()
+
+    def end(self) -> None:
+        """XLA has ended."""
+        clock_s, cpu_s = self._clocks()
+        self.clock_s += clock_s - self._began[0]
+        self.cpu_s += cpu_s - self._began[1]
+
+    def line(self, line: str) -> None:
+        """Hear a line of TensorFlow's log, as soon as it is written."""
+        if STARTS.search(line):
+            self.begin()
+        elif ENDS.search(line):
+            self.end()
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds on the clock, and of CPU in all threads of this process."""
+    return time.perf_counter(), time.process_time()
 
 
 def transformer() -> tuple[Any, Any, Any]:
@@ -66,41 +91,49 @@ def resnet50() -> tuple[Any, Any, Any]:
 
 def main(name: str) -> None:
     """Train one step and tell what it took."""
-    is_jax = os.environ["KERAS_BACKEND"] == "jax"
-    os.environ.update({} if is_jax else TELL)
-    with tempfile.TemporaryFile("w+") as said:
-        kept = os.dup(2)
-        os.dup2(said.fileno(), 2)
-        spent = _heard() if is_jax else []
-        import keras
+    spent = Spent(clocks)
+    if os.environ["KERAS_BACKEND"] == "jax":
+        _hear_jax(spent)
+    else:
+        os.environ.update(TELL)
+        _hear_log(spent)
+    import keras
 
-        keras.utils.set_random_seed(0)
-        model, x, y = {"transformer": transformer, "resnet50": resnet50}[name]()
-        model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
-        began_s, began_cpu_s = time.perf_counter(), time.process_time()
-        losses = model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0).history["loss"]
-        first_s = time.perf_counter() - began_s
-        cpu_s = time.process_time() - began_cpu_s
-        losses += model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0).history["loss"]
-        os.dup2(kept, 2)
-        said.seek(0)
-        told = xla_s(said.read().splitlines())
-    found = {"first_s": first_s, "cpu_s": cpu_s, "xla_s": sum(spent) or told, "losses": losses}
+    keras.utils.set_random_seed(0)
+    model, x, y = {"transformer": transformer, "resnet50": resnet50}[name]()
+    model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
+    began = clocks()
+    losses = model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0).history["loss"]
+    first_s, cpu_s = (now - then for now, then in zip(clocks(), began, strict=True))
+    losses += model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0).history["loss"]
+    found = {"first_s": first_s, "first_cpu_s": cpu_s, "losses": losses,
+             "xla_s": spent.clock_s, "xla_cpu_s": spent.cpu_s}  # fmt: skip
     print(json.dumps(found))
 
 
-def _heard() -> list[float]:
-    """Seconds of each program that JAX has compiled, or taken from its cache, from now on."""
+def _hear_log(spent: Spent) -> None:
+    """Read what TensorFlow writes to standard error from now on."""
+    read, write = os.pipe()
+    os.dup2(write, 2)
+
+    def follow() -> None:
+        with os.fdopen(read, errors="replace") as lines:
+            for line in lines:
+                spent.line(line.rstrip())
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _hear_jax(spent: Spent) -> None:
+    """Listen to JAX's own events from now on."""
     import jax
 
-    spent: list[float] = []
-
-    def hear(event: str, seconds_s: float, **_about: object) -> None:
-        if event.endswith("/backend_compile_duration"):
-            spent.append(seconds_s)
-
-    jax.monitoring.register_event_duration_secs_listener(hear)
-    return spent
+    jax.monitoring.register_event_listener(
+        lambda event, **_about: spent.begin() if event == REQUEST else None
+    )
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, _seconds_s, **_about: spent.end() if event.endswith(DONE) else None
+    )
 
 
 if __name__ == "__main__":

@@ -65,10 +65,11 @@ HEADINGS = {
         "Start again",
         "What compiled programs that are kept save: a training of one step in a process of its "
         "own with an empty cache, then the next process with what the first kept. Ratios of the "
-        "second to the first, their median over the pairs. *XLA* is its own part, from the graph "
-        "in XLA's form to a program that can run, by TensorFlow's log and JAX's monitoring; the "
-        "whole first step has what is done anew in each process as well: Keras' and TensorFlow's "
-        "tracing, and the way into XLA's form. On a CPU, where XLA tries out nothing.",
+        "second to the first by CPU time, which other work on the machine changes least; their "
+        "median over the pairs. *XLA* is its own part, from the graph in XLA's form to a program "
+        "that can run, by TensorFlow's log and JAX's monitoring; the whole first step has what is "
+        "done anew in each process as well: Keras' and TensorFlow's tracing, and the way into "
+        "XLA's form. On a CPU, where XLA tries out nothing.",
     ),
     "look": (
         "Diagnose",

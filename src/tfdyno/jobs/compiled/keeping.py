@@ -76,7 +76,7 @@ def with_programs(
 
     Args:
         compiling: What compiles, and for what.
-        run: Runs it: takes variables to set over ``compiling.variables``, and where to tell progress.
+        run: Runs it: takes variables to set over its own, and where to tell progress.
         progress: Called with the child's lines, and with what is compiled and about how long.
     """
     variables = {**os.environ, **compiling.variables}
