@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import compile_once, training
 from benchmarks.clock import Failed, run
-from benchmarks.compiling import Spent
+from benchmarks.compiling import cpu_between, spans
 from benchmarks.figure import Figure
 from benchmarks.page import document, page, write
 from benchmarks.rows import GROUPS
@@ -145,22 +145,25 @@ def test_an_unknown_group_is_wrong_use() -> None:
 
 
 def test_the_time_of_xla_is_read_from_tensorflows_log() -> None:
-    now = [0.0, 0.0]
-    spent = Spent(lambda: (now[0], now[1]))
-    head = "I0000 00:00:1795713473.5 29"
+    head = "I0000 00:00:17957134"
     lines = [
-        (73.5, 10.0, f"{head} xla_compiler.cc:899] ===================================="),
-        (77.25, 12.0, f"{head} xla_compiler.cc:923] ===================================="),
-        (82.0, 21.0, f"{head} device_executable_persistor.h:386] Not persisting executable."),
-        (82.5, 22.0, f"{head} device_compilation_profiler.cc:113] Compiled __inference_1 1 times"),
-        (90.0, 30.0, f"{head} xla_compiler.cc:923] ===================================="),
-        (90.5, 31.0, f"{head} device_compilation_profiler.cc:113] Compiled __inference_2 1 times"),
+        f"{head}73.5 29 xla_compiler.cc:899] ====================================",
+        f"{head}77.25 29 xla_compiler.cc:923] ====================================",
+        f"{head}82.0 29 device_executable_persistor.h:386] Not persisting executable.",
+        f"{head}82.5 29 device_compilation_profiler.cc:113] Compiled __inference_1 1 times",
+        f"{head}90.0 29 xla_compiler.cc:923] ====================================",
+        f"{head}90.5 29 device_compilation_profiler.cc:113] Compiled __inference_2 1 times",
     ]
-    for clock_s, cpu_s, line in lines:
-        now[:] = clock_s, cpu_s
-        spent.line(line)
-    assert spent.clock_s == pytest.approx(5.25 + 0.5)
-    assert spent.cpu_s == pytest.approx(10.0 + 1.0)
+    first, second = spans(lines)
+    assert first == (1795713477.25, 1795713482.5)
+    assert second == (1795713490.0, 1795713490.5)
+    assert spans([]) == []
+
+
+def test_cpu_time_of_a_span_lies_between_the_samples_around_it() -> None:
+    samples = [(10.0, 0.0), (11.0, 2.0), (12.0, 3.0), (13.0, 7.0)]
+    assert cpu_between(samples, (11.5, 12.5)) == 7.0 - 2.0
+    assert cpu_between(samples, (9.0, 99.0)) == 7.0
 
 
 def test_a_second_start_is_the_ratio_of_pairs_and_says_whether_losses_differ(

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
+import bisect
 import json
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 BATCH = 16
-STARTS = re.compile(r"xla_compiler\.cc:\d+\] =+$")
-ENDS = re.compile(r"device_compilation_profiler\.cc:\d+\] Compiled ")
+STARTS = re.compile(r"I\d+ [\d:]*:(\d+\.\d+) .*xla_compiler\.cc:\d+\] =+$")
+ENDS = re.compile(r"I\d+ [\d:]*:(\d+\.\d+) .*device_compilation_profiler\.cc:\d+\] Compiled ")
 """TensorFlow's own lines: its graph is in XLA's form, and the program is there to be run."""
 TELL = {
     "TF_CPP_MIN_LOG_LEVEL": "0",
@@ -27,36 +26,31 @@ TELL = {
 REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 DONE = "/backend_compile_duration"
 """JAX's own events, before and after a program is compiled or loaded."""
+SAMPLE_S = 0.01
+Span = tuple[float, float]
+"""Seconds since 1970: XLA began, and it ended."""
 
 
-class Spent:
-    """What XLA took, on the clock and of all CPUs: the second is the same on a busy machine."""
-
-    def __init__(self, clocks: Callable[[], tuple[float, float]]) -> None:
-        self._clocks, self._began = clocks, clocks()
-        self.clock_s = self.cpu_s = 0.0
-
-    def begin(self) -> None:
-        """XLA begins; a second call before the end counts anew."""
-        self._began = self._clocks()
-
-    def end(self) -> None:
-        """XLA has ended."""
-        clock_s, cpu_s = self._clocks()
-        self.clock_s += clock_s - self._began[0]
-        self.cpu_s += cpu_s - self._began[1]
-
-    def line(self, line: str) -> None:
-        """Hear a line of TensorFlow's log, as soon as it is written."""
-        if STARTS.search(line):
-            self.begin()
-        elif ENDS.search(line):
-            self.end()
+def spans(lines: list[str]) -> list[Span]:
+    """When XLA compiled, or loaded, by TensorFlow's log."""
+    began_s, found = 0.0, []
+    for line in lines:
+        if start := STARTS.match(line):
+            began_s = float(start[1])
+        elif end := ENDS.match(line):
+            found.append((began_s, float(end[1])))
+    return found
 
 
-def clocks() -> tuple[float, float]:
-    """Seconds on the clock, and of CPU in all threads of this process."""
-    return time.perf_counter(), time.process_time()
+def cpu_between(samples: list[tuple[float, float]], span: Span) -> float:
+    """CPU seconds within a span, between the samples next to its ends.
+
+    Args:
+        samples: Seconds since 1970 with the CPU seconds of this process until then.
+        span: Within them.
+    """
+    first, last = (bisect.bisect_left(samples, (at_s, 0.0)) for at_s in span)
+    return samples[min(last, len(samples) - 1)][1] - samples[max(0, first - 1)][1]
 
 
 def transformer() -> tuple[Any, Any, Any]:
@@ -91,49 +85,54 @@ def resnet50() -> tuple[Any, Any, Any]:
 
 def main(name: str) -> None:
     """Train one step and tell what it took."""
-    spent = Spent(clocks)
-    if os.environ["KERAS_BACKEND"] == "jax":
-        _hear_jax(spent)
-    else:
-        os.environ.update(TELL)
-        _hear_log(spent)
-    import keras
+    is_jax, samples, found = os.environ["KERAS_BACKEND"] == "jax", list[Span](), list[Span]()
+    threading.Thread(target=_sample, args=(samples,), daemon=True).start()
+    with tempfile.TemporaryFile("w+") as said:
+        if is_jax:
+            _hear_jax(found)
+        else:  # into a file: a pipe that nobody reads in time would stop TensorFlow
+            os.environ.update(TELL)
+            os.dup2(said.fileno(), 2)
+        import keras
 
-    keras.utils.set_random_seed(0)
-    model, x, y = {"transformer": transformer, "resnet50": resnet50}[name]()
-    model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
-    began = clocks()
-    losses = model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0).history["loss"]
-    first_s, cpu_s = (now - then for now, then in zip(clocks(), began, strict=True))
-    losses += model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0).history["loss"]
-    found = {"first_s": first_s, "first_cpu_s": cpu_s, "losses": losses,
-             "xla_s": spent.clock_s, "xla_cpu_s": spent.cpu_s}  # fmt: skip
-    print(json.dumps(found))
-
-
-def _hear_log(spent: Spent) -> None:
-    """Read what TensorFlow writes to standard error from now on."""
-    read, write = os.pipe()
-    os.dup2(write, 2)
-
-    def follow() -> None:
-        with os.fdopen(read, errors="replace") as lines:
-            for line in lines:
-                spent.line(line.rstrip())
-
-    threading.Thread(target=follow, daemon=True).start()
+        keras.utils.set_random_seed(0)
+        model, x, y = {"transformer": transformer, "resnet50": resnet50}[name]()
+        model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
+        began_s, began_cpu_s = time.time(), time.process_time()
+        losses = model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0).history["loss"]
+        first_s, first_cpu_s = time.time() - began_s, time.process_time() - began_cpu_s
+        losses += model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0).history["loss"]
+        said.seek(0)
+        found += spans(said.read().splitlines())
+    told = {"first_s": first_s, "first_cpu_s": first_cpu_s, "losses": losses,
+            "xla_s": sum(end - begin for begin, end in found),
+            "xla_cpu_s": sum(cpu_between(samples, one) for one in found)}  # fmt: skip
+    print(json.dumps(told))
 
 
-def _hear_jax(spent: Spent) -> None:
+def _sample(samples: list[Span]) -> None:
+    """Note the CPU time of this process all the time."""
+    while True:
+        samples.append((time.time(), time.process_time()))
+        time.sleep(SAMPLE_S)
+
+
+def _hear_jax(found: list[Span]) -> None:
     """Listen to JAX's own events from now on."""
     import jax
 
-    jax.monitoring.register_event_listener(
-        lambda event, **_about: spent.begin() if event == REQUEST else None
-    )
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, _seconds_s, **_about: spent.end() if event.endswith(DONE) else None
-    )
+    begun = [0.0]
+
+    def hear(event: str, **_about: object) -> None:
+        if event == REQUEST:
+            begun[0] = time.time()
+
+    def end(event: str, _seconds_s: float, **_about: object) -> None:
+        if event.endswith(DONE):
+            found.append((begun[0], time.time()))
+
+    jax.monitoring.register_event_listener(hear)
+    jax.monitoring.register_event_duration_secs_listener(end)
 
 
 if __name__ == "__main__":
