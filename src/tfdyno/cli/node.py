@@ -13,7 +13,7 @@ from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
 from tfdyno.core.cluster import MOST_PORT
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import RetreatAsked, TfdynoError, kind_of
 from tfdyno.core.launch_plan import UNFINISHED, seconds_of
 
 if TYPE_CHECKING:
@@ -56,12 +56,14 @@ def node(**given: Any) -> int:
         end = _run(given)
     except TfdynoError as error:
         if given["events"]:
-            kind = "usage" if isinstance(error, UsageError) else "tool"
             words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-            notes = getattr(error, "__notes__", [])
-            _say(json.dumps({"event": "failed", "error": {"kind": kind, **words, "notes": notes}}))
+            told = {"kind": kind_of(error), **words, "notes": getattr(error, "__notes__", [])}
+            _say(json.dumps({"event": "failed", "error": told}))
             if given["nodes"] == 1 and os.environ.get("TFDYNO_DEBUG") != "1":
                 return error.exit_code  # who reads the event says it; of several each says its own
+        if isinstance(error, RetreatAsked):
+            print(error, file=sys.stderr, flush=True)
+            return UNFINISHED  # engines start it again
         raise
     if given["events"]:
         _say(json.dumps({"event": "done", "stopped": end.outcome.stopped}))

@@ -8,9 +8,13 @@ class TfdynoError(Exception):
 
     Attributes:
         exit_code: 2 when the request was wrong, 3 when the tool failed.
+        raised: Type and text of the exception behind it, as a child process had it; of one that
+            crashed its last lines.
+        at: The last progress of such a child.
     """
 
     exit_code = 3
+    raised = at = ""
 
     def __init__(self, what: str, *, why: str = "", remedy: str = "") -> None:
         """Join the parts into one sentence; empty parts are left out, a question keeps its mark."""
@@ -38,3 +42,26 @@ class ToolError(TfdynoError):
     """The tool or one of its children failed (crash, time-out, out of memory): exit code 3."""
 
     exit_code = 3
+
+
+class CompilerError(ToolError):
+    """XLA failed inside, by no fault of what it compiled: exit code 3."""
+
+
+class RetreatAsked(CompilerError):  # noqa: N818  (it is what is asked)
+    """All processes are to be started again, a step back that is kept in the folder of the run."""
+
+
+def kind_of(error: TfdynoError) -> str:
+    """The name by which an error passes from one process to another."""
+    return next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "tool")
+
+
+def error_of_kind(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
+    """The error that another process has told of; a name that is not known is a ``ToolError``."""
+    return _KINDS.get(kind, ToolError)(what, why=why, remedy=remedy)
+
+
+_KINDS: dict[str, type[TfdynoError]] = {
+    "usage": UsageError, "retreat": RetreatAsked, "compiler": CompilerError,
+}  # fmt: skip

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tfdyno.core.training import RunSettings
 
 BACKENDS = ("tensorflow", "jax")
-RECIPE_KEYS = ("batch_size", "execution", "precision", "seed", "steps_per_execution")
+RECIPE_KEYS = (
+    "batch_size", "execution", "precision", "retreat", "seed", "steps_per_execution",
+)  # fmt: skip
 """Settings of a recipe that mean something on JAX."""
 MOST_HOST_DEVICES = 64
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import Retreat
 
 PROTOCOL_VERSION = 1
 """Results of different versions do not compare."""
@@ -73,6 +74,8 @@ class BenchTask:
     """Name of the real data; empty for others."""
     notes: tuple[str, ...] = ()
     """What the protocol left out of the user's call of ``fit``."""
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA: it ran otherwise than was asked."""
 
     @property
     def samples_per_step(self) -> int:

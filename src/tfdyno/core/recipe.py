@@ -94,6 +94,8 @@ class Recipe:
     """Operations at a time; 0: TensorFlow's own choice."""
     deterministic: bool = False
     seed: int | None = None
+    retreat: bool = True
+    """Whether a run that XLA fails to compile is run again with less of XLA; False: it fails."""
     input: InputOptions = field(default_factory=InputOptions)
 
     def __post_init__(self) -> None:

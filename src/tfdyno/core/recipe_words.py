@@ -35,6 +35,7 @@ MEANINGS = {
     "threads_inter": "Operations that run on the CPU at once; 0: TensorFlow chooses.",
     "deterministic": "true: the same numbers in every run, at some cost of speed.",
     "seed": "Of Python's, NumPy's and TensorFlow's random numbers; none: drawn anew.",
+    "retreat": "true: where XLA itself fails to compile, run again with less of it; false: fail.",
     "input.prefetch": (
         "Batches made ready ahead; -1: TensorFlow chooses; 0: as the pipeline has it."
     ),

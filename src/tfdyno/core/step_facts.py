@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tfdyno.core.retreat import Retreat
+
 OPERATION_CLASSES = (
     "gemm", "conv", "elementwise", "normalisation", "optimizer", "reduction", "data_movement",
     "collective", "random", "other",
@@ -323,4 +325,6 @@ class StepFacts:
     of ``step_s``."""
     timeline: TimelineFacts | None = None
     cards: tuple[CardFacts, ...] = ()
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA."""
     notes: tuple[str, ...] = ()

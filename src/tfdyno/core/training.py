@@ -10,6 +10,7 @@ from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import Finding
 from tfdyno.core.layout import Layout
+from tfdyno.core.retreat import Retreat
 
 History = dict[str, list[float]]
 """As Keras' ``History.history``: one value per epoch of every metric; NaN as null in JSON."""
@@ -148,5 +149,7 @@ class TrainOutcome:
     notes: tuple[str, ...] = ()
     software: dict[str, object] = field(default_factory=dict)
     pace: Pace = Pace()
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA, of all sittings."""
     layout: Layout | None = None
     """How the weights lie on the devices, where they are split."""

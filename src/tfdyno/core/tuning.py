@@ -9,6 +9,7 @@ from tfdyno.core.fix_proof import FixProof
 from tfdyno.core.interval import Interval
 from tfdyno.core.measurement import DeviceKind
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import Retreat, as_run
 from tfdyno.core.search_space import SearchSpace
 
 TrialStatus = Literal[
@@ -73,6 +74,13 @@ class Trial:
     """Number of the trial that it equals."""
     where: str = ""
     """Node that measured it; empty: this machine."""
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA."""
+
+    @property
+    def ran_as(self) -> Recipe:
+        """The recipe that ran: without XLA where XLA failed to compile."""
+        return as_run(self.recipe, self.retreats)
 
     @property
     def is_judged(self) -> bool:

@@ -12,11 +12,13 @@ from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.flags import is_file_name
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
+from tfdyno.core.retreat import told_of
 from tfdyno.jobs._memory_watch import MemoryWatch
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.compiled.flags import own_choice
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
+from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.telemetry import Sampler
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tfdyno.core.recipe import Recipe
+    from tfdyno.core.retreat import Retreat
     from tfdyno.core.workload import Workload
 
 CHILD = "tfdyno.runtime.bench"
@@ -56,6 +59,7 @@ class Measuring(Shape):
         order: int,
         doing: str,
         progress: Callable[[str], None],
+        had: tuple[Retreat, ...] = (),
     ) -> Measured:
         """Run the workload once in a fresh process."""
 
@@ -68,10 +72,11 @@ def measured(
     order: int,
     doing: str,
     progress: Callable[[str], None],
+    had: tuple[Retreat, ...] = (),
     memory_limit_bytes: int = 0,
     keeps_programs: bool = False,
 ) -> Measured:
-    """Run the workload once in a fresh process.
+    """Run the workload once in a fresh process; in another, a step back, where XLA fails in it.
 
     Args:
         workload: What to run, with its real weights and data.
@@ -80,18 +85,42 @@ def measured(
         order: Position among the runs of the session.
         doing: ``run 2 of train.py``, for messages.
         progress: Called with a line at every stage of the child.
+        had: Steps back that the runs before it took.
         memory_limit_bytes: Of resident memory, where more ends the run; 0: none.
         keeps_programs: Whether compiled programs of earlier processes are taken, and kept for later
             ones. The first step says nothing about compiling then: the run tells so.
 
     Raises:
         UsageError: The workload failed, or cannot take a setting.
+        CompilerError: XLA fails to compile it, and no step back is left or may be taken.
         ToolError: The child crashed, hung or ran out of memory.
     """
-    variables = recipe_environment(recipe)
+
+    def attempt(trial: Trial) -> Measured:
+        return _once(workload, trial, protocol, order, doing, progress, memory_limit_bytes,
+                     keeps_programs)  # fmt: skip
+
+    work = Work(subject=workload.reference, recipe=recipe, had=had, tell=progress)
+    found, retreats = retreating(attempt, work)
+    notes = (*found.task.notes, *filter(None, [told_of(retreats)]))
+    return replace(found, task=replace(found.task, retreats=retreats, notes=notes))
+
+
+def _once(
+    workload: Workload,
+    trial: Trial,
+    protocol: Protocol,
+    order: int,
+    doing: str,
+    progress: Callable[[str], None],
+    memory_limit_bytes: int,
+    keeps_programs: bool,
+) -> Measured:
+    """One try, under the steps back that were taken."""
+    variables = trial.variables(recipe_environment(trial.recipe))
     compiling = Compiling(
         workload=workload,
-        recipe=recipe,
+        recipe=trial.recipe,
         framework="tensorflow",
         python=interpreter(workload),
         variables=variables,
@@ -101,7 +130,7 @@ def measured(
     def run(programs: Mapping[str, str], heard: Callable[[str], None]) -> Measured:
         return _measured(
             workload,
-            recipe,
+            trial.recipe,
             protocol,
             variables=variables,
             programs=programs,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measurement import Protocol
+    from tfdyno.core.retreat import Retreat
     from tfdyno.jobs._bench_run import Measured
 
 _SAME_TASK = ("title", "mode", "parameter_count", "inputs", "policy", "execution", "batch_size",
@@ -82,6 +83,14 @@ def check_same(so_far: Measurement, found: Measured) -> None:
     Raises:
         ToolError: Something that decides the speed is not as it was; names it.
     """
+    taken = [_taken(one) for one in (so_far.task.retreats, found.task.retreats)]
+    if taken[0] != taken[1]:
+        raise ToolError(
+            f"this run cannot join the {len(so_far.runs)} before it",
+            why=f"XLA compiled those {taken[0]}, and failed to compile this one, which ran "
+                f"{taken[1]}",
+            remedy="start a new bench; --set execution=graph measures without XLA",
+        )  # fmt: skip
     nouns = ((so_far.task, found.task, _SAME_TASK),
              (so_far.environment, found.environment, SAME_PLACE))  # fmt: skip
     for before, now, names in nouns:
@@ -92,3 +101,7 @@ def check_same(so_far: Measurement, found: Measured) -> None:
                     why=f"{name} was {getattr(before, name)} and is {getattr(now, name)}",
                     remedy="start a new bench without --resume",
                 )
+
+
+def _taken(retreats: Sequence[Retreat]) -> str:
+    return " and ".join(one.words for one in retreats) or "as asked"

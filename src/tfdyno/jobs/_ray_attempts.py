@@ -33,7 +33,7 @@ class Attempts(UserCallback):
         """
         board = ray.get_actor(self._board)
         rank, said = culprit_of(worker_exceptions, self._purpose)
-        if said["kind"] == "usage" or ray.get(board.stops.remote()):
+        if said["kind"] in ("usage", "retreat") or ray.get(board.stops.remote()):
             raise Fatal(said)
         self._left -= 1
         if self._left >= 0:

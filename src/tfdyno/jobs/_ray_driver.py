@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError, kind_of
 from tfdyno.jobs._ray_board import Board
 from tfdyno.jobs._ray_failures import fatal_of
 from tfdyno.jobs._ray_worker import FLUSH_S, OF_RAY, work
@@ -56,8 +56,7 @@ def main() -> int:
             signal.signal(signal.SIGALRM, _leave)
             done = _trained(ray, asked, stop)
     except TfdynoError as error:
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        _failed(kind, error)
+        _failed(kind_of(error), error)
         return error.exit_code
     except _Left:
         return 1

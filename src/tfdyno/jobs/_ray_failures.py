@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, UsageError, error_of_kind
 
 LOST = "its Ray worker has died: it was killed, ran out of memory, or its machine is gone"
 PREEMPTED = "its machine is taken away"
@@ -40,8 +40,7 @@ def culprit_of(failures: dict[int, Exception], purpose: str) -> tuple[int, dict[
 
 def error_of(said: dict[str, Any]) -> TfdynoError:
     """An error from its words."""
-    kind = UsageError if said["kind"] == "usage" else ToolError
-    return kind(said["what"], why=said["why"], remedy=said["remedy"])
+    return error_of_kind(said["kind"], said["what"], said["why"], said["remedy"])
 
 
 def fatal_of(error: Exception, purpose: str) -> TfdynoError:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.cluster import RANK, TOLD_BY, WORKERS
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import TfdynoError, ToolError, kind_of
 from tfdyno.engines.faults import Fault
 from tfdyno.engines.local import ECHO_S, together
 from tfdyno.engines.process import Command, Process
@@ -232,5 +232,4 @@ def _report(metrics: dict[str, Any], worker: dict[str, Any]) -> None:
 
 def _words(error: Exception) -> dict[str, str]:
     assert isinstance(error, TfdynoError)
-    kind = "usage" if isinstance(error, UsageError) else "tool"
-    return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
+    return {"kind": kind_of(error), "what": error.what, "why": error.why, "remedy": error.remedy}

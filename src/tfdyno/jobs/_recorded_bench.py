@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.retreat import told_of
 from tfdyno.core.step_facts import StepFacts, TimelineFacts
 from tfdyno.jobs._recorded import card_facts, growth_facts, host_facts, long_firsts
 from tfdyno.model.instability import instabilities
@@ -48,6 +49,7 @@ def bench_facts(one: Measurement) -> StepFacts:
         host=host_facts(parts, one.environment),
         timeline=_timeline(runs),
         cards=card_facts(parts, one.environment),
+        retreats=task.retreats,
         notes=tuple(_notes(one, runs)),
     )
 
@@ -56,6 +58,7 @@ def _notes(one: Measurement, runs: Sequence[BenchRun]) -> list[str]:
     count = plural(len(runs), "run")
     return [
         f"This is what tfdyno bench recorded on {one.created_at[:10]}: {count} in fresh processes.",
+        *filter(None, [told_of(one.task.retreats)]),
         *(each.text for each in instabilities(one)),
         LEFT_OUT,
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import UsageError
+from tfdyno.core.retreat import as_run, told_of
 from tfdyno.core.step_facts import CallbackFacts, StepFacts, TimelineFacts
 from tfdyno.core.training import Pace
 from tfdyno.jobs._recorded import card_facts, growth_facts, host_facts, long_firsts
@@ -56,7 +57,7 @@ def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
         batch_size=int(outcome.get("global_batch_size") or 0) // replicas,
         replica_count=replicas,
         precision=recipe.precision or "float32",
-        execution="xla" if recipe.execution == "xla" else "graph",
+        execution="xla" if as_run(recipe, record.retreats).execution == "xla" else "graph",
         parameter_bytes=4 * int(outcome.get("parameter_count") or 0),
         steps_per_epoch=_steps_per_epoch(outcome),
         epochs=record.settings.epochs,
@@ -67,6 +68,7 @@ def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
         host=host_facts([(told, points)], environment),
         timeline=_timeline(pace),
         cards=card_facts([(told, points)], environment),
+        retreats=record.retreats,
         notes=tuple(_notes(record, pace, environment)),
     )
 
@@ -74,6 +76,7 @@ def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
 def _notes(record: RunRecord, pace: Pace, environment: Environment) -> list[str]:
     sitting = f", sitting {record.sittings}" if record.sittings > 1 else ""
     notes = [f"This is what tfdyno train recorded on {record.started_at[:10]}{sitting}."]
+    notes += filter(None, [told_of(record.retreats)])
     if pace.samples_s:
         notes.append("Times of steps are means over half a second or more, so that single long "
                      "steps do not show.")  # fmt: skip

@@ -16,6 +16,7 @@ from tfdyno.core.codec import from_builtins, to_builtins
 from tfdyno.core.jax_plan import JaxPlan
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import Retreat, told_of
 from tfdyno.core.training import CHECKPOINTS, MARKERS, RunSettings, TrainOutcome
 from tfdyno.core.workload import Workload
 from tfdyno.engines.tf_config import (
@@ -33,6 +34,8 @@ from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
+from tfdyno.jobs.compiling.dumps import without_programs
+from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe import cards
@@ -72,6 +75,8 @@ class Run:
     """That this process has to have on JAX, which would train on its CPU without."""
     wait_free: bool = False
     """Whether it waits until nobody else is on the cards."""
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA, of earlier sittings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +88,58 @@ class Sitting:
     telemetry: Telemetry
 
 
-def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], None]) -> Sitting:
-    """Train until the end, or until somebody ends it.
+def sat(
+    run: Run,
+    *,
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+    keep: Callable[[tuple[Retreat, ...]], object] = lambda _all: None,
+) -> Sitting:
+    """Train until the end, or until somebody ends it; a step back where XLA fails to compile.
 
     Args:
         run: What, how and where to.
         progress: Called with the lines of progress of the child, or of the chief of several.
         output: Called with every other line that they print; all of it is in the folder's logs.
+        keep: Called with all steps back before the training is begun again under them.
 
     Raises:
         UsageError: The workload, its data or the recipe is wrong.
+        CompilerError: XLA fails to compile the step, and no step back is left or may be taken.
         ToolError: A child crashed, a card is full, a worker is missing.
     """
+    shown = without_programs(output)
+    work = Work(
+        subject=run.workload.reference,
+        recipe=run.recipe,
+        had=run.retreats,
+        has_graph=run.jax is None and run.recipe.strategy != "tpu",
+        may=run.seat is None,
+        tell=output,
+        keep=keep,
+    )
+    sitting, retreats = retreating(lambda trial: _sat(run, trial, progress, shown), work)
+    outcome = sitting.outcome
+    begun = "" if _is_first(outcome) and not run.settings.resume else outcome.resumed_from
+    notes = (*outcome.notes, *filter(None, [told_of(retreats)]))
+    outcome = replace(outcome, notes=notes, retreats=retreats, resumed_from=begun)
+    return replace(sitting, outcome=outcome)
+
+
+def _is_first(outcome: TrainOutcome) -> bool:
+    """Whether it went on from the checkpoint that stands before the first step."""
+    return Path(outcome.resumed_from).stem.removeprefix("step-").strip("0") == ""
+
+
+def _sat(
+    run: Run, trial: Trial, progress: Callable[[str], None], output: Callable[[str], None]
+) -> Sitting:
+    """One try, under the steps back that were taken."""
+    run = replace(run, recipe=trial.recipe)
     variables = recipe_environment(run.recipe)
     if run.jax:
         variables |= jax_environment(run.jax)
+    variables = trial.variables(variables)
     compiling = Compiling(
         workload=run.workload,
         recipe=run.recipe,
@@ -107,11 +149,11 @@ def sat(run: Run, *, progress: Callable[[str], None], output: Callable[[str], No
         doing=f"train {to_builtins(run.jax)}" if run.jax else "train",
         data=run.data,
     )
-    tries = itertools.count()
+    tries = itertools.count(int(trial.again))
 
     def sit(programs: Mapping[str, str], heard: Callable[[str], None]) -> Sitting:
         again = _going_on(run) if next(tries) else run
-        return _sat(again, variables, programs, progress=heard, output=output)
+        return _once(again, variables, programs, progress=heard, output=output)
 
     sitting, kept = with_programs(compiling, sit, progress)
     notes = (*sitting.outcome.notes, *kept.notes)
@@ -124,7 +166,7 @@ def _going_on(run: Run) -> Run:
     return replace(run, settings=replace(run.settings, resume=run.settings.resume or has_begun))
 
 
-def _sat(
+def _once(
     run: Run,
     variables: dict[str, str],
     programs: Mapping[str, str],
@@ -132,7 +174,7 @@ def _sat(
     progress: Callable[[str], None],
     output: Callable[[str], None],
 ) -> Sitting:
-    """Train once.
+    """Train in one child, or in several at once.
 
     Args:
         run: What, how and where to.

@@ -10,9 +10,10 @@ import os
 from typing import Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, kind_of
 from tfdyno.core.measurement import Protocol
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import Retreat
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._bench_run import measured
 from tfdyno.jobs._tune_losses import Pair, compare_here
@@ -95,6 +96,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         order=request["order"],
         doing=request["doing"],
         progress=silent,
+        had=from_builtins(request["had"], tuple[Retreat, ...]),
         memory_limit_bytes=limit_here(request["limit_bytes"], on_cpu=request["on_cpu"]),
         keeps_programs=True,
     )
@@ -102,5 +104,4 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words(error: TfdynoError) -> dict[str, str]:
-    kind = "usage" if isinstance(error, UsageError) else "tool"
-    return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
+    return {"kind": kind_of(error), "what": error.what, "why": error.why, "remedy": error.remedy}

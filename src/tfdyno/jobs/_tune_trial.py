@@ -9,7 +9,7 @@ from tfdyno.model.steady_part import beside_s, steady_part
 from tfdyno.model.trial_law import middle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tfdyno.core.measurement import Measurement
     from tfdyno.core.recipe import Recipe
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfdyno.core.tuning import TrialEstimate
 from tfdyno.core.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.errors import UsageError
+from tfdyno.core.retreat import told_of
 from tfdyno.core.search_space import changes_of, recipe_at
 from tfdyno.core.tuning import Trial
 from tfdyno.jobs._tune_space import keeps_batch
@@ -78,7 +79,26 @@ def with_measured(trial: Trial, found: Measurement) -> Trial:
         batch_size=found.task.batch_size or trial.batch_size,
         peak_memory_bytes=max(run.peak_memory_bytes for run in found.runs),
         measurement=found.id,
+        retreats=found.task.retreats,
     )
+
+
+def as_it_ran(trial: Trial, trials: Sequence[Trial], start: Recipe) -> Trial:
+    """The trial with the recipe that ran, where XLA failed to compile the one that was asked for.
+
+    Args:
+        trial: With what was measured of it.
+        trials: All others; one of the same recipe makes it ``same``.
+        start: The starting recipe, whose own trial keeps it.
+    """
+    if trial.ran_as == trial.recipe or trial.recipe == start:
+        return trial
+    ran = replace(trial, recipe=trial.ran_as, changes=changes_of(trial.ran_as, start))
+    twin = next((one for one in trials if one.ran_as == ran.recipe and one.is_judged), None)
+    if twin is None:
+        return ran
+    reason = f"{told_of(trial.retreats)} That is trial {twin.number}."
+    return replace(ran, status="same", same_as=twin.number, reason=reason)
 
 
 def rates_of(found: Measurement) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tfdyno
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.errors import ToolError, UsageError, error_of_kind
 from tfdyno.engines.local import END_S, LAST_LINES, Limits, attend, together
 from tfdyno.engines.oom_kills import SIGKILLED, oom_kills, why_killed
 from tfdyno.engines.process import ChildCrash as ChildCrash
@@ -136,10 +136,11 @@ def result_of(process: Process, result: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise crash_of(process) from None
     if error := outcome.get("error"):
-        kind = UsageError if error["kind"] == "usage" else ToolError
         name = process.command.name
         what = f"{name}: {error['what']}" if name else error["what"]
-        raise kind(what, why=error["why"], remedy=error["remedy"])
+        told = error_of_kind(error["kind"], what, error["why"], error["remedy"])
+        told.raised, told.at = error.get("raised", ""), process.said
+        raise told
     return outcome
 
 
@@ -158,6 +159,7 @@ def crash_of(process: Process) -> ChildCrash:
     where = f" in {command.name}" if command.name else ""
     crash = ChildCrash(f"{command.purpose} failed{where}", why=why, remedy=remedy)
     crash.child_exit_code = code
+    crash.raised, crash.at = "\n".join(process.lines), process.said
     return crash
 
 

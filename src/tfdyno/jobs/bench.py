@@ -182,6 +182,7 @@ def _one(
     if side.so_far:
         title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
+    had = side.so_far.task.retreats if side.so_far else ()
     return run(
         question.workload,
         side.recipe,
@@ -190,6 +191,7 @@ def _one(
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
               f"{question.workload.reference}",
         progress=lambda stage: progress(f"{title}: {stage}"),
+        **({"had": had} if had else {}),
     )  # fmt: skip
 
 

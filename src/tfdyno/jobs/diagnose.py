@@ -15,6 +15,7 @@ from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.measurement import Environment
 from tfdyno.core.memory_outlook import MemoryOutlook
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import told_of
 from tfdyno.core.step_facts import StepFacts
 from tfdyno.core.workload import Workload
 from tfdyno.jobs._card_rates import card_rates
@@ -22,6 +23,8 @@ from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_
 from tfdyno.jobs._watched_cards import card_sampler, with_cards
 from tfdyno.jobs._worker import nobody, run_child, silent
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
+from tfdyno.jobs.compiling.dumps import without_programs
+from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
@@ -123,16 +126,36 @@ def examined(
     """
     check(question)
     python = interpreter(question.workload)
-    variables = recipe_environment(question.recipe)
+
+    def attempt(trial: Trial) -> Examined:
+        return _examined(question, trial, python, progress, output)
+
+    work = Work(subject=question.workload.reference, recipe=question.recipe, tell=output)
+    found, retreats = retreating(attempt, work)
+    if question.memory_alone and not (found.stopped or found.failed):
+        _refuse_few_steps(question, found.facts)
+    notes = (*found.facts.notes, *filter(None, [told_of(retreats)]))
+    return replace(found, facts=replace(found.facts, notes=notes, retreats=retreats))
+
+
+def _examined(
+    question: Question,
+    trial: Trial,
+    python: str,
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+) -> Examined:
+    """One try, under the steps back that were taken."""
+    variables = trial.variables(recipe_environment(trial.recipe))
     visible = visible_to(variables)
     doing = f"diagnosing {question.workload.reference}"
-    request = request_of(question.workload, recipe=question.recipe)
-    request |= {"limits": limits_of(question), "cards": card_rates(question.recipe, visible)}
-    asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
+    request = request_of(question.workload, recipe=trial.recipe)
+    request |= {"limits": limits_of(question), "cards": card_rates(trial.recipe, visible)}
+    asked = Asked(visible=visible, recipe=trial.recipe, workload=question.workload,
                   waits=question.wait_free)  # fmt: skip
     compiling = Compiling(
         workload=question.workload,
-        recipe=question.recipe,
+        recipe=trial.recipe,
         framework="tensorflow",
         python=python,
         variables=variables,
@@ -151,7 +174,7 @@ def examined(
                 env={**variables, **room.variables, **programs},
                 doing=doing,
                 hide_gpu=False,
-                output=output,
+                output=without_programs(output),
                 started=sampler.watch if sampler else nobody,
                 stop_grace_s=STOP_GRACE_S,
             )
@@ -166,10 +189,7 @@ def examined(
     found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
     if found.failed:
         room.blame(found.failed)
-    found = replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
-    if question.memory_alone and not (found.stopped or found.failed):
-        _refuse_few_steps(question, found.facts)
-    return found
+    return replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
 
 
 def _refuse_few_steps(question: Question, facts: StepFacts) -> None:

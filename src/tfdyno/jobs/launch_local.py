@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.cluster import TOLD_BY
 from tfdyno.core.codec import from_builtins
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.errors import RetreatAsked, TfdynoError, ToolError, UsageError, error_of_kind
 from tfdyno.core.launch_plan import UNFINISHED, LaunchPlan, node_words
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import TrainOutcome
@@ -83,6 +83,8 @@ def launch_local(
         try:
             _run(plan, until_s, progress, output, started)
             break
+        except RetreatAsked as error:  # each has another step back: this ends
+            output(str(error))
         except ToolError as error:
             is_over = was_asked(error) or time.monotonic() >= until_s
             if len(failures) >= plan.restarts or is_over:
@@ -161,12 +163,11 @@ def judged(process: Process) -> Exception | None:
     if said.get("event") != "failed":
         return crash_of(process)
     error: dict[str, Any] = said["error"]
-    kind = UsageError if error["kind"] == "usage" else ToolError
     name = process.command.name
     what = error["what"]
     what = f"{name}: {what}" if name and not what.startswith(name) else what
-    failure = kind(what, why=error["why"], remedy=error["remedy"])
-    if kind is UsageError:  # else ``note`` says what is kept
+    failure = error_of_kind(error["kind"], what, error["why"], error["remedy"])
+    if isinstance(failure, UsageError):  # else ``note`` says what is kept
         for one in error.get("notes", ()):
             failure.add_note(one)
     return failure

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.errors import RetreatAsked, ToolError
 from tfdyno.engines.local import Limits, attend, together
 from tfdyno.engines.process import ChildCrash, Command, Process
 from tfdyno.engines.render_ray import ray_plan
@@ -82,6 +82,8 @@ def launch_ray(
             _run(replace(plan, restarts=plan.restarts - len(failures)), until_s, hear, output,
                  patience_s=PATIENCE_S if failures else 0.0)  # fmt: skip
             break
+        except RetreatAsked as error:  # each has another step back: this ends
+            output(str(error))
         except ToolError as error:
             is_over = was_asked(error) or time.monotonic() >= until_s
             is_lost = isinstance(error, ChildCrash)

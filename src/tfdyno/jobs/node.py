@@ -18,6 +18,7 @@ from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.jax_plan import JaxPlan, check_recipe
 from tfdyno.core.launch_plan import check_strategy
 from tfdyno.core.recipe import Recipe, recipe_of
+from tfdyno.core.retreat import Retreat
 from tfdyno.core.settings import positive
 from tfdyno.core.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, TrainOutcome
 from tfdyno.engines import faults, rendezvous
@@ -162,8 +163,12 @@ def _with_others(
         if message.get("jax")
         else None,
         gpus=question.gpus,
+        retreats=from_builtins(
+            message["retreats"], tuple[Retreat, ...], where="what worker 0 says"
+        ),
     )
-    sitting = sat(run, progress=progress, output=output)
+    keep = RunFolder(folder).leave_retreats
+    sitting = sat(run, progress=progress, output=output, keep=keep)
     return NodeEnd(rank=seat.rank, outcome=sitting.outcome, trained=None)
 
 
@@ -238,6 +243,7 @@ def _message(run: Run) -> dict[str, Any]:
         "recipe": to_builtins(run.recipe),
         "settings": to_builtins(run.settings),
         "data": run.data,
+        "retreats": to_builtins(run.retreats),
         "jax": to_builtins(run.jax) if run.jax else None,
         "token": token,
     }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.cluster import Seat
 from tfdyno.core.codec import to_builtins
@@ -28,6 +28,9 @@ from tfdyno.jobs.reference import option_words, script_words
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.revision import revision
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unused
+
+if TYPE_CHECKING:
+    from tfdyno.core.retreat import Retreat
 
 DEFAULT_FOLDER = Path("tfdyno-runs")
 MOST_SEED = 2**31
@@ -125,11 +128,18 @@ def train(
             jax=record.jax,
             gpus=question.gpus,
             wait_free=question.wait_free,
+            retreats=record.retreats,
         )
+
+        def keep(retreats: tuple[Retreat, ...]) -> None:
+            nonlocal record
+            record = replace(record, retreats=retreats)
+            folder.write(record)
+
         try:
             if company:
                 company.meet(run)
-            sitting = sat(run, progress=progress, output=output)
+            sitting = sat(run, progress=progress, output=output, keep=keep)
         except BaseException as error:
             stopped = not isinstance(error, Exception)
             ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
@@ -285,9 +295,11 @@ def _resumed(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, 
         notes.append("It goes on with another mesh or layout than before.")
     if record.source_sha256 != digest_of(question.workload):
         notes.append(f"{question.workload.reference} has changed since the run was started.")
+    left = folder.take_retreats()
     record = replace(
         record,
         status="running",
+        retreats=max(record.retreats, left, key=len),
         settings=settings,
         jax=question.jax,
         sittings=record.sittings + 1,

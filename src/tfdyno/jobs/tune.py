@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
+from tfdyno.core.retreat import told_of
 from tfdyno.core.tuning import Trial, Tuning
 from tfdyno.jobs import bench
 from tfdyno.jobs._recipe_env import recipe_environment
@@ -28,7 +29,7 @@ from tfdyno.jobs._tune_question import (
     prepare_folder,
 )
 from tfdyno.jobs._tune_runs import RunFailed, benched
-from tfdyno.jobs._tune_trial import rates_of, with_measured
+from tfdyno.jobs._tune_trial import as_it_ran, rates_of, with_measured
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.holders.guard import Asked, announced, visible_to
 from tfdyno.model import trial_judge as judge
@@ -266,7 +267,11 @@ class _Tuner:
                     return replace(ran, status="failed", reason=str(failed), is_refused=is_refused)
                 self._progress(f"{title}: once more, since {failed}")
         self._check_place(found)
-        told = with_measured(ran, found)
+        with self._lock:
+            others = [one for one in self._trials if one.number != trial.number]
+        told = as_it_ran(with_measured(ran, found), others, self._question.recipe)
+        if told.status == "same":
+            return told
         if len(found.runs) < self._question.runs:
             reason = stopped[0] if stopped else self._behind(trial.number, found)
             return replace(told, status="pruned", reason=reason or "It was surely slower.")
@@ -331,7 +336,7 @@ class _Tuner:
             spread_ratio=known.log_ratio if known.is_known else 0.0,
             engine="local" if self._is_local else "ray",
             uncompared=look.uncompared,
-            notes=(*look.notes, *self._left_out),
+            notes=(*look.notes, *self._left_out, *_retreats(trials)),
         )
 
     def _proven(self) -> Tuning:
@@ -347,6 +352,14 @@ class _Tuner:
                 self._nodes = self._nodes[1:]
                 if not self._nodes:
                     raise
+
+
+def _retreats(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """A sentence for each trial that did not run as it was asked to."""
+    return tuple(
+        f"Trial {one.number}: {told_of(one.retreats)}"
+        for one in trials if one.retreats and one.status != "same"
+    )  # fmt: skip
 
 
 def _say(progress: Callable[[str], None], head: str, line: str) -> None:

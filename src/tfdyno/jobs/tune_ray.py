@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.errors import ToolError, UsageError, error_of_kind
 from tfdyno.core.fix_proof import Agreement
 from tfdyno.core.measurement import Environment
 from tfdyno.engines.local import together
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.measurement import Protocol
     from tfdyno.core.recipe import Recipe
+    from tfdyno.core.retreat import Retreat
     from tfdyno.core.workload import Workload
     from tfdyno.engines.process import Process
     from tfdyno.jobs._tune_losses import Pair
@@ -142,8 +143,9 @@ class _Talk:
             answer = self._answer(answers, driver)
             del self._answers[number]
             if said := answer.get("error"):
-                kinds = {"usage": UsageError, "tool": ToolError, "lost": NodeLost}
-                raise kinds[said["kind"]](said["what"], why=said["why"], remedy=said["remedy"])
+                if said["kind"] == "lost":
+                    raise NodeLost(said["what"], why=said["why"], remedy=said["remedy"])
+                raise error_of_kind(said["kind"], said["what"], said["why"], said["remedy"])
             return answer
 
         def run(
@@ -155,12 +157,13 @@ class _Talk:
             order: int,
             doing: str,
             progress: Callable[[str], None],
+            had: tuple[Retreat, ...] = (),
         ) -> Measured:
             progress(f"on node {told['name']}")
             request = {
                 "workload": to_builtins(workload), "recipe": to_builtins(recipe),
                 "protocol": to_builtins(protocol), "order": order, "doing": doing,
-                "limit_bytes": self._question.memory_limit_bytes,
+                "limit_bytes": self._question.memory_limit_bytes, "had": to_builtins(had),
             }  # fmt: skip
             answer = ask(request)
             return from_builtins(answer["measured"], Measured, where="the result of a run")

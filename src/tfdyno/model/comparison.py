@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core import recipe
 from tfdyno.core.measurement import Comparison, Verdict
+from tfdyno.core.retreat import as_run
 from tfdyno.core.units import format_bytes, format_si, significant
 from tfdyno.model.statistics import detrended, median, paired, welch
 from tfdyno.model.steady_part import beside_s, is_steady, steady_part
@@ -108,6 +109,8 @@ def _obstacle(a: Measurement, b: Measurement) -> str:
             left, right = getattr(one, field), getattr(other, field)
             if left != right:
                 return f"{name}.{field} differs: {_shown(field, left)} and {_shown(field, right)}."
+    if same := _same_after_retreat(a, b):
+        return same
     for name, side in (("A", a), ("B", b)):
         count = len(_steady_runs(side))
         if count < FEWEST_RUNS:
@@ -116,6 +119,26 @@ def _obstacle(a: Measurement, b: Measurement) -> str:
                 f"a comparison needs {FEWEST_RUNS}."
             )
     return ""
+
+
+def _same_after_retreat(a: Measurement, b: Measurement) -> str:
+    """Why two recipes that differ are the same run; empty: they are not."""
+    steps = [tuple(one.step for one in side.task.retreats) for side in (a, b)]
+    if steps[0] == steps[1] or a.recipe == b.recipe:
+        return ""
+    ran = [as_run(side.recipe, side.task.retreats) for side in (a, b)]
+    is_graph = [side.task.execution != "xla" for side in (a, b)]
+    known = [
+        replace(one, execution="graph") if g else one for one, g in zip(ran, is_graph, strict=True)
+    ]
+    if known[0] != known[1] or not all(is_graph):
+        return ""
+    name = "A" if steps[0] else "B"
+    side = a if steps[0] else b
+    return (
+        f"XLA failed to compile {name} ({side.task.retreats[-1].cause}), which ran in graph "
+        "execution as the other side did: both are the same run."
+    )
 
 
 def _steady_runs(measurement: Measurement) -> list[BenchRun]:
@@ -258,7 +281,9 @@ def _shown(name: str, value: object) -> str:
 
 
 def _item(value: object) -> str:
-    """A card by its name and limits, anything else as it is."""
+    """A card by its name and limits, a step back in words, anything else as it is."""
+    if words := getattr(value, "words", ""):
+        return str(words)
     if not dataclasses.is_dataclass(value):
         return str(value)
     parts = [str(getattr(value, "name", value))]

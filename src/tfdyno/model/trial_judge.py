@@ -90,7 +90,7 @@ def spread_of(trials: Sequence[Trial]) -> Spread:
 def as_before(trial: Trial, trials: Sequence[Trial]) -> Judgement | None:
     """Whether an earlier trial has the same recipe."""
     for one in trials:
-        if one.recipe == trial.recipe and one.status != "same":
+        if trial.recipe in (one.recipe, one.ran_as) and one.status != "same":
             reason = f"It is the recipe of trial {one.number}."
             return Judgement(status="same", reason=reason, same_as=one.number)
     return None

@@ -11,6 +11,7 @@ from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.bench_fit import Outcome, Plan, measure_fit, measure_predict
 from tfdyno.runtime.diagnose_files import written_aside
 from tfdyno.runtime.fit_call import Call, built
+from tfdyno.runtime.recipe_apply import first_step_words
 from tfdyno.runtime.script_training import by_itself, of_script
 from tfdyno.runtime.standins import stand_in
 
@@ -84,7 +85,7 @@ def _standard_task(name: str, plan: Plan) -> Call:
 
 def _measured(call: Call, plan: Plan) -> Outcome:
     """Measure a call in place; errors come as sentences."""
-    plan.progress("first step (compiling)")
+    plan.progress(first_step_words(call.model, plan.recipe.execution))
     size = plan.recipe.batch_size or int(call.arguments.get("batch_size") or 0)
     with measured_code(plan.workload.reference, lambda: plan.clock.step_count, lambda: size):
         if plan.workload.mode == "infer":

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.errors import TfdynoError, kind_of
 
+MOST_RAISED = 20_000
+"""Characters of an exception that are told; one of XLA may hold a whole program."""
 Request = dict[str, Any]
 Progress = Callable[[str], None]
 
@@ -33,11 +35,19 @@ def serve(handle: Callable[[Request, Progress], dict[str, Any]]) -> int:
     try:
         outcome, code = handle(request, _say), 0
     except TfdynoError as error:
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        reason = {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
+        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+        reason = {"kind": kind_of(error), **words, "raised": raised_behind(error)}
         outcome, code = {"error": reason}, error.exit_code
     _write(Path(request["result"]), json.dumps(outcome).encode())
     return code
+
+
+def raised_behind(error: TfdynoError) -> str:
+    """Type and text of the exception that an error was made of; empty where there was none."""
+    cause: BaseException | None = error
+    while isinstance(cause, TfdynoError):
+        cause = cause.__cause__ or cause.__context__
+    return f"{type(cause).__name__}: {cause}"[:MOST_RAISED] if cause else ""
 
 
 def leave(code: int) -> None:

@@ -11,6 +11,7 @@ from tfdyno.runtime.diagnose_look import new_times
 from tfdyno.runtime.diagnose_loop import LoopLook
 from tfdyno.runtime.diagnose_waits import places_kept
 from tfdyno.runtime.fit_call import Call, built
+from tfdyno.runtime.recipe_apply import first_step_words
 from tfdyno.runtime.script_training import by_itself, of_script
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _standard_task(name: str, look: Look) -> Call:
 
 def _looked(call: Call, look: Look) -> StepFacts:
     """Look at a call in place; errors come as sentences."""
-    look.progress("first step (compiling)")
+    look.progress(first_step_words(call.model, look.recipe.execution))
     times = new_times(look)
     size = look.recipe.batch_size or int(call.arguments.get("batch_size") or 0)
     with measured_code(look.workload.reference, lambda: times.step_count, lambda: size):

@@ -235,6 +235,7 @@ class _Sitting:
                 epochs=self._epochs,
                 steps=self.epoch_steps,
                 samples_per_step=self.batches.largest,
+                xla=True,
                 first_epoch=self.sitting.epochs,
             ),
         )

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -229,6 +230,12 @@ def check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
             why=f"they keep a policy of their own, {found[0]}",
             remedy="set the precision in the code that builds the model",
         )
+
+
+def first_step_words(model: Any, execution: str) -> str:  # noqa: ANN401
+    """Words for the first step; whether XLA compiles it decides what a crash in it means."""
+    compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
+    return FIRST_STEP_XLA if compiled else FIRST_STEP
 
 
 def set_execution(model: Any, execution: str) -> None:  # noqa: ANN401

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.bench_loop import LoopDone
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
@@ -121,7 +122,7 @@ def by_itself(loop: LoopBench) -> None:
         tensors = [_random_tensor(spec) for spec in step.specs(size)]
         function = tf.function(step.function, jit_compile=step.jit, autograph=step.autograph)
         loop.take(function)
-        plan.progress("first step (compiling)")
+        plan.progress(FIRST_STEP_XLA if step.jit else FIRST_STEP)
         with loop.watching():
             while True:
                 function(*tensors)

@@ -323,6 +323,7 @@ class _Training:
                 epochs=self._epochs,
                 steps=int(steps or 0),
                 samples_per_step=self.counts.samples_per_step,
+                xla=self.engine.compiled,
                 first_epoch=self.counts.epochs,
                 flops_per_step=self.plan.flops_per_step,
                 peak_flops_per_s=self.plan.peak_flops_per_s,

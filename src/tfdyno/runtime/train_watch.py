@@ -59,6 +59,8 @@ class RunAbout:
     """Of an epoch; 0: not known before the first has ended."""
     samples_per_step: int = 0
     """Over all replicas; 0: not known, and no rate is told."""
+    xla: bool = False
+    """Whether XLA compiles the step."""
     first_epoch: int = 0
     """Epochs that were done before."""
     flops_per_step: float = 0.0
@@ -122,6 +124,7 @@ class Watch:
             "epoch": about.first_epoch + 1,
             "steps": about.steps,
             "samples_per_step": about.samples_per_step,
+            "xla": about.xla,
         }
         self._tell(event)
 

@@ -17,6 +17,7 @@ from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.jax_plan import JaxPlan
 from tfdyno.core.measurement import Environment, Telemetry
 from tfdyno.core.recipe_file import FILE_NAME, read_recipe, to_toml
+from tfdyno.core.retreat import Retreat
 from tfdyno.core.training import History, RunSettings
 from tfdyno.core.workload import Workload
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
 
 RUN_FILE, HISTORY_FILE, LOCK_FILE, LOGS = "run.json", "history.json", ".run.lock", "logs"
+RETREATS_FILE = ".retreats.json"
 Status = Literal["running", "finished", "stopped", "failed"]
 HEAD = (
     "The recipe of this run of tfdyno, its seed included.",
@@ -67,6 +69,8 @@ class RunRecord:
     sittings: int = 1
     tfdyno: str = ""
     error: str = ""
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA: a run that goes on begins with them."""
     outcome: dict[str, object] = field(default_factory=dict)
     """The fields of the last sitting's ``TrainOutcome``; a loss that is no number is null."""
     environment: Environment | None = None
@@ -129,6 +133,20 @@ class RunFolder:
     def write_recipe(self, recipe: Recipe) -> None:
         """Keep the recipe; raises ``UsageError`` where it cannot be written."""
         write_atomic(self.path / FILE_NAME, to_toml(recipe, head=HEAD).encode())
+
+    def leave_retreats(self, retreats: tuple[Retreat, ...]) -> None:
+        """Keep steps back for whoever goes on with the run, where another process writes it."""
+        write_atomic(self.path / RETREATS_FILE, to_json(retreats))
+
+    def take_retreats(self) -> tuple[Retreat, ...]:
+        """What was left so, once."""
+        file = self.path / RETREATS_FILE
+        try:
+            found = from_json(file.read_bytes(), tuple[Retreat, ...], where=str(file))
+            file.unlink()
+        except OSError:
+            return ()
+        return found
 
     def write_history(self, history: History) -> None:
         """Keep the metrics by epoch for other programs; raises ``UsageError``, ``OSError``."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _KNOWN = frozenset(
     "event epoch epochs step steps seconds samples_per_s mfu eta_s memory_bytes model "
-    "samples_per_step metrics".split()
+    "samples_per_step metrics xla".split()
 )
 _MOST_METRICS = 4
 

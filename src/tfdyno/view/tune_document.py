@@ -75,6 +75,7 @@ def trial_document(one: Trial) -> dict[str, Any]:
         "peak_memory_bytes": one.peak_memory_bytes or None,
         "same_as": one.same_as,
         "measurement": one.measurement,
+        "retreats": to_builtins(one.retreats),
         "where": one.where,
         "expected": {
             "made_by": expected.made_by,

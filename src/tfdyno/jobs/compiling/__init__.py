@@ -1,0 +1,1 @@
+"""Run what XLA may fail to compile: again with less of XLA, and without its dumps."""

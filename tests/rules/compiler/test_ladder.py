@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from tfdyno.core.retreat import RetreatStep
+from tfdyno.rules.compiler import Fault, fault_in, next_step
+
+TILE, GEMM = "Failed to compute symbolic tile", "Autotuning failed for HLO"
+
+
+def fault(text: str) -> Fault:
+    found = fault_in(text)
+    assert found
+    return found
+
+
+def steps(text: str, own_flags: str = "", *, has_graph: bool = True) -> list[str]:
+    """All steps in order, as each of them fails."""
+    found: list[RetreatStep] = []
+    ways = {"own_flags": own_flags, "has_graph": has_graph}
+    while step := next_step(fault(text), text, tried=found, **ways):  # type: ignore[arg-type]
+        found.append(step.step)
+    return list(found)
+
+
+def test_the_steps_go_from_triton_over_autotuning_to_graph() -> None:
+    assert steps(TILE) == ["no_triton", "no_autotuning", "graph"]
+
+
+def test_a_fault_of_the_autotuner_skips_what_cannot_help() -> None:
+    assert steps(GEMM) == ["no_autotuning", "graph"]
+
+
+def test_there_is_no_graph_where_all_runs_by_xla() -> None:
+    assert steps(TILE, has_graph=False) == ["no_triton", "no_autotuning"]
+
+
+def test_a_flag_of_the_users_own_stays_whatever_it_says() -> None:
+    assert steps(TILE, "--xla_gpu_enable_triton_gemm=true") == ["no_autotuning", "graph"]
+    assert steps(TILE, "--xla_gpu_autotune_level=2") == ["no_triton", "graph"]
+
+
+def test_a_step_tells_its_flag_and_the_upstream_threads() -> None:
+    step = next_step(fault(TILE), TILE, tried=())
+    assert step
+    assert step.flags == ("--xla_gpu_enable_triton_gemm=false",)
+    assert step.fault == "symbolic_tile"
+    assert "jax-ml/jax#40237" in step.references
+    unknown = next_step(fault("LLVM ERROR: no"), "LLVM ERROR: no", tried=())
+    assert unknown
+    assert (unknown.fault, unknown.said) == ("", "LLVM ERROR: no")
