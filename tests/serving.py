@@ -49,6 +49,25 @@ linear(folder + "/mean", bias=0, mean=True)
 tf.saved_model.save(tf.Module(), folder + "/nameless")
 """
 """Its answers can be worked out by hand."""
+FAULTY = """
+import sys
+import tensorflow as tf
+
+# Fails as XLA did on a GPU, unless its process was started with XLA_FLAGS that leave Triton out.
+module = tf.Module()
+spec = tf.TensorSpec([None, 3], tf.float32, name="x")
+said = "Failed to analyze the computation (Failed to compute symbolic tile for (d0) -> (d0))"
+
+def call(x):
+    lines = tf.data.TextLineDataset("/proc/self/environ")
+    is_off = lines.reduce(False, lambda found, line: found | tf.strings.regex_full_match(
+        line, "(?s).*xla_gpu_enable_triton_gemm=false.*"))
+    with tf.control_dependencies([tf.debugging.Assert(is_off, [said])]):
+        return {"y": x * 2.0}
+
+module.call = tf.function(call, input_signature=[spec])
+tf.saved_model.save(module, sys.argv[1] + "/faulty", signatures=module.call)
+"""
 MIXING = """
 import sys
 import tensorflow as tf

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from tests.serving import MIXING, Server, post, running, serving_python, small_models
+from tests.serving import FAULTY, MIXING, Server, post, running, serving_python, small_models
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.model_version import Lineage
@@ -480,3 +480,22 @@ def test_a_promise_is_the_deadline_unless_another_is_given(
 ) -> None:
     question = ServeQuestion(reference="m", **asked)  # type: ignore[arg-type]
     assert deadline_ms(question, {"holds": holds}) == expected
+
+
+def test_a_version_that_xla_fails_to_compile_is_started_with_less_of_it(
+    tmp_path: Path, temporary: Path
+) -> None:
+    model = str(small_models(tmp_path, FAULTY) / "faulty")
+    with running(model, "--json", temporary=temporary) as server:
+        ready = json.loads(server.first_line)
+        assert [one["step"] for one in ready["retreats"]] == ["no_triton"]
+        status, answer = post(f"{ready['url']}:predict", {"instances": [[1.0, 2.0, 3.0]]})
+        assert (status, answer["predictions"]) == (200, [[2.0, 4.0, 6.0]])
+        said = [line for line in server.said if "XLA failed to compile" in line]
+        assert len(said) == 1
+        assert "it is started again without Triton's matrix products" in said[0]
+    with running(model, "--json", "--no-retreat", temporary=temporary) as server:
+        ready = json.loads(server.first_line)
+        assert ready["retreats"] == []
+        status, answer = post(f"{ready['url']}:predict", {"instances": [[1.0, 2.0, 3.0]]})
+        assert status == 400  # the planted fault is an assertion

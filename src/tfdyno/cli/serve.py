@@ -66,6 +66,8 @@ BATCHING = together(
                  show_default=True, help="Samples put together at most; 1: never."),
     click.option("--max-delay-ms", type=Filled(), default="2", show_default=True,
                  metavar="D", help="That the first waits for others."),
+    click.option("--no-retreat", is_flag=True,
+                 help="Fail where XLA fails to compile; do not start with less of XLA."),
     click.option("--threads", type=Whole("--threads", most=4096),
                  help="Of TensorFlow in an operation."),
 )  # fmt: skip
@@ -153,6 +155,7 @@ def _question(given: dict[str, Any]) -> ServeQuestion:
         max_delay_ms=_delay_ms(given["max_delay_ms"]),
         max_body_bytes=int(given["max_body_mb"] * MIB),
         token=_token(given),
+        retreat=not given["no_retreat"],
         **{key: given[key] for key in taken},
     )
 

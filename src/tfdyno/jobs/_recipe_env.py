@@ -52,7 +52,7 @@ def recipe_environment(
         variables["OMP_NUM_THREADS"] = str(recipe.threads_intra)
     if recipe.threads_inter:
         variables["TF_NUM_INTEROP_THREADS"] = str(recipe.threads_inter)
-    return variables | _of_determinism(recipe) | _of_execution(recipe, given)
+    return variables | _of_determinism(recipe) | of_execution(recipe, given)
 
 
 def request_of(workload: Workload, **nouns: object) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _of_determinism(recipe: Recipe) -> dict[str, str]:
     return variables
 
 
-def _of_execution(recipe: Recipe, given: Mapping[str, str]) -> dict[str, str]:
+def of_execution(recipe: Recipe, given: Mapping[str, str]) -> dict[str, str]:
     """Operation by operation means so: without the clusters of a flag that the user has set."""
     flags = given.get("TF_XLA_FLAGS", "").split()
     if recipe.execution != "graph" or not any(f.startswith(AUTO_CLUSTERING) for f in flags):

@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.retreat import as_run
 from tfdyno.engines.serving_process import ServingProcess, start
+from tfdyno.jobs._recipe_env import of_execution
 from tfdyno.jobs._serve_versions import Wanted
 from tfdyno.jobs._worker import child_environment
+from tfdyno.jobs.compiling.retreating import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from tfdyno.core.retreat import Retreat
     from tfdyno.engines.serving_process import Event
 
 State = Literal["starting", "serving", "leaving"]
@@ -59,6 +64,7 @@ def start_backend(
     settings: Mapping[str, Any],
     log: Path | None,
     hear: Callable[[Event], object],
+    retreats: Sequence[Retreat] = (),
 ) -> Backend:
     """Start the process of one version.
 
@@ -69,12 +75,17 @@ def start_backend(
         settings: Batching and threads, as ``serve_triton`` reads them.
         log: File that its output is added to.
         hear: Called with what it says.
+        retreats: Steps back from compiles that failed inside XLA.
     """
     scratch = scratch_folder()
+    trial = Trial(recipe=as_run(Recipe(), retreats), retreats=tuple(retreats))
     try:
         process = start(
             (python, "-m", MODULE), name=f"version {wanted.version}",
-            environment=serving_variables(python, scratch), hear=hear, log=log,
+            environment=trial.variables(
+                serving_variables(python, scratch) | of_execution(trial.recipe, os.environ)
+            ),
+            hear=hear, log=log,
         )  # fmt: skip
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tfdyno.core.retreat import Retreat
 from tfdyno.jobs._serve_versions import LATEST
 from tfdyno.jobs._worker import silent
 
@@ -42,6 +43,8 @@ class ServeQuestion:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     threads: int | None = None
+    retreat: bool = True
+    """Whether a version that XLA fails to compile is started again with less of XLA."""
     log: Path | None = None
     wait_free: bool = False
     """Whether it waits until nobody else is on the cards."""
@@ -59,6 +62,8 @@ class Ready:
     batching: dict[str, Any]
     signatures: dict[str, Any]
     start_s: float
+    retreats: tuple[Retreat, ...] = ()
+    """Steps back from compiles that failed inside XLA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import signal
 import threading
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.catalog.serving_overhead import serving_overhead
 from tfdyno.core.errors import TfdynoError, UsageError
+from tfdyno.jobs._recipe_env import AUTO_CLUSTERING
 from tfdyno.jobs._serve_backend import Backend, error_of, start_backend
 from tfdyno.jobs._serve_failures import Failures
 from tfdyno.jobs._serve_front import Front
 from tfdyno.jobs._serve_question import Ready
 from tfdyno.jobs._serve_versions import Wanted
+from tfdyno.jobs.compiling.retreating import step_line
+from tfdyno.rules.compiler import fault_in, next_step
 
 if TYPE_CHECKING:
+    from tfdyno.core.retreat import Retreat
     from tfdyno.engines.serving_process import Event
     from tfdyno.jobs._serve_question import ServeQuestion, Told
     from tfdyno.jobs._serve_versions import Watch
@@ -62,6 +67,8 @@ class Supervisor:
         self.checking: set[str] = set()
         self.checked: set[str] = set()
         """Marks of states whose files are being read, and of those that are sound."""
+        self.retreats: dict[str, tuple[Retreat, ...]] = {}
+        """Mark -> steps back from compiles that failed inside XLA."""
         self.clearing: list[threading.Thread] = []
         self.began_s = time.monotonic()
 
@@ -141,7 +148,10 @@ class Supervisor:
         if backend is None:
             return
         kind = event.content.get("event", "")
-        if kind == "ready":
+        if kind == "ready" and self._steps_back(backend, "\n".join(event.content["unanswered"])):
+            backend.state = "leaving"
+            self._dismiss(backend)
+        elif kind == "ready":
             backend.state, backend.ready = "serving", event.content
             self._remember(backend)
             self.batching = self.batching or event.content.get("batching", {})
@@ -197,6 +207,9 @@ class Supervisor:
             return
         error = error_of(event)
         version = backend.wanted.version
+        said = "\n".join([str(error), *event.process.lines])
+        if was == "starting" and self._steps_back(backend, said):
+            return
         if isinstance(error, UsageError):
             if not self.is_ready:
                 raise error
@@ -206,6 +219,23 @@ class Supervisor:
         self.failures.add(error, at_start=not self.is_ready)
         if was == "serving":
             self.told.notice(f"version {version} is started again: {error}")
+
+    def _steps_back(self, backend: Backend, said: str) -> bool:
+        """Let a version start again with less of XLA, where XLA fails inside to compile it."""
+        fault, done = fault_in(said), self.retreats.get(backend.wanted.mark, ())
+        if fault is None or not self.question.retreat:
+            return False
+        step = next_step(
+            fault, said, tried=[one.step for one in done],
+            own_flags=os.environ.get("XLA_FLAGS", ""),
+            has_graph=AUTO_CLUSTERING in os.environ.get("TF_XLA_FLAGS", ""),
+        )  # fmt: skip
+        if step is None:
+            return False
+        self.retreats[backend.wanted.mark] = (*done, step)
+        subject = f"version {backend.wanted.version}"
+        self.told.notice(step_line(subject, step, "started"))
+        return True
 
     def _hear_front(self, event: Event) -> None:
         kind = event.content.get("event", "")
@@ -249,6 +279,7 @@ class Supervisor:
             batching=first.ready["batching"],
             signatures=first.ready["signatures"],
             start_s=round(time.monotonic() - self.began_s, 3),
+            retreats=self.retreats.get(first.wanted.mark, ()),
         )
 
     def _start_backend(self, wanted: Wanted) -> None:
@@ -262,6 +293,7 @@ class Supervisor:
         }
         backend = start_backend(
             wanted, name=self.name, python=self.python, log=asked.log, hear=self.events.put,
+            retreats=self.retreats.get(wanted.mark, ()),
             settings={**batching, "threads_intra": asked.threads,
                       "known": self.known.get(wanted.mark)},
         )  # fmt: skip

@@ -117,14 +117,17 @@ def sizes(signature: Signature, batching: dict[str, Any]) -> list[int]:
     return [1] if signature.unbatched else list(powers_of_two(int(batching["max_batch_size"])))
 
 
-def warm_up(signature: Signature, batches: Sequence[int]) -> None:
-    """Let TensorFlow do now what it does at the first call on each batch size."""
+def warm_up(signature: Signature, batches: Sequence[int]) -> str:
+    """Let TensorFlow do now what it does at the first call on each batch size.
+
+    Returns:
+        Why the signature does not answer made-up input; empty: it does, or there is none.
+    """
     from tfdyno.runtime.serve_model import fitting_free_size, made_up
 
     free, why = fitting_free_size(signature) if batches else (0, "")
     if why:
         print(f"{signature.name} is not warmed up: {why}", file=sys.stderr)
-    if not free:
-        return
-    for size in batches:
+    for size in batches if free else ():
         signature.call(made_up(signature.inputs, size, free))
+    return why

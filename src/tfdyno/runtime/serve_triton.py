@@ -87,7 +87,8 @@ def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> No
             return
         _tell(events, {
             "event": "ready", "address": request["address"], "signatures": server.described,
-            "batching": server.batching, "load_s": round(time.monotonic() - began_s, 3),
+            "batching": server.batching, "unanswered": list(server.unanswered),
+            "load_s": round(time.monotonic() - began_s, 3),
         })  # fmt: skip
         threading.Thread(target=server.afterwards, daemon=True).start()
         while not over.wait(MONITOR_S):
@@ -104,6 +105,8 @@ class _Serving:
     batching: dict[str, Any]
     afterwards: Callable[[], None] = lambda: None
     """What is left to do while requests are answered."""
+    unanswered: tuple[str, ...] = ()
+    """What signatures said that did not answer made-up input."""
 
 
 @contextlib.contextmanager
@@ -114,13 +117,13 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
     found = loaded(request)
     signatures = {name: _judged(found[name]) for name in _names(found)}
     batching = _batching(signatures, request)
-    for one in signatures.values():
-        warm_up(one, sizes(one, batching))
+    unanswered = [warm_up(one, sizes(one, batching)) for one in signatures.values()]
     with serve_binding.triton(request, Path(request["scratch"])) as server:
         described = serve_binding.bind(server, signatures, found, request["name"], batching)
         serve_binding.start(server, request["address"], over)
         described = _called(request["address"], signatures, described, over)
-        yield _Serving(triton=server, described=described, batching=batching)
+        yield _Serving(triton=server, described=described, batching=batching,
+                       unanswered=tuple(filter(None, unanswered)))  # fmt: skip
 
 
 @contextlib.contextmanager

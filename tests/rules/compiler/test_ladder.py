@@ -1,7 +1,11 @@
 from __future__ import annotations
 
-from tfdyno.core.retreat import RetreatStep
+from typing import TYPE_CHECKING
+
 from tfdyno.rules.compiler import Fault, fault_in, next_step
+
+if TYPE_CHECKING:
+    from tfdyno.core.retreat import RetreatStep
 
 TILE, GEMM = "Failed to compute symbolic tile", "Autotuning failed for HLO"
 

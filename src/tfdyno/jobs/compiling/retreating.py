@@ -107,7 +107,7 @@ def retreating(
                 what = f"XLA failed to compile {work.subject}"
                 raise RetreatAsked(what, why=step.cause, remedy=f"{AGAIN} {step.way}") from error
         tried.add(step.step)
-        work.tell(_line(work.subject, step))
+        work.tell(step_line(work.subject, step))
         work.keep(retreats)
         trial = Trial(recipe=as_run(work.recipe, retreats), retreats=retreats, again=True)
 
@@ -140,9 +140,10 @@ def failed(
     return error
 
 
-def _line(subject: str, step: Retreat) -> str:
+def step_line(subject: str, step: Retreat, done: str = "run") -> str:
+    """What is told when a step back is taken: the fault and what follows, in one line."""
     cause = step.cause.rstrip(".")
-    return f"XLA failed to compile {subject}: {cause}; it is run again {step.way}."
+    return f"XLA failed to compile {subject}: {cause}; it is {done} again {step.way}."
 
 
 def _is_unfit(error: TfdynoError, step: Retreat) -> bool:
