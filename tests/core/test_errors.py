@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.errors import (
+    CompilerError,
+    RetreatAsked,
+    TfdynoError,
+    ToolError,
+    UsageError,
+    error_of_kind,
+    kind_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,3 +34,10 @@ def test_a_reason_that_is_found_later_stands_in_the_same_sentence() -> None:
     error.add_reason("meanwhile another held 2 GiB.")
     assert str(error) == "it failed: no memory; meanwhile another held 2 GiB; free some."
     assert error.__notes__ == ["kept"]
+
+
+@pytest.mark.parametrize("kind", [UsageError, ToolError, CompilerError, RetreatAsked])
+def test_an_error_keeps_its_kind_between_processes(kind: type[TfdynoError]) -> None:
+    told = error_of_kind(kind_of(kind("it failed")), "it failed", "why", "do")
+    assert type(told) is kind
+    assert str(told) == "it failed: why; do."

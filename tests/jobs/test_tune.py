@@ -136,6 +136,24 @@ def test_lines_through_trials_leave_hopeless_ones_out() -> None:
     assert all(one.estimate and one.estimate.made_by == "law" for one in hopeless)
 
 
+def test_a_trial_whose_compile_fails_inside_xla_is_judged_as_what_it_ran() -> None:
+    law(xla_fails=True)
+    end = last(question(trials=16, named={**SMALL, "batch_size": (64, 128)}))
+    asked = [one for one in end.trials if one.values.get("execution") == "xla" and one.ran]
+    assert asked
+    for one in asked:
+        assert [step.step for step in one.retreats] == ["no_triton", "no_autotuning", "graph"]
+        assert one.recipe.execution == "auto"  # as the start, which runs without XLA
+    assert {one.recipe.execution for one in end.trials if one.is_judged} == {"auto"}
+    judged = [one.recipe for one in end.trials if one.is_judged]
+    assert len(judged) == len(set(map(repr, judged)))  # none is counted twice
+    assert all("XLA failed to compile it" in one.reason for one in asked if one.status == "same")
+    assert any("XLA failed to compile it" in note for note in end.notes) or all(
+        one.status == "same" for one in asked
+    )
+    assert end.recipe.execution == "auto"
+
+
 def test_a_batch_that_runs_out_of_memory_spares_the_larger_ones() -> None:
     law(most=128)
     end = last(question(trials=16))

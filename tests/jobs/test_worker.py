@@ -321,3 +321,23 @@ def _is_gone(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_failure_brings_the_exception_behind_it_and_the_last_progress(modules: Path) -> None:
+    body = """progress('first step')
+    try:
+        raise RuntimeError('INTERNAL: no tile')
+    except RuntimeError:
+        raise UsageError('train.py failed', why='line 3') from None"""
+    with pytest.raises(UsageError, match=r"train\.py failed: line 3") as caught:
+        ask(modules, body)
+    assert caught.value.raised == "RuntimeError: INTERNAL: no tile"
+    assert caught.value.at == "first step"
+
+
+def test_a_crash_brings_its_last_lines_and_progress(modules: Path) -> None:
+    body = "progress('compiling'); print('LLVM ERROR: no', flush=True); os.abort()"
+    with pytest.raises(ToolError) as caught:
+        ask(modules, body)
+    assert "LLVM ERROR: no" in caught.value.raised
+    assert caught.value.at == "compiling"

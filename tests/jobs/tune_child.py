@@ -55,6 +55,9 @@ def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: A
     if batch_size > law.get("most", 1 << 20):
         raise ToolError("train.py: this machine ran out of memory",
                         why=f"a batch of {batch_size} does not fit")  # fmt: skip
+    if law.get("xla_fails") and recipe["execution"] == "xla":
+        cause = RuntimeError("INTERNAL: Failed to compute symbolic tile for (d0)")
+        raise UsageError("train.py failed") from cause
     if recipe["input"]["cache"] and law.get("no_cache"):
         raise UsageError("the input options cannot be set for a generator")
     if held_bytes := law.get("held_bytes_per_sample", 0) * batch_size:

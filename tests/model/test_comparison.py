@@ -9,7 +9,8 @@ import pytest
 from tests.measurements import ENVIRONMENT, TASK, measurement, run
 
 from tfdyno.core.measurement import Card, Measurement, Protocol
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe import Execution, Recipe
+from tfdyno.core.retreat import Retreat
 from tfdyno.model.comparison import compare
 
 if TYPE_CHECKING:
@@ -143,6 +144,38 @@ def test_what_does_not_compare_names_the_field(changes: dict[str, object], field
     assert found.verdict == "not_comparable"
     assert found.ratio == 0.0
     assert field in found.reason
+
+
+GRAPH = Retreat(step="graph", words="in graph execution", title="no tile")
+TRITON = Retreat(step="no_triton", words="without Triton", flags=("--xla_a=false",))
+
+
+def side(asked: Execution, ran: str, *retreats: Retreat) -> Measurement:
+    """A measurement whose recipe asks for one execution and whose model had another."""
+    task = replace(TASK, execution=ran, retreats=retreats)  # type: ignore[arg-type]
+    levels = [0.1, 0.101, 0.099] if ran == "xla" else [0.2, 0.202, 0.198]
+    return of(levels, task=task, recipe=Recipe(execution=asked))
+
+
+def test_xla_that_ended_in_graph_is_not_compared_with_graph() -> None:
+    a, b = side("xla", "graph", TRITON, GRAPH), side("graph", "graph")
+    for pair, name in (((a, b), "A"), ((b, a), "B")):
+        found = compare(*pair)
+        assert found.verdict == "not_comparable"
+        assert found.reason.startswith(
+            f"XLA failed to compile {name} (no tile), which ran in graph"
+        )
+
+
+def test_auto_that_ended_in_graph_is_not_compared_with_graph() -> None:
+    found = compare(side("auto", "graph", GRAPH), side("graph", "graph"))
+    assert found.verdict == "not_comparable"
+
+
+def test_xla_with_less_of_it_is_compared_and_told() -> None:
+    found = compare(side("graph", "graph"), side("xla", "xla", TRITON))
+    assert found.verdict == "faster"
+    assert ("task.retreats", "none", "without Triton") in found.differences
 
 
 def test_too_few_steady_runs_do_not_compare() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import InputOptions, Recipe
+from tfdyno.core.retreat import Retreat
 from tfdyno.core.training import RunSettings
 from tfdyno.core.workload import Workload
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, unused
@@ -50,6 +51,14 @@ def test_a_run_is_read_back_as_it_was_written(folder: RunFolder) -> None:
     assert folder.holds_run
     assert folder.read() == (RECORD, recipe)
     assert json.loads((folder.path / RUN_FILE).read_text())["outcome"]["history"]["loss"][1] is None
+
+
+def test_steps_back_that_another_process_left_are_taken_once(folder: RunFolder) -> None:
+    assert folder.take_retreats() == ()
+    step = Retreat(step="no_triton", words="without Triton", flags=("--xla_a=false",))
+    folder.leave_retreats((step,))
+    assert folder.take_retreats() == (step,)
+    assert folder.take_retreats() == ()
 
 
 def test_a_folder_without_a_run_is_told(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ class WheelSupport:
     detail: str
     """One sentence for a person."""
     source: str
+    known_faults: tuple[str, ...] = ()
+    """Of XLA in this release on such a card, a sentence each."""
 
     @property
     def outcome(self) -> Outcome:

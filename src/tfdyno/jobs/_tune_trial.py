@@ -83,19 +83,25 @@ def with_measured(trial: Trial, found: Measurement) -> Trial:
     )
 
 
-def as_it_ran(trial: Trial, trials: Sequence[Trial], start: Recipe) -> Trial:
+def as_it_ran(
+    trial: Trial, trials: Sequence[Trial], start: Recipe, *, starts_in_graph: bool
+) -> Trial:
     """The trial with the recipe that ran, where XLA failed to compile the one that was asked for.
 
     Args:
         trial: With what was measured of it.
         trials: All others; one of the same recipe makes it ``same``.
         start: The starting recipe, whose own trial keeps it.
+        starts_in_graph: Whether that runs without XLA, whatever its setting is called.
     """
-    if trial.ran_as == trial.recipe or trial.recipe == start:
+    recipe = trial.ran_as
+    if recipe == trial.recipe or trial.recipe == start:
         return trial
-    ran = replace(trial, recipe=trial.ran_as, changes=changes_of(trial.ran_as, start))
-    twin = next((one for one in trials if one.ran_as == ran.recipe and one.is_judged), None)
-    if twin is None:
+    if starts_in_graph:
+        recipe = replace(recipe, execution=start.execution)
+    ran = replace(trial, recipe=recipe, changes=changes_of(recipe, start))
+    twin = next((one for one in trials if recipe in (one.recipe, one.ran_as)), None)
+    if twin is None or not twin.is_judged:
         return ran
     reason = f"{told_of(trial.retreats)} That is trial {twin.number}."
     return replace(ran, status="same", same_as=twin.number, reason=reason)

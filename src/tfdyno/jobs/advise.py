@@ -30,12 +30,13 @@ from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor
 from tfdyno.jobs._scale_out import scaling_of
 from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.compiling.foretold import foretold
 from tfdyno.jobs.estimate import Route
 from tfdyno.jobs.trace import Traced
 from tfdyno.view.offers_text import left_out_note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tfdyno.core.scale_out import ScaleOut
@@ -243,6 +244,13 @@ def _verified(
     return outcome
 
 
+def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
+    """The cards of the picks on which XLA would compile the step, each once."""
+    picked = (one.candidate for one in advice.picks)
+    slugs = dict.fromkeys(one.gpu for one in picked if one.estimate.execution == "xla")
+    return tuple(gpus[slug] for slug in slugs)
+
+
 def _noted(outcome: Outcome, reason: str) -> Outcome:
     """The answer with the sentence that says why its pick is not verified."""
     advice, best = outcome.advice, outcome.advice.pick("balanced")
@@ -278,6 +286,7 @@ def _outcome(
     notes = (
         *_left_out(request.conditions.offers_file),
         *advice.notes,
+        *foretold(predictor, _compiled_on(advice, gpus)),
         *notes,
         *_unused_network(request),
         *notes_on(measured.items()),

@@ -269,7 +269,11 @@ class _Tuner:
         self._check_place(found)
         with self._lock:
             others = [one for one in self._trials if one.number != trial.number]
-        told = as_it_ran(with_measured(ran, found), others, self._question.recipe)
+        assert self._look
+        in_graph = self._look.own_values.get("execution") == "graph"
+        told = as_it_ran(
+            with_measured(ran, found), others, self._question.recipe, starts_in_graph=in_graph
+        )
         if told.status == "same":
             return told
         if len(found.runs) < self._question.runs:

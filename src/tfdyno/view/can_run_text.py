@@ -57,6 +57,7 @@ def can_run_text(gpu: Gpu, found: WheelSupport, *, width: int = WIDTH, colour: b
         ("elementwise", _KERNELS.get(found.elementwise_kernels, "") if known else ""),
         ("driver", f"{found.driver_linux} or later on Linux" if found.driver_linux else ""),
         ("first start", _SLOW_START if verdict == "jit" else ""),
+        ("XLA", " ".join(found.known_faults)),
         ("fix", _fix(found)),
         ("source", found.source),
     ]
