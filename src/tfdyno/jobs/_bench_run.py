@@ -11,6 +11,7 @@ from typing import Protocol as Shape
 from tfdyno.core.codec import from_builtins
 from tfdyno.core.errors import ToolError
 from tfdyno.core.flags import is_file_name
+from tfdyno.core.lasting import Lasting
 from tfdyno.core.measurement import BenchRun, BenchTask, Environment, Protocol
 from tfdyno.core.retreat import told_of
 from tfdyno.jobs._memory_watch import MemoryWatch
@@ -100,7 +101,10 @@ def measured(
         return _once(workload, trial, protocol, order, doing, progress, memory_limit_bytes,
                      keeps_programs)  # fmt: skip
 
-    work = Work(subject=workload.reference, recipe=recipe, had=had, tell=progress)
+    def tell(line: str) -> None:
+        progress(Lasting(line))
+
+    work = Work(subject=workload.reference, recipe=recipe, had=had, tell=tell)
     found, retreats = retreating(attempt, work)
     notes = (*found.task.notes, *filter(None, [told_of(retreats)]))
     return replace(found, task=replace(found.task, retreats=retreats, notes=notes))

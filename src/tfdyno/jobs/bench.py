@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.offers import data_dir
 from tfdyno.core.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.errors import UsageError
+from tfdyno.core.lasting import Lasting
 from tfdyno.core.measurement import DataMode, Measurement, Protocol
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
@@ -190,9 +191,14 @@ def _one(
         order=sum(each.count for each in sides),
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
               f"{question.workload.reference}",
-        progress=lambda stage: progress(f"{title}: {stage}"),
+        progress=lambda stage: progress(_under(title, stage)),
         **({"had": had} if had else {}),
     )  # fmt: skip
+
+
+def _under(title: str, stage: str) -> str:
+    """A stage of a run under its title; what lasts on the terminal stays so."""
+    return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
 
 
 def _kept(results: Results, side: Side, found: Measured, question: Question) -> Side:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
+from tfdyno.core.lasting import Lasting
 from tfdyno.core.retreat import told_of
 from tfdyno.core.tuning import Trial, Tuning
 from tfdyno.jobs import bench
@@ -367,7 +368,7 @@ def _retreats(trials: Sequence[Trial]) -> tuple[str, ...]:
 
 
 def _say(progress: Callable[[str], None], head: str, line: str) -> None:
-    progress(f"{head}: {line}")
+    progress(Lasting(line) if isinstance(line, Lasting) else f"{head}: {line}")
 
 
 def _words(trial: Trial) -> str:
