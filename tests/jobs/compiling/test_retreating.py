@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.runtime.forks import NO_GPU
 
 from tfdyno.core.errors import CompilerError, RetreatAsked, TfdynoError, ToolError, UsageError
+from tfdyno.core.launch_plan import LaunchPlan
 from tfdyno.core.measurement import Protocol
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA, Retreat
@@ -19,6 +21,7 @@ from tfdyno.core.training import RunSettings
 from tfdyno.engines.process import ChildCrash
 from tfdyno.jobs import bench, diagnose
 from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
+from tfdyno.jobs.launch_local import Launched, launch_local
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.jobs.train import Question, Trained, train
 from tfdyno.model.comparison import compare
@@ -271,3 +274,32 @@ def test_a_diagnosis_takes_the_step_and_tells_it(folder: Path) -> None:
     assert steps == ["no_triton", "no_autotuning"]
     assert any("it ran with kernels that were not measured" in one for one in found.facts.notes)
     assert len([line for line in printed if "it is run again" in line]) == 2
+
+
+@pytest.mark.slow  # both nodes start twice; one process on JAX is in the plain run
+@pytest.mark.tf
+def test_two_nodes_start_again_together_with_the_same_step(folder: Path) -> None:
+    said: list[str] = []
+    run = launched(2, said)
+    steps = [one.step for one in run.outcome.retreats]
+    assert steps == ["no_autotuning"]
+    assert run.failures == ()
+    assert any("started again, it runs with kernels that were not measured" in x for x in said)
+    assert [one.step for one in run.record.retreats] == steps
+    assert (run.record.status, len(run.outcome.history["loss"])) == ("finished", 2)
+
+
+@pytest.mark.tf
+def test_a_process_on_jax_takes_the_steps_that_jax_has(folder: Path) -> None:
+    run = launched(1, [])
+    assert [one.step for one in run.outcome.retreats] == ["no_autotuning"]
+    assert run.record.status == "finished"
+
+
+def launched(nodes: int, said: list[str]) -> Launched:
+    plan = LaunchPlan(
+        engine="local", name="planted", reference="train.py", script_arguments=("autotune",),
+        options=("--backend", "jax", "--set", "seed=1"), output="run", nodes=nodes,
+        folder=str(Path.cwd()), python=sys.executable,
+    )  # fmt: skip
+    return launch_local(plan, output=said.append)
