@@ -140,6 +140,7 @@ def _request(given: dict[str, Any]) -> Request:
         tensorflow=given["tensorflow"] or "",
         route=given["route"],
         fresh=given["fresh"],
+        card_files=not given["no_card_file"],
         feed=read_feed(given["feed"]) if given["feed"] else None,
     )
 

@@ -60,7 +60,7 @@ def estimate(
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
     task:bert-base. Arguments of a script follow after --.
     """
-    from tfdyno.catalog.gpus import parse_list
+    from tfdyno.jobs._card_files import cards_named
     from tfdyno.jobs.estimate import Question, check
     from tfdyno.jobs.estimate import estimate as answer_of
 
@@ -72,7 +72,7 @@ def estimate(
                          remedy="say with --nodes or --replicas how many train")  # fmt: skip
     question = Question(
         workload=workload_from(given, mode=mode),
-        gpus=parse_list(gpu),
+        gpus=cards_named(gpu),
         batch_size=given["batch_size"] or 0,
         global_batch_size=given["global_batch"] or 0,
         replicas=replicas or (1,),
@@ -85,6 +85,7 @@ def estimate(
         route=given["route"],
         verify=verify,
         fresh=given["fresh"],
+        card_files=not given["no_card_file"],
         explain=explain,
     )
     check(question)

@@ -86,6 +86,11 @@ COMMANDS = {
         summary="Measure a training run fairly, or two recipes in turns.",
         section="Measure",
     ),
+    "calibrate": Entry(
+        module="tfdyno.cli.calibrate",
+        summary="Sweep the card of this machine, for narrower estimates on it.",
+        section="Measure",
+    ),
     "compare": Entry(
         module="tfdyno.cli.compare",
         summary="Say which measurement is faster, how surely, and at what cost.",

@@ -256,6 +256,7 @@ workload_options = together(
     CODE,
     SOFTWARE,
     click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
+    click.option("--no-card-file", is_flag=True, help="Leave out what tfdyno calibrate found."),
     JSON,
     QUIET,
     click.option(

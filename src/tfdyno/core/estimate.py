@@ -96,6 +96,8 @@ class Estimate:
     """Release that the answer is for: ``TensorFlow 2.21``; empty: not known."""
     generation: str = ""
     """Of the software whose measured steps stand behind the time: ``2026``."""
+    swept_by: str = ""
+    """Sweep of the card that the time rests on, in words; empty: none."""
     compiled_for: str = ""
     """GPU family whose program stands behind an ``exact`` route (``8.x``): the card's own or one
     that was measured to serve it too, compiled for one card of it; empty where none does."""

@@ -9,6 +9,8 @@ Market = Literal["consumer", "workstation", "datacenter", "laptop", "edge"]
 """What a card is sold for; ``edge``: a board with its GPU, CPU and memory."""
 OWNED = "owned"
 """Provider of a card that the user already has: it costs its electricity."""
+CPU_VENDOR = "CPU"
+"""In the place of a maker: the processors of a machine, as a card."""
 VENDOR = "NVIDIA"
 """Maker of the cards that are estimated, as the catalogue writes it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tfdyno.core.card_file import CardFile
 from tfdyno.core.product_rates import ProductRates
 
 FIT = "tfdyno-truth fit"
@@ -70,6 +71,19 @@ class BucketWidth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """The sweep of a card behind the constants of a time model."""
+
+    card: CardFile
+    words: str
+    """One clause that says which sweep it is."""
+    log_width_ratio: float
+    """Half-width that is left of the range, in log(time)."""
+    same_software: bool = True
+    """Whether the answer is for the generation of software that was swept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimeModel:
     """All constants by name, and the widths of the intervals by bucket."""
 
@@ -89,6 +103,8 @@ class TimeModel:
     """Compute capabilities of the cards on which such steps were measured."""
     product_rates: ProductRates | None = None
     """What measured products reach: for executions that are priced kernel by kernel."""
+    swept: Swept | None = None
+    """Of the one card that it is for; None: of all cards as they ship."""
     values: dict[str, float] = field(init=False, repr=False)
     """Name -> value: what the arithmetic asks for."""
 

@@ -12,11 +12,12 @@ from tfdyno.catalog.links import find_link
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core import settings
 from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import VENDOR
+from tfdyno.core.hardware import CPU_VENDOR, VENDOR
 from tfdyno.core.program import Program
 from tfdyno.core.recalibration import Anchor, Recalibration
 from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.jobs._anchors import anchors_for, subject_of
+from tfdyno.jobs._card_files import Sweeps, stored_sweeps
 from tfdyno.jobs.trace import Traced, trace
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Cluster, Gpu
+    from tfdyno.core.time_model import TimeModel
     from tfdyno.core.workload import Trace, Workload
 
 
@@ -54,6 +56,8 @@ class Predictor:
     """Whether the time is summed over the compiled kernels too."""
     anchors: tuple[Anchor, ...] = ()
     """What the user measured of this model: it moves the estimates."""
+    sweeps: Sweeps = field(default_factory=Sweeps)
+    """What the user's sweeps found of cards: it moves the constants of the law."""
 
     def estimate(
         self,
@@ -68,7 +72,7 @@ class Predictor:
         from tfdyno.model.estimate import estimate_step
         from tfdyno.model.recalibration import recalibrated
 
-        execution = self.execution_for(replicas)
+        execution = "graph" if gpu.vendor == CPU_VENDOR else self.execution_for(replicas)
         quick = self._quick(gpu, execution)
         held = self._quick(gpu) if execution == "eager-torch" else quick
         size = batch_size or self.batch_size
@@ -86,7 +90,7 @@ class Predictor:
             precision=self.precision,
             mode=self.traced.trace.workload.mode,
             execution=execution,
-            time_model=time_model(self.traced.software.generation),
+            time_model=self.model_for(gpu),
             software=None if execution in settings.TORCH_EXECUTIONS else self.traced.software,
             memory_model=memory_model(),
             verified=settled is not None and settled.batch_size == size,
@@ -95,6 +99,11 @@ class Predictor:
             explained=explained,
         )
         return recalibrated(found, self.recalibration(gpu, replicas=replicas))
+
+    def model_for(self, gpu: Gpu) -> TimeModel:
+        """The constants for a card: with those of its sweep, where it was swept."""
+        software = self.traced.software
+        return self.sweeps.model_for(time_model(software.generation), gpu, software)
 
     def recalibration(self, gpu: Gpu, *, replicas: int = 1) -> Recalibration:
         """What the user's own measurements say of this model on a card."""
@@ -135,6 +144,8 @@ class Predictor:
         from tfdyno.model.peaks import has_bfloat16
 
         traced = self.traced
+        if gpu.vendor == CPU_VENDOR:
+            return _on_cpus(traced)
         narrow, wide = traced.program, traced.widened
         if execution in settings.BY_OPERATION:
             narrow, wide = traced.per_op, traced.per_op_widened
@@ -171,6 +182,26 @@ class Predictor:
         )
 
 
+def _on_cpus(traced: Traced) -> Program:
+    """The step as TensorFlow's graph runs it on CPUs; raises ``UsageError`` where it is unknown."""
+    from tfdyno.model.calibrate.cpu_law import on_cpus
+
+    program = traced.per_primitive
+    if program is None or traced.software.framework != "tensorflow":
+        raise UsageError(
+            f"{traced.software.name} is not estimated on processors",
+            why="what was swept is the graph of TensorFlow with Keras 3",
+            remedy="leave --tf and --backend out",
+        )
+    if any(one.kind == "recurrent" for one in program.kernels):
+        raise UsageError(
+            f"{traced.trace.title} is not estimated on processors",
+            why="its recurrent layers are known as cuDNN runs them only",
+            remedy="measure it: tfdyno bench",
+        )
+    return replace(program, kernels=on_cpus(program.kernels))
+
+
 def predictor_for(
     workload: Workload | Traced,
     *,
@@ -181,6 +212,7 @@ def predictor_for(
     network: str = "",
     gpus_per_node: int = 0,
     fresh: bool = False,
+    card_files: bool = True,
     progress: Callable[[str], None],
 ) -> Predictor:
     """Trace a workload and settle its batch.
@@ -194,6 +226,7 @@ def predictor_for(
         network: What joins nodes, as ``find_network`` reads it; empty: all cards are in one.
         gpus_per_node: 0: as many as one machine holds.
         fresh: Trace again even if the cache has it.
+        card_files: Whether the user's sweeps of cards count.
         progress: Called with a line at every stage.
 
     Raises:
@@ -231,6 +264,7 @@ def predictor_for(
         network=network,
         gpus_per_node=gpus_per_node,
         anchors=anchors_for(traced.trace),
+        sweeps=stored_sweeps() if card_files else Sweeps(),
     )
 
 
@@ -258,7 +292,7 @@ def _check_own_batch(trace: Trace, batch_size: int) -> None:
 
 def check_vendor(gpus: tuple[Gpu, ...]) -> None:
     """Refuse cards that XLA's CUDA compiler cannot serve; raises ``UsageError``."""
-    foreign = [gpu.name for gpu in gpus if gpu.vendor.upper() != VENDOR]
+    foreign = [gpu.name for gpu in gpus if gpu.vendor.upper() not in (VENDOR, CPU_VENDOR)]
     if foreign:
         raise UsageError(
             f"{foreign[0]} cannot be estimated", why="tfdyno knows the kernels of NVIDIA GPUs only"

@@ -71,6 +71,8 @@ class CardEstimates:
         except (TfdynoError, ValueError) as error:
             self.notes.append(f"No estimate for a batch of {batch_size:,}: {error}")
             return None
+        if found.swept_by:
+            self.notes.append(f"What is expected uses {found.swept_by}.")
         sums = SUM_BYTES * predictor.traced.trace.trainable_parameter_count
         return TrialEstimate(
             made_by="estimate",

@@ -21,6 +21,7 @@ from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
 from tfdyno.jobs._candidates import candidates_of, check_shares
+from tfdyno.jobs._card_files import sweep_notes
 from tfdyno.jobs._compose import compose
 from tfdyno.jobs._exact import add_cached, add_compiled, families_of
 from tfdyno.jobs._feeding import Feeder
@@ -68,6 +69,8 @@ class Request:
     """Release whose wheel must run on the card; empty: the user's own, else the newest."""
     route: Route = "auto"
     fresh: bool = False
+    card_files: bool = True
+    """Whether the user's sweeps of cards count."""
     feed: Feed | None = None
     """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
 
@@ -115,6 +118,7 @@ def advise(
         link=request.link,
         network=request.network,
         fresh=request.fresh,
+        card_files=request.card_files,
         progress=progress,
     )
     if request.route == "quick":
@@ -290,6 +294,7 @@ def _outcome(
         *notes,
         *_unused_network(request),
         *notes_on(measured.items()),
+        *sweep_notes(predictor.sweeps, tuple(one.estimate.swept_by for one in advice.ranking)),
     )
     scaling: tuple[ScaleOut, ...] = ()
     offer = best.candidate.offer if best else None

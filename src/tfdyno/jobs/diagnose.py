@@ -18,7 +18,7 @@ from tfdyno.core.recipe import Recipe
 from tfdyno.core.retreat import told_of
 from tfdyno.core.step_facts import StepFacts
 from tfdyno.core.workload import Workload
-from tfdyno.jobs._card_rates import card_rates
+from tfdyno.jobs._card_rates import card_rates, sweep_words
 from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_of
 from tfdyno.jobs._watched_cards import card_sampler, with_cards
 from tfdyno.jobs._worker import nobody, run_child, silent
@@ -189,7 +189,11 @@ def _examined(
     found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
     if found.failed:
         room.blame(found.failed)
-    return replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
+    found = replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
+    if words := sweep_words(visible):
+        told = replace(found.diagnosis, notes=(*found.diagnosis.notes, words))
+        found = replace(found, diagnosis=told)
+    return found
 
 
 def _refuse_few_steps(question: Question, facts: StepFacts) -> None:

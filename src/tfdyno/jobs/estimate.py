@@ -16,14 +16,16 @@ from tfdyno.catalog.links import (
     own_network,
     usual_in_a_node,
 )
+from tfdyno.core.card_file import CPU
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.estimate import Estimate
-from tfdyno.core.hardware import Gpu
+from tfdyno.core.hardware import CPU_VENDOR, Gpu
 from tfdyno.core.scale_out import ScaleOut
 from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.core.sharding import Sharding
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
+from tfdyno.jobs._card_files import sweep_notes
 from tfdyno.jobs._exact import add_cached, add_compiled, verified_limit
 from tfdyno.jobs._predict import (
     Predictor,
@@ -72,6 +74,8 @@ class Question:
     verify: bool | None = None
     """Compile at the largest batch itself; None: where one card is compiled for anyway."""
     fresh: bool = False
+    card_files: bool = True
+    """Whether the user's sweeps of cards count."""
     explain: bool = False
     """Whether to list the kernels behind every time with their formulas."""
 
@@ -112,6 +116,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         network=question.network,
         gpus_per_node=question.gpus_per_node,
         fresh=question.fresh,
+        card_files=question.card_files,
         progress=progress,
     )
     predictor, notes = _by_route(predictor, question, progress)
@@ -130,7 +135,12 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         estimates=found,
         trace=predictor.traced.trace,
         batch_source=_source(question, predictor),
-        notes=(*notes, *network_notes(question, found), *_measured(question, predictor)),
+        notes=(
+            *notes,
+            *network_notes(question, found),
+            *_measured(question, predictor),
+            *sweep_notes(predictor.sweeps, tuple(one.swept_by for one in found)),
+        ),
         scaling=scale_outs(
             question.gpus,
             found,
@@ -172,6 +182,7 @@ def check(question: Question) -> None:
             "give --batch-size or --global-batch, not both",
             why="one is the batch of a replica, the other the sum over all of them",
         )
+    _check_processors(question)
     _check_link(question)
     _check_nodes(question)
     question = counted(question)
@@ -186,6 +197,26 @@ def check(question: Question) -> None:
         if question.global_batch_size:
             check_batch(shared_batch(question.global_batch_size, count))
     _check_cluster(question)
+
+
+def _check_processors(question: Question) -> None:
+    """Refuse what the processors of a machine do not do."""
+    if not any(gpu.vendor == CPU_VENDOR for gpu in question.gpus):
+        return
+    wrong = {
+        "--explain": question.explain,
+        "--route exact": question.route == "exact",
+        "--verify": bool(question.verify),
+        "--execution xla": question.execution not in ("", "graph"),
+        "--replicas": question.replicas != (1,) or bool(question.nodes),
+        "a precision of 16 bits": question.precision not in ("", "float32", "tf32"),
+    }
+    for what, asked in wrong.items():
+        if asked:
+            raise UsageError(
+                f"{what} is not for cpu", why="its sweep is of TensorFlow's graph in float32",
+                remedy="leave it out",
+            )  # fmt: skip
 
 
 def _check_nodes(question: Question) -> None:
@@ -240,6 +271,8 @@ def _check_link(question: Question) -> None:
 def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
     """A note where replicas fill more than one machine and no network was named."""
     for one in found:
+        if one.gpu == CPU:
+            continue
         gpu = find(one.gpu)
         most = most_in_one_machine(gpu)
         joined = one.network or (one.link and is_network(find_link(one.link)))

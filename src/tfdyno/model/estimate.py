@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.estimate import Estimate
 from tfdyno.core.explanation import Exchange, Width
 from tfdyno.core.generation import Software
-from tfdyno.core.hardware import Cluster, Gpu
+from tfdyno.core.hardware import CPU_VENDOR, Cluster, Gpu
 from tfdyno.core.interval import Interval
 from tfdyno.core.time_model import MemoryModel, TimeModel
 from tfdyno.core.workload import Trace
 from tfdyno.model import detail, energy, intervals, memory, scaling, step
+from tfdyno.model.calibrate.steps import swept_width, warnings_on_cpus
 from tfdyno.model.explanation import Basis, explain
 from tfdyno.model.kernel_table import KernelTable
 from tfdyno.model.precision import (
@@ -150,6 +151,7 @@ def estimate_step(
         execution=execution,
         software=software.name if software else "",
         generation=time_model.generation,
+        swept_by=time_model.swept.words if time_model.swept else "",
         made_by={"time": time_program.route, "memory": memory_program.route},
         compiled_for=memory_program.family or time_program.family,
         sources=_sources(case),
@@ -173,15 +175,12 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
     exchange = _exchange(case, compute_s + memory_s)
     launch_s = float(alone.launch_s[0])
     best = float(alone.step_s[0]) + (exchange.exposed_s if exchange else 0.0)
-    width = intervals.width(
-        model.intervals,
-        family=family,
-        mode=case.setting.mode,
-        execution=case.setting.execution,
-        gpu=case.gpu,
-        launch_share=launch_s / best,
+    plain = intervals.width(
+        model.intervals, family=family, mode=case.setting.mode, execution=case.setting.execution,
+        gpu=case.gpu, launch_share=launch_s / best,
         by_kernel=None if timing.work is None else model.measured_capabilities,
-    )
+    )  # fmt: skip
+    width = swept_width(plain, program, case.batch_size, case.gpu, model.swept, timing.work)
     return _Timed(
         terms_s={
             "compute": compute_s,
@@ -310,7 +309,7 @@ def _memory_fields(
         "max_batch_size": most,
         "max_batch_verified": False,
         "rematerialisation": program.rematerialisation,
-        "process_memory_bytes": held.process_bytes,
+        "process_memory_bytes": None if gpu.vendor == CPU_VENDOR else held.process_bytes,
         "memory_measured_on": model.measured_on.get(
             f"{case.setting.mode} {execution} {memory.generation(gpu)}", ""
         ),
@@ -345,6 +344,8 @@ def _check(*programs: Program, batch_size: int, replicas: int) -> None:
 
 def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[str, ...]:
     gpu = case.gpu
+    if gpu.vendor == CPU_VENDOR:
+        return warnings_on_cpus(fits, most, case.batch_size)
     found = list(precision_warnings(gpu, case.precision, case.trace.policy))
     if timed.terms_s["launch"] > intervals.LAUNCH_BOUND_SHARE * timed.step_s.best:
         found.append(
@@ -392,6 +393,7 @@ def _sources(case: _Case) -> tuple[str, ...]:
         f"memory model {case.memory_model.version}",
         f"{gpu.name}: {gpu.source}",
         f"usable memory: {gpu.usable_memory_source}",
+        *((case.time_model.swept.words,) if case.time_model.swept else ()),
     )
     links = (cluster.inside, cluster.bridge, cluster.network) if cluster else ()
     return (*found, *(f"{link.slug}: {link.source}" for link in links if link))

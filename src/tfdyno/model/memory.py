@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tfdyno.core.hardware import CPU_VENDOR
 from tfdyno.core.interval import Interval, Scaled
 from tfdyno.core.settings import BY_OPERATION, MOST_SAMPLES
 from tfdyno.model.kernel_table import KernelTable
@@ -57,12 +58,13 @@ def predict_memory(
     route = _range(model, f"peak_{'graph' if graph else program.route}")
     name = UNFUSED.get(execution)
     unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
-    cublas, cudnn = workspaces(program, model, execution)
+    cpus = gpu.vendor == CPU_VENDOR
+    cublas, cudnn = (NOTHING, NOTHING) if cpus else workspaces(program, model, execution)
     held = _sum(
         route.times(plan * unfused.best), _spread(unfused, plan * route.best), cublas, cudnn
     )
     held = replace(held, low=max(held.low, plan * route.low * unfused.low))
-    context = _range(model, f"context_{generation(gpu)}")
+    context = NOTHING if cpus else _range(model, f"context_{generation(gpu)}")
     slack = _range(model, "allocator_slack").times(held.best)
     peak = _sum(held, slack) if graph else held
     device = _sum(held, slack, context)

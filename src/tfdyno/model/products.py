@@ -92,13 +92,18 @@ def product_card(
         clock_ratio: Share of its clock that the card holds under load; of no account where its
             products were measured, which says it already.
     """
-    rate = rate_of(gpu, _UNITS.get(unit, "cuda"), rates)
+    rate = rate_of(gpu, unit_of_products(unit), rates)
     return ProductCard(
         sm_count=gpu.sm_count,
         peak_flops_per_s=peak_flops_per_s(gpu, unit) * (1.0 if rate.measured else clock_ratio),
         bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
         rate=rate,
     )
+
+
+def unit_of_products(unit: Unit) -> ProductUnit:
+    """The rows of the table of products that a unit of the data sheet belongs to."""
+    return _UNITS.get(unit, "cuda")
 
 
 def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:

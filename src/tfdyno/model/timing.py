@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfdyno.core.hardware import CPU_VENDOR
 from tfdyno.model import detail, graph_time, kernel_law, kernel_time, step
+from tfdyno.model.calibrate.steps import step_on_cpus
 from tfdyno.model.kernel_table import KernelTable
 
 if TYPE_CHECKING:
@@ -59,6 +61,9 @@ def timing_of(
         tf32_allowed: Whether float32 products may run in TF32.
     """
     cards = kernel_time.targets([(gpu, tf32_allowed)], model.sustained_clock)
+    if gpu.vendor == CPU_VENDOR and model.swept is not None:
+        on_cpus, by_kernel = step_on_cpus(program, batch_size, model.swept.card)
+        return Timing(alone=on_cpus, causes=by_kernel, cards=cards)
     table = KernelTable.of(program)
     if setting.execution not in model.kernel_executions or model.product_rates is None:
         how = step.factors(setting, model)

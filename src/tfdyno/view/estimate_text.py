@@ -243,6 +243,8 @@ def _limit(one: Estimate) -> str:
 
 def _energy(one: Estimate) -> str:
     step_j, epoch_kwh = one.energy_j_per_step, one.energy_kwh_per_epoch
+    if not step_j.best:
+        return ""
     text = f"{significant(step_j.best, 2)} J a step ({dashed(step_j.low, step_j.high)})"
     if epoch_kwh is None:
         return text

@@ -1,0 +1,169 @@
+"""What a sweep makes of a step: constants and widths on a GPU, the whole time on CPUs."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.core.card_file import CPU
+from tfdyno.core.explanation import Width
+from tfdyno.core.hardware import CPU_VENDOR
+from tfdyno.core.time_model import KERNELS, Swept
+from tfdyno.model import step
+from tfdyno.model.calibrate import constants, cpu_law
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tfdyno.core.card_file import CardFile
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.program import Program
+    from tfdyno.core.time_model import TimeModel
+
+    Floats = NDArray[np.float64]
+
+NORMAL_90 = 1.645
+"""Half-width of the middle 90 % of a normal distribution, in standard deviations."""
+SEEN_LOG_WIDTH = 0.18
+"""What is left of the range on a card that was swept: the law's own error, which no sweep takes
+away. The worst of ten own steps, of a card that the fit had seen and with the kind of model left
+out, is 0.117 off (``docs/accuracy.md``); half as much again, as ten steps of one card are few."""
+CPU_LOG_WIDTH = 0.15
+"""The same of a step on CPUs: five small models, none of which the law was fitted to, were up to
+0.15 off in turns with sweeps (``docs/explanation/cost-model.md``)."""
+
+
+MOST_TIMES = 9.0
+"""How many times as fast a step may be at most where nobody else computes."""
+
+
+def with_sweep(
+    model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool
+) -> TimeModel:  # fmt: skip
+    """The time model as it serves one swept card.
+
+    Args:
+        model: Constants that ship with the tool.
+        gpu: The card.
+        card: Its sweep.
+        same_software: Whether the answer is for the generation of software that was swept; else
+            only constants of the silicon are taken, and half of the range's square stays.
+    """
+    told = card.words(same_software=same_software)
+    if card.card == CPU:
+        left = math.hypot(CPU_LOG_WIDTH, load_log_width(card.condition.other_cpu_ratio or 0.0))
+        return replace(model, swept=Swept(card=card, words=told, log_width_ratio=left))
+    moved = constants.moved_constants(model, gpu, card, same_software=same_software)
+    if not moved:
+        return model
+    own = NORMAL_90 * math.sqrt(sum(one.deviation**2 for one in moved) / len(moved))
+    left = math.hypot(SEEN_LOG_WIDTH, own)
+    return replace(
+        constants.with_constants(model, gpu, moved, told),
+        swept=Swept(card=card, words=told, log_width_ratio=left, same_software=same_software),
+    )
+
+
+def load_log_width(others_ratio: float) -> float:
+    """What others add to the range where they used so much of the processors during the sweep.
+
+    With a share f taken, a step may be 1 / (1 - f) times as fast at another time: half of its
+    logarithm either way, three times at most.
+    """
+    return 0.5 * min(-math.log(max(1.0 - others_ratio, 1e-9)), math.log(MOST_TIMES))
+
+
+def swept_width(
+    plain: Width, program: Program, batch_size: float, gpu: Gpu, swept: Swept | None, work: object
+) -> Width:  # fmt: skip
+    """The range of a step as its card's sweep leaves it.
+
+    Args:
+        plain: The range on a card of its kind.
+        program: The kernels.
+        batch_size: Samples of the step.
+        gpu: The card.
+        swept: Its sweep; None: there is none.
+        work: Of the law that prices kernels one by one; None: another law priced them, which a
+            sweep does not move.
+    """
+    if swept is None:
+        return plain
+    if gpu.vendor == CPU_VENDOR:
+        return width_on_cpus(program, batch_size, swept)
+    return plain if work is None else width_of_sweep(plain, swept)
+
+
+def warnings_on_cpus(fits: str, most: int | None, batch_size: int) -> tuple[str, ...]:
+    """What an answer for the processors of a machine has to say beside its numbers."""
+    found = [
+        "Answered as TensorFlow's graph without XLA: Keras compiles nothing on a machine without "
+        "GPUs. Memory is that of the step's tensors, without TensorFlow itself; the energy of "
+        "processors is not known."
+    ]
+    if fits == "unverified":
+        found.append("Whether it fits has not been verified by a run.")
+    if most is None:
+        found.append(
+            f"The largest batch is not known: the batch of {batch_size:,} is part of the model."
+        )
+    return tuple(found)
+
+
+def width_of_sweep(plain: Width, swept: Swept) -> Width:
+    """The range of a step on a swept card: never wider than without the sweep."""
+    left = swept.log_width_ratio
+    if not swept.same_software:
+        left = math.sqrt((left**2 + plain.log_half_width_ratio**2) / 2.0)
+    if left >= plain.log_half_width_ratio:
+        return plain
+    reason = f"narrower, by {swept.words}"
+    return replace(plain, log_half_width_ratio=left, reasons=(*plain.reasons, reason))
+
+
+def width_on_cpus(program: Program, batch_size: float, swept: Swept) -> Width:
+    """The range of a step on swept CPUs: what kernels of each kind may be off, and the law itself.
+
+    Kernels of one group may all be off the same way, those of different groups are so one by one.
+    """
+    priced = _priced(program, batch_size, swept.card)
+    total_s = float(priced.kernel_s.sum())
+    of_group: defaultdict[cpu_law.Group, float] = defaultdict(float)
+    for group, taken_s, deviation in zip(
+        priced.groups, priced.kernel_s, priced.deviation, strict=True
+    ):
+        of_group[group] += float(taken_s * deviation) / total_s
+    own = NORMAL_90 * math.sqrt(sum(share**2 for share in of_group.values()))
+    return Width(
+        bucket=f"{KERNELS}/cpu",
+        log_half_width_ratio=math.hypot(swept.log_width_ratio, own),
+        groups=len(swept.card.kernels),
+        reasons=(f"made by {swept.words}",),
+    )
+
+
+def step_on_cpus(
+    program: Program, batch_size: float, card: CardFile
+) -> tuple[step.StepTime, step.Causes]:
+    """Seconds of a step on swept CPUs, and of every kernel by cause."""
+    priced = _priced(program, batch_size, card)
+    library = np.array([one.kind in ("gemm", "convolution") for one in program.kernels])
+    counts = np.array([float(max(1, one.count)) for one in program.kernels])
+    start = np.minimum(counts * cpu_law.rough_law(card).start_s, priced.kernel_s)
+    body = priced.kernel_s - start
+    causes = step.Causes(np.where(library, body, 0.0), np.where(library, 0.0, body), start)
+    compute, memory = (np.array([float(part.sum())]) for part in causes[:2])
+    device = float(priced.kernel_s.sum())
+    step_s = np.array([device + card.pace.call_s])
+    return step.StepTime(
+        compute_s=compute, memory_s=memory, launch_s=step_s - compute - memory, step_s=step_s,
+        device_s=np.array([device]), host_s=np.array([0.0]),
+    ), causes  # fmt: skip
+
+
+def _priced(program: Program, batch_size: float, card: CardFile) -> cpu_law.Priced:
+    return cpu_law.price(program.kernels, batch_size, batch_size / program.batch_size, card)

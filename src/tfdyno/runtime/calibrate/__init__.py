@@ -1,0 +1,1 @@
+"""The sweep of a card: kernels of every kind, timed one by one, without a model."""

@@ -1,0 +1,67 @@
+"""Windows of calls: how long one kernel of a chain takes, the call itself taken off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+WINDOW_S = 3e-3
+"""Shorter than the time for which a system lets another process have a processor: some windows of a
+busy machine are then undisturbed."""
+CHAIN_S = 1e-3
+"""Kernels that follow each other in one call take about so long: the call itself is short by it."""
+MOST_KERNELS = {"graph": 256, "xla": 12}
+"""Of a call, by execution: XLA compiles a chain, which takes the longer the longer it is."""
+WARM_CALLS = 2
+MOST_CALLS = 2000
+
+
+@dataclass(slots=True, kw_only=True)
+class Timed:
+    """A chain that is timed again and again."""
+
+    name: str
+    call: Callable[[], Any]
+    wait: Callable[[Any], None]
+    count: int
+    """Kernels of one call."""
+    calls: int = 1
+    """Calls of a window, so that it takes ``WINDOW_S``."""
+
+    def warm(self) -> None:
+        """Run it for the first time; what that takes does not count."""
+        for _ in range(WARM_CALLS):
+            self.wait(self.call())
+        took_s, _ = self._timed(1)
+        self.calls = max(1, min(MOST_CALLS, round(WINDOW_S / max(took_s, 1e-7))))
+
+    def window(self) -> tuple[float, float]:
+        """Time one more window: seconds of a call, and of all processors for it.
+
+        One call comes first and does not count: other chains left their data in the caches.
+        """
+        self.wait(self.call())
+        return self._timed(self.calls)
+
+    def _timed(self, calls: int) -> tuple[float, float]:
+        began_s, used_s, last = time.perf_counter(), time.process_time(), None
+        for _ in range(calls):
+            last = self.call()
+        self.wait(last)
+        taken_s, used_s = time.perf_counter() - began_s, time.process_time() - used_s
+        return taken_s / calls, used_s / calls
+
+
+def chain_length(expected_s: float, held_bytes: float, room_bytes: float, execution: str) -> int:
+    """How many kernels a chain has: enough to tell them from the call, as many as memory holds.
+
+    Args:
+        expected_s: About what one takes.
+        held_bytes: Of one with its operands.
+        room_bytes: What all results of a chain may take.
+        execution: ``graph`` or ``xla``.
+    """
+    wanted = int(CHAIN_S / max(expected_s, 1e-7))
+    return max(1, min(MOST_KERNELS[execution], wanted, int(room_bytes / max(held_bytes, 1.0))))

@@ -1,0 +1,197 @@
+"""Child process: sweeps the card of this machine and writes down what each kernel takes.
+
+Every window is a line of the file that the request names, written at once: whatever ends the sweep,
+what was measured until then is there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.errors import ToolError
+from tfdyno.runtime import child
+from tfdyno.runtime.calibrate.clock import Timed, chain_length
+from tfdyno.runtime.calibrate.points import kernel_of, points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    from tfdyno.runtime.calibrate.points import Point
+
+CALL = "call"
+"""Name of the call that runs no kernel."""
+FIRST_WINDOWS = 2
+TRANSFERS_AFTER = 8
+CALL_WINDOWS = 4
+"""The call is taken off every kernel, so it has to be known best."""
+TELL_S = 5.0
+MOST_ROUNDS = 200
+"""More windows of a kernel tell nothing that these do not."""
+EXPECTED = {"cpu": (3e-6, 3e10, 8e9), "gpu": (3e-6, 4e13, 8e11)}
+"""About what a kernel takes: start in s, FLOP/s, bytes/s. Only lengths of chains hang on it."""
+IN_GRAPH = ("loop", "reduce", "transpose")
+"""What TensorFlow's graph has kernels of its own for; products and convolutions are the libraries'
+under XLA as well."""
+ROOM_BYTES = {"cpu": 5e8, "gpu": 4e9}
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Sweep until the time is spent, in rounds, so that a disturbance meets all kernels alike.
+
+    Args:
+        request: ``framework``, ``where`` (``cpu`` or ``gpu``), ``executions``, ``seconds_s`` from
+            the start of the child on, and ``file``; ``smallest`` for the smallest kernel alone,
+            ``rounds`` for so many at most.
+        progress: Told of every part.
+
+    Returns:
+        ``version`` of the framework, ``rounds``, and ``left_out``, the names of what there was no
+        time for.
+    """
+    began_s = time.monotonic()
+    progress(f"importing {request['framework']}")
+    engine = _engine(request["framework"])
+    engine.prepare(tf32=True)
+    with Path(request["file"]).open("a", encoding="utf-8", buffering=1) as file:
+        sweep = _Sweep(engine, file, request["where"], progress, began_s + request["seconds_s"])
+        sweep.write({"version": engine.release()})
+        device = _device(engine, request["where"])
+        sweep.begin(_wanted(request))
+        sweep.repeat(request.get("rounds", MOST_ROUNDS))
+    return {
+        "version": engine.release(),
+        "device": device,
+        "rounds": sweep.rounds,
+        "left_out": sweep.left_out,
+        "failed": sweep.failed,
+    }
+
+
+def _wanted(request: child.Request) -> list[tuple[Point, str]]:
+    """Points with their executions: of each rank those of every execution."""
+    chosen = points(request["where"])
+    if request.get("smallest"):
+        return [(min(chosen, key=lambda one: one.held_bytes), request["executions"][0])]
+    first, *others = request["executions"]
+    return [
+        (point, execution)
+        for point in chosen
+        for execution in (first, *(others if kernel_of(point).kind in IN_GRAPH else ()))
+    ]
+
+
+def _device(engine: ModuleType, where: str) -> str:
+    """What the framework calls the card.
+
+    Raises:
+        ToolError: It sees none.
+    """
+    found = engine.devices()
+    if where == "gpu" and not found:
+        raise ToolError(
+            f"{engine.NAME} sees no GPU", why="no driver answers it, or one that is too old",
+            remedy="tfdyno doctor says why; --card cpu sweeps the processors",
+        )  # fmt: skip
+    return str(found[0]) if found else ""
+
+
+def _engine(framework: str) -> ModuleType:
+    if framework == "jax":
+        from tfdyno.runtime.calibrate import jax_chain
+
+        return jax_chain
+    from tfdyno.runtime.calibrate import tensorflow_chain
+
+    return tensorflow_chain
+
+
+class _Sweep:
+    def __init__(
+        self, engine: Any, file: Any, where: str, progress: child.Progress, end_s: float  # noqa: ANN401
+    ) -> None:  # fmt: skip
+        self.engine, self.file, self.where = engine, file, where
+        self.progress, self.end_s = progress, end_s
+        self.timed: list[Timed] = []
+        self.left_out: list[str] = []
+        self.failed: dict[str, str] = {}
+        self.rounds = 0
+
+    def transfers(self) -> None:
+        """Time the way to the card and back."""
+        for name, value in self.engine.transfers().items():
+            self.write({"pace": name, "value": value})
+
+    def begin(self, wanted: Iterable[tuple[Point, str]]) -> None:
+        """Build every chain and time it for the first time, those that tell most first."""
+        wanted = list(wanted)
+        for execution in dict.fromkeys(execution for _, execution in wanted):
+            self._add(None, execution)
+        for number, (point, execution) in enumerate(wanted):
+            if time.monotonic() > self.end_s:
+                self.left_out.append(f"{execution} {point.name}")
+                continue
+            if number % 10 == 0:
+                self.progress(f"{number} of {len(wanted)} kernels, at {point.name}")
+            try:
+                self._add(point, execution)
+            except Exception as error:  # an operation that the framework or the card lacks
+                words = (str(error) or type(error).__name__).splitlines()[0]
+                self.failed[f"{execution} {point.name}"] = words[:200]
+            if number == TRANSFERS_AFTER and self.where == "gpu":
+                self.transfers()
+        self.rounds = 1
+
+    def _add(self, point: Point | None, execution: str) -> None:
+        count, told = 0, {}
+        if point:
+            kernel = kernel_of(point)
+            start_s, flops, moved = EXPECTED[self.where]
+            expected_s = start_s + kernel.flops.fixed / flops + point.held_bytes / moved
+            count = chain_length(expected_s, point.held_bytes, ROOM_BYTES[self.where], execution)
+            less = point.beside
+            told = {
+                "kernel": asdict(kernel),
+                "tf32": point.dtype == "tf32",
+                "less": f"{execution} {less.name}" if less else "",
+            }
+        name = f"{execution} {point.name if point else CALL}"
+        call = self.engine.chain(point, count, execution)
+        timed = Timed(name=name, call=call, wait=self.engine.wait, count=count)
+        timed.warm()
+        self.write({"name": name, "execution": execution, "count": count, **told})
+        self.timed.append(timed)
+        for _ in range(FIRST_WINDOWS):
+            self._window(timed)
+
+    def repeat(self, most: int) -> None:
+        """Time all of them again, in rounds, while there is time: ``most`` rounds in all."""
+        told_s = time.monotonic()
+        while self.timed and self.rounds < most and time.monotonic() < self.end_s:
+            self.rounds += 1
+            if time.monotonic() > told_s + TELL_S:
+                told_s = time.monotonic()
+                left_s = self.end_s - told_s
+                self.progress(f"round {self.rounds} of all kernels, {left_s:.0f} s left")
+            for timed in self.timed:
+                if time.monotonic() > self.end_s:
+                    return
+                for _ in range(CALL_WINDOWS if not timed.count else 1):
+                    self._window(timed)
+
+    def _window(self, timed: Timed) -> None:
+        taken_s, used_s = timed.window()
+        used = {"used_s": used_s} if self.where == "cpu" else {}
+        self.write({"name": timed.name, "call_s": taken_s, **used})
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Add a line to the file."""
+        self.file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,122 @@
+"""Chains of one kernel in TensorFlow: as its graph runs them, and compiled by XLA."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+from tfdyno.runtime.calibrate.tensorflow_kernels import built
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.runtime.calibrate.points import Point
+
+NAME = "TensorFlow"
+TRANSFER_BYTES, TRANSFERS = 1 << 26, 5
+OPTIMIZERS = {"disable_meta_optimizer": True}
+"""Grappler would run equal operations once, and none whose result nobody reads."""
+
+
+def prepare(*, tf32: bool) -> None:
+    """Set what holds for all chains of the process."""
+    tf.config.optimizer.set_experimental_options(OPTIMIZERS)
+    tf.config.experimental.enable_tensor_float_32_execution(tf32)
+    for card in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(card, enable=True)
+
+
+def release() -> str:
+    """The version of TensorFlow."""
+    return str(tf.__version__)
+
+
+def devices() -> list[str]:
+    """What the GPUs that TensorFlow sees are called."""
+    return [
+        str(tf.config.experimental.get_device_details(card).get("device_name", card.name))
+        for card in tf.config.list_physical_devices("GPU")
+    ]
+
+
+def transfers() -> dict[str, float]:
+    """Bytes per second from the host's memory to the card and back."""
+    data = np.ones(TRANSFER_BYTES // 4, np.float32)
+    there, back = [], []
+    for _ in range(TRANSFERS):
+        began_s = time.perf_counter()
+        with tf.device("/GPU:0"):
+            held = tf.identity(tf.convert_to_tensor(data))
+        wait(held)
+        there.append(time.perf_counter() - began_s)
+        began_s = time.perf_counter()
+        held.numpy()
+        back.append(time.perf_counter() - began_s)
+    return {
+        "to_card_bytes_per_s": TRANSFER_BYTES / min(there),
+        "from_card_bytes_per_s": TRANSFER_BYTES / min(back),
+    }
+
+
+def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
+    """A call that runs a kernel ``count`` times, one after the other; None: a call that runs none.
+
+    Args:
+        point: The kernel.
+        count: How often it stands in the chain.
+        execution: ``graph`` or ``xla``.
+    """
+    if point is None:
+        run, given = (lambda x: x), (tf.constant(1.0),)
+    else:
+        run, given = built(point)
+    each = _compiled if execution == "xla" else _ordered
+
+    def body(*arguments: Any) -> Any:  # noqa: ANN401 (tensors)
+        return each(run, arguments, count if point else 0)
+
+    function = tf.function(body, jit_compile=execution == "xla", autograph=False)
+    concrete = function.get_concrete_function(*given)
+    return lambda: concrete(*given)
+
+
+def wait(result: Any) -> None:  # noqa: ANN401
+    """Wait until the device has done what it was asked for."""
+    if tf.config.list_logical_devices("GPU"):
+        tf.test.experimental.sync_devices()
+
+
+def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Any:  # noqa: ANN401
+    """Each waits for the one before, so that they run alone as in a step's longest path.
+
+    Every second one takes the result of the one before where it may write over it: about so many of
+    a step's operations on elements do, and they need no new memory.
+    """
+    last: Any = None
+    for index in range(count):
+        with tf.control_dependencies([last] if last is not None else []):
+            again = index % 2 == 1 and _is_alike(last, given)
+            last = run(last, *given[1:]) if again else run(*given)
+    with tf.control_dependencies([last] if last is not None else []):
+        return tf.constant(0.0)
+
+
+def _is_alike(last: Any, given: tuple[Any, ...]) -> bool:  # noqa: ANN401
+    """Whether a result can stand for the first operand; products would take other factors."""
+    elementwise = len({tuple(one.shape) for one in given}) == 1 and given[0].shape.rank < 2
+    return elementwise and last.shape == given[0].shape and last.dtype == given[0].dtype
+
+
+def _compiled(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Any:  # noqa: ANN401
+    """XLA fuses nothing across a barrier; all results are asked for, so that it drops none."""
+    results: list[Any] = []
+    for _ in range(count):
+        made = run(*given)
+        results.append(made)
+        together = gen_xla_ops.xla_optimization_barrier([*given, made])
+        given = tuple(together[: len(given)])
+    return results or [tf.identity(given[0])]

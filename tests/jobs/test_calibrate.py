@@ -1,0 +1,246 @@
+"""The sweep itself runs on the CPUs of this machine, for a few seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.probe.fake_nvml import FakeNvml, NoNvml
+from tests.swept import card_file, loop, product
+
+from tfdyno.core.card_file import Condition
+from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.measurement import CardTelemetry, Telemetry
+from tfdyno.core.workload import Workload
+from tfdyno.jobs._card_condition import CardState
+from tfdyno.jobs._card_files import cards_named, processors_as_card, stored_sweeps
+from tfdyno.jobs._card_rates import best_rates
+from tfdyno.jobs.calibrate import Calibrated, CalibrateQuestion, calibrate, shared_copy
+from tfdyno.jobs.estimate import Question, check, estimate
+from tfdyno.store.card_files import CardFiles
+
+SECONDS = 14.0
+ON_CPU = CalibrateQuestion(seconds_s=SECONDS, card="cpu", framework="tensorflow")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TFDYNO_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TFDYNO_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Calibrated:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TFDYNO_DATA", str(folder))
+        return calibrate(ON_CPU)
+
+
+def test_a_sweep_keeps_its_time_and_measures_what_tells_most_first(done: Calibrated) -> None:
+    assert done.takes_effect
+    assert done.card.sweep_s < SECONDS + 30
+    first = done.card.kernels[0].kernel
+    assert (first.kind, first.name, first.flops.fixed) == ("loop", "multiply", 1.0)
+    kinds = {one.kernel.kind for one in done.card.kernels}
+    assert kinds >= {"loop", "gemm"}
+    assert done.card.software.startswith("TensorFlow 2.")
+
+
+def test_its_figures_are_those_of_a_computer(done: Calibrated) -> None:
+    rates = [one.kernel.flops.fixed / one.kernel_s for one in done.card.kernels
+             if one.kernel.kind == "gemm"]  # fmt: skip
+    assert all(1e8 < rate < 1e13 for rate in rates)
+    assert 1e-6 < done.card.pace.call_s < 1e-1
+    large = max(done.card.kernels, key=lambda one: one.kernel.read_bytes.fixed)
+    small = min(done.card.kernels, key=lambda one: one.kernel.read_bytes.fixed)
+    assert large.kernel_s > small.kernel_s
+
+
+def test_what_there_was_no_time_for_is_named(done: Calibrated) -> None:
+    swept = len(done.card.kernels)
+    assert all(name.startswith("graph ") for name in done.card.left_out)
+    assert swept + len(done.card.left_out) <= 160
+
+
+def test_processors_are_not_judged(done: Calibrated) -> None:
+    assert done.verdict.grade == "unknown"
+
+
+def test_from_then_on_an_estimate_uses_it_and_says_so(
+    done: Calibrated, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dense.py").write_text(
+        "import keras\n"
+        "def build():\n"
+        "    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32), "
+        "keras.layers.Dense(4)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    workload = Workload(reference="dense.py:build", kind="function", mode="train")
+    question = Question(workload=workload, gpus=cards_named("cpu"), batch_size=32)
+    answer = estimate(question)
+    (one,) = answer.estimates
+    assert (one.execution, one.gpu) == ("graph", "cpu")
+    assert one.swept_by == done.card.words()
+    assert any(note == f"Times use {done.card.words()}." for note in answer.notes)
+    kernels_s = sum(one.terms_s.values()) - one.terms_s["communication"]
+    assert one.step_s.best == pytest.approx(kernels_s)
+    assert one.step_s.best > done.card.pace.call_s
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"explain": True},
+        {"route": "exact"},
+        {"execution": "xla"},
+        {"replicas": (2,)},
+        {"precision": "mixed_float16"},
+    ],
+)
+def test_what_processors_do_not_do_is_refused(
+    done: Calibrated, data: Path, asked: dict[str, Any]
+) -> None:
+    workload = Workload(reference="x.py:build", kind="function", mode="train")
+    with pytest.raises(UsageError, match="not for cpu"):
+        check(Question(workload=workload, gpus=cards_named("cpu"), **asked))
+
+
+def test_without_a_sweep_processors_are_not_known(empty: Path) -> None:
+    with pytest.raises(UsageError, match="tfdyno calibrate --card cpu"):
+        cards_named("t4,cpu")
+
+
+def test_the_sweep_of_other_processors_is_told_and_left_out(empty: Path) -> None:
+    CardFiles(folder=empty).write(card_file(loop(4096, 1e-6), name="Another CPU", processors=99))
+    found = stored_sweeps()
+    assert found.cards == ()
+    assert "Another CPU (99 processors) is left out" in found.problems[0]
+    with pytest.raises(UsageError, match="Another CPU"):
+        processors_as_card()
+
+
+def test_a_child_that_dies_leaves_what_it_measured_and_no_card_file(empty: Path) -> None:
+    """As when a card falls off the bus: the process that used it is gone."""
+
+    def end(stage: str) -> None:
+        if stage.startswith("10 of"):
+            for child in psutil.Process().children(recursive=True):
+                child.kill()
+
+    found = calibrate(replace(ON_CPU, seconds_s=40.0), progress=end)
+    assert not found.takes_effect
+    assert found.card.kernels
+    assert "no estimate uses them" in found.notes[0]
+    assert found.path.name == "cpu.tensorflow.unfinished.json"
+    assert stored_sweeps().cards == ()
+
+
+def test_a_card_that_the_framework_does_not_see_is_a_failure_that_names_the_doctor(
+    empty: Path,
+) -> None:
+    question = replace(ON_CPU, card="")
+    with pytest.raises(ToolError, match=r"sees no GPU.*tfdyno doctor"):
+        calibrate(question, library=Idle())
+    assert not list(empty.rglob("*.json"))
+
+
+class Idle(FakeNvml):
+    """A card that nobody uses, with what a sweep asks beside."""
+
+    width = 16
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: ANN401, N802
+        return type("Load", (), {"gpu": 0, "memory": 0})
+
+    def nvmlDeviceGetPowerManagementDefaultLimit(self, handle: int) -> int:  # noqa: N802
+        return 700_000
+
+    def nvmlDeviceGetCurrPcieLinkGeneration(self, handle: int) -> int:  # noqa: N802
+        return 5
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: int) -> int:  # noqa: N802
+        return self.width
+
+    def nvmlDeviceGetMaxPcieLinkWidth(self, handle: int) -> int:  # noqa: N802
+        return 16
+
+
+def test_a_card_in_use_is_refused_before_any_work(empty: Path) -> None:
+    busy = FakeNvml()
+    busy.processes = [(4711, 1 << 30)]
+    with pytest.raises(UsageError, match=r"GPU 0 is in use: process 4711.*--shared"):
+        calibrate(replace(ON_CPU, card="0"), library=busy)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seconds_s": 2.0}, "a sweep of 2 s is not possible"),
+        ({"seconds_s": 1e6}, "is not possible"),
+        ({"card": "7"}, "there is no GPU 7"),
+        ({"card": "gpu"}, "there is no card 'gpu'"),
+        ({"python": "/no/such/python"}, "cannot be run"),
+    ],
+)
+def test_wrong_use_is_one_sentence(empty: Path, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        calibrate(replace(ON_CPU, **change), library=NoNvml())
+
+
+def test_the_state_of_a_card_is_read_under_load() -> None:
+    card = Idle()
+    card.width = 8
+    state = CardState(0, library=card)
+    state.look_at_link()
+    seen = CardTelemetry(
+        index=0, graphics_clock_hz=(1e9, 1.2e9, 1.1e9), power_w=(300.0, 310.0, 305.0),
+        throttle=(("software power cap",), (), ("software power cap",)),
+    )  # fmt: skip
+    told = Telemetry(interval_s=0.5, at_s=(0.0, 0.5, 1.0), cards=(seen,))
+    assert state.condition(told, "3g.40gb") == Condition(
+        memory_bytes=85520809984, clock_hz=1.1e9, clock_limit_hz=1.98e9, power_w=305.0,
+        power_limit_w=700.0, default_power_limit_w=700.0, throttle=("software power cap",),
+        pcie_generation=5, pcie_width=8, pcie_width_limit=16, ecc=True, uncorrected_errors=0,
+        slice_name="3g.40gb", other_processes=0,
+    )  # fmt: skip
+
+
+def test_without_nvml_a_state_is_unknown() -> None:
+    state = CardState(0, library=NoNvml())
+    assert state.card is None
+    assert state.condition(None, "") == Condition()
+
+
+def test_what_is_shared_names_no_machine(done: Calibrated) -> None:
+    named = replace(done.card, left_out=("graph x (/home/somebody/file)",), ended_by="/home/x")
+    told = repr(shared_copy(named))
+    assert "/home" not in told
+    assert "hostname" not in told
+
+
+def test_the_best_product_and_the_largest_traffic_are_what_a_card_can_do() -> None:
+    card = card_file(
+        loop(2**25, 1e-3), loop(1024, 1e-9), product(512, 1e-3), product(1024, 1e-3),
+        product(1024, 1e-4, tf32=True),
+    )  # fmt: skip
+    assert best_rates(card, tf32=False) == {
+        "bytes_per_s": 2**28 / 1e-3, "f32": pytest.approx(2 * 1024**3 / 1e-3)
+    }  # fmt: skip
+    assert best_rates(card, tf32=True)["f32"] == pytest.approx(2 * 1024**3 / 1e-4)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import time
+
+from tfdyno.runtime.calibrate.clock import MOST_KERNELS, Timed, chain_length
+
+
+def test_a_window_tells_a_call_and_leaves_the_first_one_out() -> None:
+    count = 0
+
+    def call() -> None:
+        nonlocal count
+        count += 1
+        time.sleep(0.002)
+
+    timed = Timed(name="sleep", call=call, wait=lambda _: None, count=1)
+    timed.warm()
+    before = count
+    taken_s, used_s = timed.window()
+    assert count == before + 1 + timed.calls
+    assert taken_s >= 0.002
+    assert used_s < taken_s
+
+
+def test_short_kernels_make_long_chains_and_large_ones_fit_the_memory() -> None:
+    assert chain_length(1e-7, 8.0, 1e9, "graph") == MOST_KERNELS["graph"]
+    assert chain_length(1e-7, 8.0, 1e9, "xla") == MOST_KERNELS["xla"]
+    assert chain_length(1e-4, 8.0, 1e9, "graph") == 10
+    assert chain_length(1e-1, 8.0, 1e9, "graph") == 1
+    assert chain_length(1e-7, 5e8, 1e9, "graph") == 2

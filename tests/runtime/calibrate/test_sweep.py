@@ -1,0 +1,76 @@
+"""What the child writes down while it sweeps; engines are real, their chains short."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tfdyno.core.errors import ToolError
+from tfdyno.jobs._worker import run_child
+from tfdyno.model.calibrate.windows import read_windows
+from tfdyno.runtime.calibrate import sweep, tensorflow_chain
+from tfdyno.runtime.calibrate.points import points
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def request(tmp_path: Path, **changes: object) -> dict[str, object]:
+    return {
+        "framework": "tensorflow", "where": "cpu", "executions": ["graph"], "seconds_s": 0.0,
+        "file": str(tmp_path / "windows.jsonl"), "smallest": True, **changes,
+    }  # fmt: skip
+
+
+def test_every_window_is_a_line_at_once(tmp_path: Path) -> None:
+    module = "tfdyno.runtime.calibrate.sweep"  # sets options of its whole process
+    told = run_child(module, request(tmp_path, seconds_s=60.0, rounds=3), timeout_s=120.0)
+    lines = (tmp_path / "windows.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {"version": told["version"]}
+    windows = [json.loads(line) for line in lines if "call_s" in line]
+    assert all(one["call_s"] > 0.0 for one in windows)
+    assert all("used_s" in one for one in windows)
+    names = [one["name"] for one in windows]
+    assert set(names) == {"graph call", "graph sqrt f32 elements=1"}
+    assert read_windows(lines).pace.call_s > 0.0
+
+
+def test_without_time_the_names_of_all_that_is_left_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensorflow_chain, "prepare", lambda **_: None)
+    told = sweep.handle(request(tmp_path, smallest=False), lambda _: None)
+    assert len(told["left_out"]) == len(points("cpu"))
+
+
+def test_a_kernel_that_fails_is_told_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(point: object, count: int, execution: str) -> object:
+        if point is not None:
+            raise MemoryError("no room\nsecond line")
+        return chain(point, count, execution)
+
+    chain = tensorflow_chain.chain
+    monkeypatch.setattr(tensorflow_chain, "prepare", lambda **_: None)
+    monkeypatch.setattr(tensorflow_chain, "chain", fail)
+    told = sweep.handle(request(tmp_path, seconds_s=0.5), lambda _: None)
+    assert list(told["failed"].values()) == ["no room"]
+
+
+def test_a_card_that_nobody_sees_is_an_error_that_says_what_to_do() -> None:
+    engine: Any = SimpleNamespace(devices=list, NAME="TensorFlow")
+    with pytest.raises(ToolError, match=r"TensorFlow sees no GPU.*tfdyno doctor"):
+        sweep._device(engine, "gpu")
+    assert sweep._device(engine, "cpu") == ""
+
+
+def test_what_only_a_graph_has_is_swept_there_too() -> None:
+    wanted = sweep._wanted({"where": "gpu", "executions": ["xla", "graph"]})
+    graph = {point.operation for point, execution in wanted if execution == "graph"}
+    assert "multiply" in graph
+    assert "gemm" not in graph
+    assert [execution for _, execution in wanted[:2]] == ["xla", "graph"]
