@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.calibrate import Calibrated, Framework
 
 
-@click.command(short_help="Sweep the card of this machine, for narrower estimates on it.")
+@click.command()
 @click.option(
     "--seconds", type=Positive("time"), default=120.0, show_default=True, metavar="S",
     help="Time of the sweep; what tells most comes first.",
@@ -48,10 +48,11 @@ def calibrate(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Sweep the card of this machine: no model is needed.
+    """Sweep the card of this machine, for narrower estimates on it.
 
-    Kernels of every kind are timed one by one. From then on estimate, advise, diagnose and tune
-    use what was found for every model on that card. It ends with a verdict on the card itself.
+    No model is needed: kernels of every kind are timed one by one. From then on estimate, advise,
+    diagnose and tune use what was found for every model on that card. It ends with a verdict on the
+    card itself.
     """
     from tfdyno.jobs.calibrate import CalibrateQuestion
     from tfdyno.jobs.calibrate import calibrate as answer_of

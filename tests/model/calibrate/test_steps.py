@@ -62,9 +62,10 @@ def test_without_a_sweep_nothing_changes() -> None:
 
 def test_load_of_others_widens_the_range() -> None:
     # Half of the processors taken: a step may be twice as fast, half of log 2 either way.
-    assert load_log_width(0.5) == pytest.approx(0.5 * math.log(2))
-    assert load_log_width(0.0) == 0.0
-    assert load_log_width(1.0) == pytest.approx(0.5 * math.log(9))
+    assert load_log_width(0.5, 8) == pytest.approx(0.5 * math.log(2))
+    assert load_log_width(0.0, 8) == 0.0
+    assert load_log_width(1.0, 8) == pytest.approx(0.5 * math.log(8))  # no more than there are
+    assert load_log_width(0.9, 1) == 0.0  # one processor is had or not: its work is known
     busy = card_file(loop(4096, 1e-6), condition=Condition(other_cpu_ratio=0.5))
     swept = with_sweep(MODEL, CARD, busy, same_software=True).swept
     assert swept

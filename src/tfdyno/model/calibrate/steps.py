@@ -37,10 +37,6 @@ CPU_LOG_WIDTH = 0.15
 0.15 off in turns with sweeps (``docs/explanation/cost-model.md``)."""
 
 
-MOST_TIMES = 9.0
-"""How many times as fast a step may be at most where nobody else computes."""
-
-
 def with_sweep(
     model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool
 ) -> TimeModel:  # fmt: skip
@@ -55,7 +51,8 @@ def with_sweep(
     """
     told = card.words(same_software=same_software)
     if card.card == CPU:
-        left = math.hypot(CPU_LOG_WIDTH, load_log_width(card.condition.other_cpu_ratio or 0.0))
+        load = load_log_width(card.condition.other_cpu_ratio or 0.0, card.processors)
+        left = math.hypot(CPU_LOG_WIDTH, load)
         return replace(model, swept=Swept(card=card, words=told, log_width_ratio=left))
     moved = constants.moved_constants(model, gpu, card, same_software=same_software)
     if not moved:
@@ -68,13 +65,15 @@ def with_sweep(
     )
 
 
-def load_log_width(others_ratio: float) -> float:
+def load_log_width(others_ratio: float, processors: int) -> float:
     """What others add to the range where they used so much of the processors during the sweep.
 
-    With a share f taken, a step may be 1 / (1 - f) times as fast at another time: half of its
-    logarithm either way, three times at most.
+    A sweep tells the work of its kernels whoever else computes, but of n processors it may not have
+    had as many at a time as at another time: with a share f taken, a step may be 1 / (1 - f) times
+    as fast then, n times at most; half of its logarithm either way.
     """
-    return 0.5 * min(-math.log(max(1.0 - others_ratio, 1e-9)), math.log(MOST_TIMES))
+    free = max(1.0 - others_ratio, 1e-9)
+    return 0.5 * min(-math.log(free), math.log(max(1, processors)))
 
 
 def swept_width(
@@ -102,8 +101,8 @@ def warnings_on_cpus(fits: str, most: int | None, batch_size: int) -> tuple[str,
     """What an answer for the processors of a machine has to say beside its numbers."""
     found = [
         "Answered as TensorFlow's graph without XLA: Keras compiles nothing on a machine without "
-        "GPUs. Memory is that of the step's tensors, without TensorFlow itself; the energy of "
-        "processors is not known."
+        "GPUs. The time is that of an undisturbed step; memory is that of the step's tensors, "
+        "without TensorFlow itself; the energy of processors is not known."
     ]
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a run.")
