@@ -337,9 +337,9 @@ def _subject(subject: Subject, mode: Mode, precision: str) -> Workload | Traced:
 
 
 def _gpus(named: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
-    from tfdyno.catalog.gpus import parse_list
+    from tfdyno.jobs._card_files import cards_named
 
     if isinstance(named, str):
-        return parse_list(named)
+        return cards_named(named)
     several = named if isinstance(named, Sequence) else (named,)
     return tuple(gpu for one in several for gpu in (_gpus(one) if isinstance(one, str) else (one,)))

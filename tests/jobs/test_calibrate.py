@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from tests.anchors import anchor
+from tests.model.calibrate.test_constants import MODEL, priced, slower
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 from tests.swept import card_file, loop, product
 
-from tfdyno.core.card_file import Condition
+from tfdyno.catalog.gpus import find
+from tfdyno.core.card_file import CardFile, Condition, Pace
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.measurement import CardTelemetry, Telemetry
+from tfdyno.core.recipe import Recipe
 from tfdyno.core.workload import Workload
+from tfdyno.jobs._anchors import subject_of
 from tfdyno.jobs._card_condition import CardState
 from tfdyno.jobs._card_files import cards_named, processors_as_card, stored_sweeps
 from tfdyno.jobs._card_rates import best_rates
+from tfdyno.jobs._tune_expect import CardEstimates
+from tfdyno.jobs._worker import silent
 from tfdyno.jobs.calibrate import Calibrated, CalibrateQuestion, calibrate, shared_copy
 from tfdyno.jobs.estimate import Question, check, estimate
 from tfdyno.store.card_files import CardFiles
+from tfdyno.store.recalibration import Anchors
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECONDS = 14.0
 ON_CPU = CalibrateQuestion(seconds_s=SECONDS, card="cpu", framework="tensorflow")
@@ -81,18 +91,9 @@ def test_processors_are_not_judged(done: Calibrated) -> None:
 
 
 def test_from_then_on_an_estimate_uses_it_and_says_so(
-    done: Calibrated, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    done: Calibrated, data: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("dense.py").write_text(
-        "import keras\n"
-        "def build():\n"
-        "    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32), "
-        "keras.layers.Dense(4)])\n"
-        "    model.compile('sgd', 'mse')\n"
-        "    return model\n"
-    )
-    workload = Workload(reference="dense.py:build", kind="function", mode="train")
+    workload = dense(tmp_path)
     question = Question(workload=workload, gpus=cards_named("cpu"), batch_size=32)
     answer = estimate(question)
     (one,) = answer.estimates
@@ -244,3 +245,71 @@ def test_the_best_product_and_the_largest_traffic_are_what_a_card_can_do() -> No
         "bytes_per_s": 2**28 / 1e-3, "f32": pytest.approx(2 * 1024**3 / 1e-3)
     }  # fmt: skip
     assert best_rates(card, tf32=True)["f32"] == pytest.approx(2 * 1024**3 / 1e-4)
+
+
+def dense(folder: Path) -> Workload:
+    """A small model in a file."""
+    path = folder / "dense.py"
+    path.write_text(
+        "import keras\n"
+        "def build():\n"
+        "    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32), "
+        "keras.layers.Dense(4)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    return Workload(reference=f"{path}:build", kind="function", mode="train")
+
+
+def on_h100(factor: float) -> CardFile:
+    """A sweep of an H100 whose traffic takes so many times as long as the law says."""
+    rows = slower(priced(loop(2**26, 1.0), loop(2**27, 1.0)), factor)
+    start = loop(1, MODEL["t_kernel"] * factor, execution="xla")
+    return card_file(start, *rows, card="h100-sxm5-80gb", name="NVIDIA H100 80GB HBM3",
+                     pace=Pace(call_s=MODEL["t_step"] * factor))  # fmt: skip
+
+
+def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path) -> None:
+    workload, gpus = dense(empty), (find("h100-sxm5-80gb"), find("t4"))
+    question = Question(workload=workload, gpus=gpus, batch_size=32, execution="xla")
+    before = estimate(question)
+    CardFiles(folder=empty).write(on_h100(1.5))
+    swept, other = estimate(question).estimates
+    assert before.estimates[1] == other
+    assert swept.swept_by == "the sweep of this card of 2026-11-26 (TensorFlow 2.21.0)"
+    # A step of small kernels: all of it is starts and the call, which take 1.5 times as long.
+    assert 1.2 < swept.step_s.best / before.estimates[0].step_s.best < 1.5
+    plain = before.estimates[0].step_s
+    assert swept.step_s.high / swept.step_s.low < plain.high / plain.low
+    assert estimate(replace(question, card_files=False)).estimates == before.estimates
+
+
+def test_a_damaged_card_file_is_told_beside_the_estimate(empty: Path) -> None:
+    path = CardFiles(folder=empty).write(on_h100(1.5))
+    path.write_text(path.read_text()[:100])
+    question = Question(workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32)
+    answer = estimate(question)
+    assert answer.estimates[0].swept_by == ""
+    assert any("is left out" in note for note in answer.notes)
+
+
+def test_what_a_tuning_expects_says_that_it_uses_the_sweep(empty: Path) -> None:
+    CardFiles(folder=empty).write(on_h100(1.5))
+    expected = CardEstimates(
+        workload=dense(empty), gpu=find("h100-sxm5-80gb"), batch_size=32, progress=silent
+    )
+    assert expected.of(Recipe(), 32) is not None
+    assert expected.notes == [f"What is expected uses {on_h100(1.5).words()}."]
+
+
+def test_an_own_measurement_of_the_model_on_the_card_comes_before_its_sweep(empty: Path) -> None:
+    CardFiles(folder=empty).write(on_h100(1.5))
+    question = Question(
+        workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32, execution="xla"
+    )
+    subject = subject_of(estimate(question).trace, precision="", execution="xla")
+    assert subject
+    Anchors(folder=empty).add(replace(anchor(1.0, card="h100-sxm5-80gb"), subject=subject))
+    answer = estimate(question)
+    assert answer.estimates[0].swept_by == ""
+    assert any("own measurement" in note for note in answer.notes)

@@ -51,15 +51,18 @@ def card_rates(
 
 
 def sweep_words(visible: str | None, *, library: Any = None) -> str:  # noqa: ANN401
-    """One sentence on the sweeps that the rates of the cards rest on; empty: on none."""
+    """Sentences on the sweeps that the rates of the cards rest on, and on those left out."""
     try:
         found = found_cards(visible=visible, library=library)
     except UsageError:
         return ""
     slugs = {one.gpu.slug for one in found}
-    used = [one for one in stored_sweeps().cards if one.card in slugs] if slugs else []
-    words = dict.fromkeys(one.words() for one in used)
-    return f"What the card can do is told by {', '.join(words)}." if words else ""
+    if not slugs:
+        return ""
+    sweeps = stored_sweeps()
+    words = dict.fromkeys(one.words() for one in sweeps.cards if one.card in slugs)
+    told = f"What the card can do is told by {', '.join(words)}." if words else ""
+    return " ".join(filter(None, (told, *sweeps.problems)))
 
 
 def _with_sweeps(

@@ -90,7 +90,7 @@ class Predictor:
             precision=self.precision,
             mode=self.traced.trace.workload.mode,
             execution=execution,
-            time_model=self.model_for(gpu),
+            time_model=self.model_for(gpu, replicas),
             software=None if execution in settings.TORCH_EXECUTIONS else self.traced.software,
             memory_model=memory_model(),
             verified=settled is not None and settled.batch_size == size,
@@ -100,9 +100,15 @@ class Predictor:
         )
         return recalibrated(found, self.recalibration(gpu, replicas=replicas))
 
-    def model_for(self, gpu: Gpu) -> TimeModel:
-        """The constants for a card: with those of its sweep, where it was swept."""
+    def model_for(self, gpu: Gpu, replicas: int = 1) -> TimeModel:
+        """The constants for a card: with those of its sweep, where it was swept.
+
+        A measurement of this very model on the card says more, and was compared with an estimate
+        that no sweep had moved.
+        """
         software = self.traced.software
+        if self.recalibration(gpu, replicas=replicas).own_card:
+            return time_model(software.generation)
         return self.sweeps.model_for(time_model(software.generation), gpu, software)
 
     def recalibration(self, gpu: Gpu, *, replicas: int = 1) -> Recalibration:

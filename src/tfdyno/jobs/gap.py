@@ -62,6 +62,7 @@ def gap(measurement: Measurement, *, progress: Callable[[str], None] = silent) -
         batch_size=task.batch_size,
         precision=precision,
         execution=task.execution,
+        card_files=False,
         progress=progress,
     )
     _check_same(predictor.traced.trace, measurement)

@@ -47,7 +47,9 @@ class CardFiles:
             try:
                 found.append(read_card_file(path))
             except UsageError as error:
-                problems.append(f"The card file {path} is left out: {error.why or error.what}.")
+                why = error.why or error.what
+                words = f"it is damaged, or of another tfdyno ({why})"
+                problems.append(f"The card file {path} is left out: {words}.")
         return tuple(found), tuple(problems)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.card_file import CPU
 from tfdyno.core.units import format_bytes, format_si
-from tfdyno.view.amounts import percent
+from tfdyno.view.amounts import percent, plural
 from tfdyno.view.text import WIDTH, pairs, table, wrapped
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def calibrate_text(
 def _headline(card: CardFile, found: Verdict) -> str:
     if card.card == CPU:
         return (
-            f"{card.name}, {card.processors} processors: measured. No data sheet says how fast "
+            f"{card.name}, {plural(card.processors, 'processor')}: measured. No data sheet says how fast "
             "TensorFlow should be on them, so there is no verdict on the processors themselves."
         )
     if found.grade == "as it should":

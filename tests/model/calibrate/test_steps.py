@@ -12,6 +12,7 @@ from tfdyno.model.calibrate.constants import program_of
 from tfdyno.model.calibrate.steps import (
     CPU_LOG_WIDTH,
     SEEN_LOG_WIDTH,
+    THIN_LOG_WIDTH,
     load_log_width,
     step_on_cpus,
     swept_width,
@@ -58,6 +59,13 @@ def test_the_law_of_older_software_keeps_its_range() -> None:
 
 def test_without_a_sweep_nothing_changes() -> None:
     assert swept_width(PLAIN, program_of(SWEPT.kernels), 1.0, CARD, None, object()) is PLAIN
+
+
+def test_a_sweep_with_few_windows_has_a_wider_range() -> None:
+    thin = card_file(loop(4096, 1e-6, windows=3), loop(1, 1e-6, windows=4), loop(2, 1e-6))
+    swept = with_sweep(MODEL, CARD, thin, same_software=True).swept
+    assert swept
+    assert swept.log_width_ratio == pytest.approx(math.hypot(CPU_LOG_WIDTH, THIN_LOG_WIDTH))
 
 
 def test_load_of_others_widens_the_range() -> None:

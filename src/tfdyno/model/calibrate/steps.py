@@ -15,6 +15,7 @@ from tfdyno.core.hardware import CPU_VENDOR
 from tfdyno.core.time_model import KERNELS, Swept
 from tfdyno.model import step
 from tfdyno.model.calibrate import constants, cpu_law
+from tfdyno.model.statistics import median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,11 @@ CPU_LOG_WIDTH = 0.15
 0.15 off in turns with sweeps (``docs/explanation/cost-model.md``)."""
 
 
+ENOUGH_WINDOWS, THIN_LOG_WIDTH = 5, 0.3
+"""What is added where kernels of CPUs have fewer windows: in a turn in which others took four
+fifths of the processors and kernels had two windows, a step was 0.31 off."""
+
+
 def with_sweep(
     model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool
 ) -> TimeModel:  # fmt: skip
@@ -52,7 +58,7 @@ def with_sweep(
     told = card.words(same_software=same_software)
     if card.card == CPU:
         load = load_log_width(card.condition.other_cpu_ratio or 0.0, card.processors)
-        left = math.hypot(CPU_LOG_WIDTH, load)
+        left = math.hypot(CPU_LOG_WIDTH, load, THIN_LOG_WIDTH if is_thin(card) else 0.0)
         return replace(model, swept=Swept(card=card, words=told, log_width_ratio=left))
     moved = constants.moved_constants(model, gpu, card, same_software=same_software)
     if not moved:
@@ -63,6 +69,11 @@ def with_sweep(
         constants.with_constants(model, gpu, moved, told),
         swept=Swept(card=card, words=told, log_width_ratio=left, same_software=same_software),
     )
+
+
+def is_thin(card: CardFile) -> bool:
+    """Whether most kernels have so few windows that a disturbed one may count."""
+    return median([float(one.windows) for one in card.kernels]) < ENOUGH_WINDOWS
 
 
 def load_log_width(others_ratio: float, processors: int) -> float:
