@@ -19,12 +19,15 @@ from tfdyno.core.card_file import CPU, CardFile, Verdict
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.jobs._card_condition import CardState
 from tfdyno.jobs._worker import run_child, silent
+from tfdyno.jobs.holders.room import refuse
+from tfdyno.jobs.holders.words import names
 from tfdyno.jobs.trace import interpreter_named
 from tfdyno.model.bus_bandwidth import bus_bytes_per_s
 from tfdyno.model.calibrate.verdict import verdict
 from tfdyno.model.calibrate.windows import Read, read_windows
 from tfdyno.model.statistics import median
 from tfdyno.probe import pci, processors
+from tfdyno.probe.holders.cards import look
 from tfdyno.probe.host import this_host
 from tfdyno.probe.telemetry import Sampler
 from tfdyno.store.card_files import CardFiles
@@ -165,7 +168,7 @@ def _place(question: CalibrateQuestion, library: Any) -> _Place:  # noqa: ANN401
         count = f"the driver shows {state.count}" if state.count else "this machine shows no GPU"
         raise UsageError(f"there is no GPU {asked}", why=count, remedy="tfdyno doctor looks closer")
     if where == "gpu" and not question.shared:
-        _check_free(state, index)
+        _check_free(state, index, library)
     python = interpreter_named(question.python)
     framework = question.framework or _installed(python)
     return _Place(where=where, index=index, state=state, framework=framework, python=python)
@@ -175,12 +178,15 @@ def _has_gpu(state: CardState) -> bool:
     return state.card is not None or bool(pci.cards(this_host()))
 
 
-def _check_free(state: CardState, index: int) -> None:
+def _check_free(state: CardState, index: int, library: Any) -> None:  # noqa: ANN401
     """Refuse a card on which others compute: their share would be taken for its speed."""
-    held, busy = state.reading.processes or (), state.reading.utilisation_ratio or 0.0
-    if not held and busy <= BUSY_RATIO:
+    held = [one for one in look(library=library).cards if one.index == index]
+    refuse(held)
+    busy = state.reading.utilisation_ratio or 0.0
+    who = "; ".join(names(one.holders) for one in held if one.holders)
+    if not who and busy <= BUSY_RATIO:
         return
-    who = ", ".join(f"process {pid}" for pid, _ in held) or f"it is {busy:.0%} busy"
+    who = who or f"it is {busy:.0%} busy"
     raise UsageError(
         f"GPU {index} is in use",
         why=f"{who}; a sweep beside others would measure their share of the card",

@@ -39,9 +39,10 @@ def calibrate_text(
 
 def _headline(card: CardFile, found: Verdict) -> str:
     if card.card == CPU:
+        many = plural(card.processors, "processor")
         return (
-            f"{card.name}, {plural(card.processors, 'processor')}: measured. No data sheet says how fast "
-            "TensorFlow should be on them, so there is no verdict on the processors themselves."
+            f"{card.name}, {many}: measured. No data sheet says how fast TensorFlow should be on "
+            "them, so there is no verdict on the processors themselves."
         )
     if found.grade == "as it should":
         return f"{card.name} is as fast as its data sheet and other cards of its kind say."

@@ -38,9 +38,9 @@ CPU_LOG_WIDTH = 0.15
 0.15 off in turns with sweeps (``docs/explanation/cost-model.md``)."""
 
 
-ENOUGH_WINDOWS, THIN_LOG_WIDTH = 5, 0.3
-"""What is added where kernels of CPUs have fewer windows: in a turn in which others took four
-fifths of the processors and kernels had two windows, a step was 0.31 off."""
+ENOUGH_WINDOWS, THIN_LOG_WIDTH = 5, 0.5
+"""What is added where kernels of CPUs have fewer windows: in turns in which others took four
+fifths of the processors and kernels had two or three, steps were up to 0.5 off."""
 
 
 def with_sweep(
