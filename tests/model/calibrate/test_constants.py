@@ -94,6 +94,12 @@ def test_what_belongs_to_the_software_waits_for_the_same_software() -> None:
     assert set(other) == {"e_loop"}
 
 
+def test_the_smallest_operation_of_a_graph_tells_the_pace_of_the_host() -> None:
+    rows = [loop(1, 9e-6), *priced(loop(2**26, 1.0), loop(2**27, 1.0))]
+    found = by_name(moved_constants(MODEL, CARD, card_file(*rows), same_software=True))
+    assert found["host_primitive"].measured == 9e-6
+
+
 def test_a_value_outside_its_range_widens_the_range() -> None:
     rows = slower(priced(loop(2**26, 1.0), loop(2**27, 1.0)), 4.0)
     moved = moved_constants(MODEL, CARD, card_file(*rows), same_software=False)

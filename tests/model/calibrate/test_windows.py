@@ -51,6 +51,13 @@ def test_what_runs_beside_a_gradient_is_taken_off_too() -> None:
     assert both.kernel_s == pytest.approx(4e-4 - 0.5e-4)
 
 
+def test_on_a_gpu_a_long_chain_hides_the_call_and_a_short_one_tells_nothing() -> None:
+    long = [head("graph mul", 10, overlaps=True), *calls("graph mul", 3e-4, 3e-4)]
+    short = [head("graph add", 10, overlaps=True), *calls("graph add", 1.2e-4, 1.2e-4)]
+    (one,) = read_windows([*CALL, *long, *short]).kernels
+    assert one.kernel_s == pytest.approx(3e-4 / 10)
+
+
 def test_lines_that_are_cut_off_and_kernels_of_one_window_are_left_out() -> None:
     whole = [*CALL, head("graph mul", 1), *calls("graph mul", 3e-4)]
     assert read_windows([*whole, '{"name": "graph mul", "call']).kernels == ()

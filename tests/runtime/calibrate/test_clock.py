@@ -23,8 +23,8 @@ def test_a_window_tells_a_call_and_leaves_the_first_one_out() -> None:
 
 
 def test_short_kernels_make_long_chains_and_large_ones_fit_the_memory() -> None:
-    assert chain_length(1e-7, 8.0, 1e9, "graph") == MOST_KERNELS["graph"]
-    assert chain_length(1e-7, 8.0, 1e9, "xla") == MOST_KERNELS["xla"]
-    assert chain_length(1e-4, 8.0, 1e9, "graph") == 10
-    assert chain_length(1e-1, 8.0, 1e9, "graph") == 1
-    assert chain_length(1e-7, 5e8, 1e9, "graph") == 2
+    assert chain_length(1e-7, 8.0, 1e9, "gpu graph") == MOST_KERNELS["gpu graph"]
+    assert chain_length(1e-7, 8.0, 1e9, "cpu xla") == MOST_KERNELS["cpu xla"]
+    assert chain_length(1e-4, 8.0, 1e9, "cpu graph") == 10
+    assert chain_length(1e-1, 8.0, 1e9, "cpu graph") == 1
+    assert chain_length(1e-7, 5e8, 1e9, "cpu graph") == 2

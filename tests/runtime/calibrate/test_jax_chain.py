@@ -37,7 +37,7 @@ def test_a_chain_is_not_folded_into_one_kernel() -> None:
 
 
 def test_without_a_gpu_none_is_named() -> None:
-    chains.prepare(tf32=True)
+    chains.prepare()
     assert chains.devices() == []
     chains.wait(chains.chain(None, 0, "xla")())
     assert chains.release() == jax.__version__

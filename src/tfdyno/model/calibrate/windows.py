@@ -26,6 +26,8 @@ LEAST_USED = 0.1
 """The same of the time of processors, which others lengthen by what they take of the caches."""
 FREE = 0.9
 """Quantile of the processors in use at a time: so many an operation uses where it gets them."""
+HIDING = 1.5
+"""So many times the empty call a chain has to take on a GPU: shorter ones wait for the host."""
 FEWEST = 2
 """Windows of a kernel: of one nobody can say whether it was disturbed."""
 
@@ -47,9 +49,11 @@ def read_windows(lines: Iterable[str]) -> Read:
 
         kernel = (undisturbed call - undisturbed empty call) / kernels of a call
 
-    On a GPU the undisturbed call is a low quantile of the windows. On CPUs, which others use too,
-    a window tells the time of all processors that it used, which others do not add to. The
-    undisturbed call is a low quantile of that over the processors that it had at a time at best.
+    On a GPU the undisturbed call is a low quantile of the windows, and nothing is taken off: the
+    host makes the next call while the card works, so a chain that is longer than the call hides it.
+    On CPUs, which others use too, a window tells the time of all processors that it used, which
+    others hardly add to. The undisturbed call is a low quantile of that over the processors that it
+    had at a time at best.
     """
     about: dict[str, dict[str, Any]] = {}
     windows: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -115,6 +119,10 @@ def _kernel(
     if call_s is None:
         return None
     whole_s, spread = quiet[one["name"]]
+    hidden = bool(one.get("overlaps"))
+    if hidden and whole_s < HIDING * call_s:
+        return None
+    call_s = 0.0 if hidden else call_s
     taken_s = (whole_s - call_s) / one["count"]
     if less := one.get("less"):
         if less not in quiet or less not in about:

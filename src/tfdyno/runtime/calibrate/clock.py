@@ -12,8 +12,9 @@ WINDOW_S = 3e-3
 busy machine are then undisturbed."""
 CHAIN_S = 1e-3
 """Kernels that follow each other in one call take about so long: the call itself is short by it."""
-MOST_KERNELS = {"graph": 256, "xla": 12}
-"""Of a call, by execution: XLA compiles a chain, which takes the longer the longer it is."""
+MOST_KERNELS = {"cpu graph": 256, "cpu xla": 12, "gpu graph": 256, "gpu xla": 128}
+"""Of a call, by card and execution. XLA takes the longer to compile a chain, the longer it is, but
+on a GPU a chain of the smallest kernels has to take longer than the call."""
 WARM_CALLS = 2
 MOST_CALLS = 2000
 
@@ -54,14 +55,14 @@ class Timed:
         return taken_s / calls, used_s / calls
 
 
-def chain_length(expected_s: float, held_bytes: float, room_bytes: float, execution: str) -> int:
+def chain_length(expected_s: float, held_bytes: float, room_bytes: float, how: str) -> int:
     """How many kernels a chain has: enough to tell them from the call, as many as memory holds.
 
     Args:
         expected_s: About what one takes.
         held_bytes: Of one with its operands.
         room_bytes: What all results of a chain may take.
-        execution: ``graph`` or ``xla``.
+        how: Card and execution: ``gpu xla``.
     """
     wanted = int(CHAIN_S / max(expected_s, 1e-7))
-    return max(1, min(MOST_KERNELS[execution], wanted, int(room_bytes / max(held_bytes, 1.0))))
+    return max(1, min(MOST_KERNELS[how], wanted, int(room_bytes / max(held_bytes, 1.0))))

@@ -35,9 +35,13 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
 TWO = frozenset(("add", "subtract", "multiply", "divide", "maximum", "select"))
 
 
-def prepare(*, tf32: bool) -> None:
-    """Let float32 products run in TF32, which is what JAX does by itself."""
-    jax.config.update("jax_default_matmul_precision", "default" if tf32 else "highest")
+def prepare() -> None:
+    """Set nothing: JAX has no option that holds for all chains."""
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Whether float32 products of the chains that are traced next may run in TF32."""
+    jax.config.update("jax_default_matmul_precision", "default" if allowed else "highest")
 
 
 def release() -> str:

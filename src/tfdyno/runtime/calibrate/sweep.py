@@ -56,7 +56,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     began_s = time.monotonic()
     progress(f"importing {request['framework']}")
     engine = _engine(request["framework"])
-    engine.prepare(tf32=True)
+    engine.prepare()
     with Path(request["file"]).open("a", encoding="utf-8", buffering=1) as file:
         sweep = _Sweep(engine, file, request["where"], progress, began_s + request["seconds_s"])
         sweep.write({"version": engine.release()})
@@ -152,14 +152,18 @@ class _Sweep:
             kernel = kernel_of(point)
             start_s, flops, moved = EXPECTED[self.where]
             expected_s = start_s + kernel.flops.fixed / flops + point.held_bytes / moved
-            count = chain_length(expected_s, point.held_bytes, ROOM_BYTES[self.where], execution)
+            count = chain_length(
+                expected_s, point.held_bytes, ROOM_BYTES[self.where], f"{self.where} {execution}"
+            )
             less = point.beside
             told = {
                 "kernel": asdict(kernel),
                 "tf32": point.dtype == "tf32",
                 "less": f"{execution} {less.name}" if less else "",
+                "overlaps": self.where == "gpu",
             }
         name = f"{execution} {point.name if point else CALL}"
+        self.engine.allow_tf32(point is not None and point.dtype == "tf32")
         call = self.engine.chain(point, count, execution)
         timed = Timed(name=name, call=call, wait=self.engine.wait, count=count)
         timed.warm()

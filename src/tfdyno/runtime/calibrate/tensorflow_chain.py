@@ -22,12 +22,16 @@ OPTIMIZERS = {"disable_meta_optimizer": True}
 """Grappler would run equal operations once, and none whose result nobody reads."""
 
 
-def prepare(*, tf32: bool) -> None:
+def prepare() -> None:
     """Set what holds for all chains of the process."""
     tf.config.optimizer.set_experimental_options(OPTIMIZERS)
-    tf.config.experimental.enable_tensor_float_32_execution(tf32)
     for card in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(card, enable=True)
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Whether float32 products of the chains that are built next may run in TF32."""
+    tf.config.experimental.enable_tensor_float_32_execution(allowed)
 
 
 def release() -> str:
