@@ -33,11 +33,9 @@ SEEN_LOG_WIDTH = 0.18
 """What is left of the range on a card that was swept: the law's own error, which no sweep takes
 away. The worst of ten own steps, of a card that the fit had seen and with the kind of model left
 out, is 0.117 off (``docs/accuracy.md``); half as much again, as ten steps of one card are few."""
-CPU_LOG_WIDTH = 0.15
-"""The same of a step on CPUs: five small models, none of which the law was fitted to, were up to
-0.15 off in turns with sweeps (``docs/explanation/cost-model.md``)."""
-
-
+CPU_LOG_WIDTH = 0.25
+"""The same of a step on CPUs: ten small models, none of which the law was fitted to, were up to
+0.25 off in turns with sweeps of five windows or more (``docs/explanation/cost-model.md``)."""
 ENOUGH_WINDOWS, THIN_LOG_WIDTH = 5, 0.5
 """What is added where kernels of CPUs have fewer windows: in turns in which others took four
 fifths of the processors and kernels had two or three, steps were up to 0.5 off."""

@@ -22,8 +22,9 @@ QUIET = 0.25
 """Quantile of the windows that counts: a disturbance only ever adds to one."""
 SPREAD = (0.1, 0.4)
 """Quantiles whose distance is how far undisturbed windows lie from each other."""
-LEAST_USED = 0.1
-"""The same of the time of processors, which others lengthen by what they take of the caches."""
+LEAST_USED, MANY = 0.1, 12
+"""The same of the time of processors, where there are fewer windows than ``MANY``: others lengthen
+it by what they take of the caches, and few windows are without that."""
 FREE = 0.9
 """Quantile of the processors in use at a time: so many an operation uses where it gets them."""
 HIDING = 1.5
@@ -95,7 +96,8 @@ def undisturbed(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
     if not all(used):
         return quantile(taken, QUIET), _apart(taken, *SPREAD)
     free = quantile([used_s / taken_s for taken_s, used_s in windows], FREE)
-    return quantile(used, LEAST_USED) / max(free, 1.0), _apart(used, *SPREAD)
+    share = QUIET if len(used) >= MANY else LEAST_USED
+    return quantile(used, share) / max(free, 1.0), _apart(used, *SPREAD)
 
 
 def _apart(values: Sequence[float], low: float, high: float) -> float:
