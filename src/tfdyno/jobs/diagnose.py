@@ -186,10 +186,10 @@ def _examined(
         stop.add_note(f"{seen}: too few to say anything of a steady one.")
         raise stop
     progress("judging what was seen")
+    outcome["facts"]["notes"] = [*room.notes, *outcome["facts"].get("notes", ())]
     found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
     if found.failed:
         room.blame(found.failed)
-    found = replace(found, facts=replace(found.facts, notes=(*room.notes, *found.facts.notes)))
     if words := sweep_words(visible):
         told = replace(found.diagnosis, notes=(*found.diagnosis.notes, words))
         found = replace(found, diagnosis=told)
