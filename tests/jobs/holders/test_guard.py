@@ -17,7 +17,7 @@ from tests.probe.holders.test_processes import holding
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.lasting import Lasting
 from tfdyno.core.recipe import Recipe
-from tfdyno.jobs.holders.guard import Asked, announced, growth, guarded, visible_to
+from tfdyno.jobs.holders.guard import GROWTH, Asked, announced, growth, guarded, visible_to
 from tfdyno.jobs.holders.room import REMEDY
 from tfdyno.probe.holders import cards
 
@@ -236,3 +236,30 @@ def test_train_waits_until_the_other_process_ends_and_then_has_the_card_alone(
         _, told = child.communicate()
     assert child.returncode == 0, told
     assert "growth None" in told
+
+
+@pytest.mark.gpu
+def test_on_a_real_card_a_process_that_grows_is_seen_with_what_it_holds(tmp_path: Path) -> None:
+    """TensorFlow holds the card with memory growth: it is seen, and takes no more than it needs."""
+    (tmp_path / "holds.py").write_text(
+        "import sys, tensorflow as tf\n"
+        "x = tf.ones((64, 1024, 1024)); print(x.device, flush=True); sys.stdin.read()\n"
+    )
+    before = {one.place: one for one in cards.look().cards}
+    command = [sys.executable, str(tmp_path / "holds.py")]
+    environment = {**os.environ, **dict([GROWTH])}
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as child:
+        assert child.stdout
+        assert child.stdin
+        assert "GPU" in child.stdout.readline()
+        card = cards.look().cards[0]
+        child.stdin.close()
+    assert card.is_shared
+    assert card.holders
+    free_bytes = before[card.place].free_bytes
+    assert free_bytes is not None
+    assert card.free_bytes is not None
+    taken = free_bytes - card.free_bytes
+    assert (256 << 20) <= taken < 0.2 * card.total_bytes
+    shown = next((one for one in card.holders if one.pid == child.pid), card.holders[0])
+    assert shown.name in ("", f"{Path(sys.executable).name} holds.py")  # hidden in a container

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -131,3 +132,15 @@ def test_a_card_whose_nvml_is_mute_is_said_to_be_unknown(
     assert look(library=NoNvml()).trouble == "NVML Shared Library Not Found"
     monkeypatch.setattr(nvml_cards, "bindings", lambda: None)
     assert look().trouble == "the package nvidia-ml-py is not installed"
+
+
+@pytest.mark.gpu
+def test_on_a_real_card_memory_is_what_nvidia_smi_tells() -> None:
+    command = ["nvidia-smi", "-i", "0", "--query-gpu=memory.total,memory.used",
+               "--format=csv,noheader,nounits"]  # fmt: skip
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    total, used = (float(cell) * (1 << 20) for cell in told.split(","))
+    card = look("0").cards[0]
+    assert card.total_bytes == pytest.approx(total, rel=0.02)
+    assert card.free_bytes is not None
+    assert card.total_bytes - card.free_bytes == pytest.approx(used, abs=0.02 * total)
