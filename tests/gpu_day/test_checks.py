@@ -63,6 +63,9 @@ def test_the_same_against_itself_has_to_be_told_no_difference(verdict: str, pass
     assert one.ok is passes
     assert one.found == f"{verdict.replace('_', ' ')}, 1.004 times as fast (0.980–1.030)"
     assert ok(checks.of_alike({})) == [False]
+    none = {"comparison": {"verdict": "not_comparable", "ratio": 0.0, "interval": [0.0, 0.0],
+                           "reason": "a comparison needs 3 runs"}}  # fmt: skip
+    assert checks.of_alike(none)[0].found == "not comparable: a comparison needs 3 runs"
 
 
 def test_a_setting_has_a_ratio_within_its_interval() -> None:
@@ -92,6 +95,13 @@ def test_losses_after_a_resume_are_equal_or_nearly() -> None:
     assert ok(checks.of_resume([2.0, 1.0], [2.0, 1.02], killed_at=8)) == [True, True, False]
     assert ok(checks.of_resume([2.0, 1.0], [2.0], killed_at=8)) == [False, True, False]
     assert ok(checks.of_resume([], [], killed_at=0)) == [False, False, False]
+
+
+def test_what_was_asked_for_is_what_was_trained_with() -> None:
+    told = {"recipe": {"precision": "mixed_float16", "execution": "graph"}}
+    asked = {"precision": "mixed_float16", "execution": "xla"}
+    assert ok(checks.of_recipe(told, asked)) == [True, False]
+    assert ok(checks.of_recipe({}, asked)) == [False, False]
 
 
 def test_the_best_trial_is_no_slower_than_the_start() -> None:

@@ -60,6 +60,17 @@ def test_a_day_of_one_step_leaves_page_json_logs_and_telemetry_and_goes_on(tmp_p
     assert status(out) == {"doctor": "passed", "estimate": "skipped", "export": "skipped"}
 
 
+def test_again_tries_what_failed_and_only_that(tmp_path: Path) -> None:
+    rows = [{"name": "doctor", "title": "x", "status": "passed"},
+            {"name": "export", "title": "x", "status": "failed", "why": "y"}]  # fmt: skip
+    (tmp_path / "day.json").write_text(json.dumps({"about": {"card": "CPU"}, "steps": rows}))
+    words = ("--cpu", "--only", "doctor,export", "--out", tmp_path, "--resume")
+    assert gpu_day(*words).returncode == 1
+    assert status(tmp_path) == {"doctor": "passed", "export": "failed"}
+    assert gpu_day(*words, "--again").returncode == 0
+    assert status(tmp_path) == {"doctor": "passed", "export": "skipped"}
+
+
 def test_time_that_is_up_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
     done = gpu_day("--cpu", "--only", "doctor,tune", "--out", tmp_path / "day", "--seconds", "3")
     assert done.returncode == 0

@@ -85,7 +85,9 @@ def of_setting(told: Document, setting: str) -> list[Check]:
 def _compared(found: Document) -> str:
     low, high = (found.get("interval") or [math.nan, math.nan])[:2]
     verdict = str(found.get("verdict", "no verdict")).replace("_", " ")
-    return f"{verdict}, {found.get('ratio') or math.nan:.3f} times as fast ({low:.3f}–{high:.3f})"
+    if not found.get("ratio"):
+        return f"{verdict}: {found.get('reason') or 'nothing was compared'}"
+    return f"{verdict}, {found['ratio']:.3f} times as fast ({low:.3f}–{high:.3f})"
 
 
 def of_diagnosis(told: Document, true_class: str, *, cpu: bool) -> list[Check]:
@@ -107,6 +109,13 @@ def of_diagnosis(told: Document, true_class: str, *, cpu: bool) -> list[Check]:
 def _split(parts: dict[str, float]) -> str:
     largest = sorted(parts.items(), key=lambda one: -one[1])[:4]
     return ", ".join(f"{name} {_ms(value)}" for name, value in largest) or "empty"
+
+
+def of_recipe(told: Document, asked: dict[str, Any]) -> list[Check]:
+    """What was asked for is what it was trained with."""
+    recipe = told.get("recipe") or {}
+    return [Check(what=name, found=str(recipe.get(name, "not told")), wanted=str(value),
+                  ok=recipe.get(name) == value) for name, value in asked.items()]  # fmt: skip
 
 
 def of_resume(whole: Sequence[float], resumed: Sequence[float], *, killed_at: int) -> list[Check]:

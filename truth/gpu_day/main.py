@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--only", metavar="STEP,...", default="", help="these steps; diagnose means all of its own")
     add("--out", type=Path, default=Path("gpu-day"), metavar="FOLDER", help="results (gpu-day)")
     add("--resume", action="store_true", help="go on in the folder: what is not over yet")
+    add("--again", action="store_true", help="with --resume: what failed as well")
     add("--list", action="store_true", help="show the steps in their order and run nothing")
     add("--card", metavar="INDEX", help="index or UUID of the card (the first visible)")
     add("--cpu", action="store_true", help="try the tool itself without a card; figures say CPU")
@@ -110,7 +111,9 @@ def _run(asked: argparse.Namespace) -> int:
     uuid = card.uuid if card else None
     with telemetry.watched(out / TELEMETRY_FILE, began_s=began_s, uuid=uuid) as unwatched:
         book.note = " ".join(filter(None, (book.note, unwatched)))
-        stopped = _all(steps, day, book, lacking, began_s, resumes=asked.resume)
+        over = _over(book, resumes=asked.resume, again=asked.again)
+        todo = [step for step in steps if step.name not in over]
+        stopped = _all(todo, day, book, lacking, began_s)
     book.write()
     return _answer(book, out, stopped=stopped)
 
@@ -181,15 +184,10 @@ def _all(
     book: Book,
     lacking: Sequence[str],
     began_s: float,
-    *,
-    resumes: bool,
 ) -> bool:
     """Try one step after another, whatever comes of it; whether Ctrl-C ended it."""
     order = {step.name: place for place, step in enumerate(planned())}
     for place, step in enumerate(steps):
-        before = book.rows.get(step.name)
-        if resumes and before and before.is_over:
-            continue
         _tell(f"{step.name}: {step.title}")
         begun_s = time.monotonic()
         day.begin(step.name, step.limit_s * (CPU_TIMES if day.cpu else 1.0))
@@ -205,6 +203,12 @@ def _all(
         _tell(f"  {row.status}{f': {row.why}' if row.why else ''} ({row.seconds_s:.0f} s)")
         book.write()
     return False
+
+
+def _over(book: Book, *, resumes: bool, again: bool) -> set[str]:
+    """Steps of an earlier sitting that need not be tried any more."""
+    rows = book.rows.values() if resumes else ()
+    return {row.name for row in rows if row.is_over and not (again and row.status == "failed")}
 
 
 def _tried(step: Step, day: Day, lacking: Sequence[str]) -> Verdict:

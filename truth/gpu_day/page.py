@@ -32,10 +32,10 @@ margin:.5rem 0}
 .head{display:flex;gap:.6rem;align-items:baseline;flex-wrap:wrap}
 .head b{flex:1 1 12rem}.status{font-weight:600;white-space:nowrap}
 .passed{color:var(--good)}.failed{color:var(--bad)}.skipped,.not{color:var(--off)}
-table{border-collapse:collapse;width:100%;margin:.4rem 0;font-size:.92rem}
+table{border-collapse:collapse;width:100%;table-layout:fixed;margin:.4rem 0;font-size:.92rem}
 td,th{text-align:left;vertical-align:top;padding:.2rem .6rem .2rem 0;overflow-wrap:anywhere}
 th{color:var(--dim);font-weight:500}
-td:first-child{width:34%}
+th:nth-child(1){width:30%}th:nth-child(3){width:26%}
 details{margin:.3rem 0 0;font-size:.88rem}summary{cursor:pointer;color:var(--dim)}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0;font-size:.82rem}
 a{color:var(--load)}
