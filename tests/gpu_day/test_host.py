@@ -29,9 +29,12 @@ def test_commands_see_the_checkout_one_card_and_a_cache_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/own")
+    monkeypatch.setenv("TFDYNO_DATA", "/user")
+    monkeypatch.delenv("TFDYNO_SERVING", raising=False)
     found = host.environment(Path("/out"), cpu=False, uuid="GPU-1", root=Path("/tree"))
     assert found["PYTHONPATH"].split(os.pathsep) == ["/tree/src", "/tree/truth", "/own"]
     assert (found["CUDA_VISIBLE_DEVICES"], found["TFDYNO_CACHE"]) == ("GPU-1", "/out/cache")
+    assert (found["TFDYNO_DATA"], found["TFDYNO_SERVING"]) == ("/out/data", "/user/serving")
     assert host.environment(Path("/out"), cpu=True)["CUDA_VISIBLE_DEVICES"] == "-1"
 
 

@@ -88,6 +88,8 @@ def test_ctrl_c_writes_the_page_with_what_there_is_and_ends_the_commands(tmp_pat
     assert child.stderr
     next(line for line in child.stderr if line.startswith("alike"))
     time.sleep(2.0)
+    other = gpu_day("--cpu", "--only", "doctor", "--out", out, "--resume")
+    assert (other.returncode, "another gpu_day is at work" in other.stderr) == (2, True)
     child.send_signal(signal.SIGINT)
     told, _ = child.communicate(timeout=60)
     assert child.returncode == 130

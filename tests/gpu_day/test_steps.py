@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +17,6 @@ from gpu_day.host import ROOT
 from gpu_day.verdict import Check
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gpu_day.command import Done
 
 
@@ -72,6 +71,12 @@ def test_what_leaves_most_comes_first_and_names_are_unique() -> None:
     assert names[:2] == ["doctor", "estimate"]
     assert names.index("train") < names.index("export") < names.index("serve")
     assert all(one.least_s < one.limit_s for one in steps.planned())
+
+
+def test_tests_for_a_card_are_found_by_their_mark() -> None:
+    found = [Path(one).relative_to(ROOT).as_posix() for one in steps.marked_files(ROOT)]
+    assert "tests/probe/holders/test_cards.py" in found
+    assert "tests/probe/test_cards.py" not in found
 
 
 def test_the_newest_checkpoint_is_that_of_the_latest_step(tmp_path: Path) -> None:

@@ -47,8 +47,17 @@ def environment(out: Path, *, cpu: bool, uuid: str = "", root: Path = ROOT) -> d
         "PYTHONPATH": path,
         "TFDYNO_CACHE": str(out / "cache"),
         "TFDYNO_DATA": str(out / "data"),
+        "TFDYNO_SERVING": str(_serving()),
         **card,
     }
+
+
+def _serving() -> Path:
+    """The user's own serving environment, which takes minutes and a network to make."""
+    if named := os.environ.get("TFDYNO_SERVING"):
+        return Path(named).expanduser()
+    data = os.environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()
+    return Path(os.environ.get("TFDYNO_DATA") or Path(data, "tfdyno"), "serving").expanduser()
 
 
 def about(card: Card | None, *, seconds_s: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = "tfdyno gpu day 1"
 JSON_FILE, PAGE_FILE, TELEMETRY_FILE = "day.json", "day.html", "telemetry.csv"
+LOCK_FILE = ".lock"
 INTERRUPTED = 130
 CPU_TIMES = 4.0
 """As much time has a step on CPUs, where a compile and a run take that much longer."""
@@ -171,11 +173,22 @@ def _book(out: Path, card: Card | None, asked: argparse.Namespace) -> Book:
             raise WrongUseError(f"the day in {out} is of {before}, and this is {about['card']}")
     try:
         out.mkdir(parents=True, exist_ok=True)
+        _hold(out)
         book = Book(out=out, about=about, rows=rows)
         book.write()
     except OSError as error:
         raise WrongUseError(f"{out} cannot be written: {error.strerror}") from None
     return book
+
+
+def _hold(out: Path) -> None:
+    """Keep other sittings out of the folder until this process ends; raises ``WrongUseError``."""
+    lock = os.open(out / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise WrongUseError(f"another gpu_day is at work in {out}") from None
 
 
 def _all(
