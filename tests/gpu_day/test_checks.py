@@ -129,10 +129,12 @@ def test_answers_of_a_server_are_those_of_the_model() -> None:
     assert ok(checks.of_answers([[0.1]], own)) == [False, False]
 
 
-def test_rows_of_the_truth_and_figures_of_a_card_file_are_counted() -> None:
+def test_rows_of_the_truth_and_kernels_of_a_card_file_are_counted() -> None:
     assert ok(checks.of_truth({"rows": 3, "failed": []})) == [True, True]
     told = checks.of_truth({"rows": 0, "failed": [{"model": "mlp", "reason": "out of memory"}]})
     assert [one.found for one in told] == ["0", "mlp: out of memory"]
-    card = {"figures": {"bytes_per_s": 4e12, "launch_s": 2e-6, "name": "x", "is_cpu": True}}
-    assert checks.of_calibration(card)[0].found == "2"
-    assert ok(checks.of_calibration({"note": "nothing"})) == [False]
+    card = {"kernels": [{"kernel_s": 1e-6}] * 10 + [{"kernel_s": 0.0}]}
+    assert checks.of_calibration({"card": card})[0].found == "10"
+    assert ok(checks.of_calibration({"card": card})) == [True]
+    assert ok(checks.of_calibration({"card": {"kernels": card["kernels"][1:]}})) == [False]
+    assert ok(checks.of_calibration({})) == [False]

@@ -34,6 +34,16 @@ def test_an_entry_is_made_once(tmp_path: Path) -> None:
     assert calls == ["x"]
 
 
+def test_what_is_kept_is_found_without_being_made(tmp_path: Path) -> None:
+    cache = Cache(root=tmp_path)
+    assert cache.kept("trace", "ab") is None
+    folder = cache.entry("trace", "ab", write("x"))
+    assert cache.kept("trace", "ab") == folder
+    assert cache.kept("trace", "ab", current=lambda _folder: False) is None
+    (folder / "value").write_text("damaged")
+    assert cache.kept("trace", "ab") is None
+
+
 def test_fresh_makes_it_again(tmp_path: Path) -> None:
     cache = Cache(root=tmp_path)
     cache.entry("trace", "ab", write("old"))

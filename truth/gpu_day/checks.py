@@ -17,6 +17,8 @@ ONNX_DIFFERENCE = 2e-3
 """In outputs of a network with float16 inside, about one: four units in the last place."""
 ANSWER_DIFFERENCE = 2e-3
 """The same, for a model that is served."""
+LEAST_KERNELS = 10
+"""Of a card that is calibrated in half a minute."""
 GIB = 1 << 30
 
 
@@ -86,7 +88,8 @@ def _compared(found: Document) -> str:
     low, high = (found.get("interval") or [math.nan, math.nan])[:2]
     verdict = str(found.get("verdict", "no verdict")).replace("_", " ")
     if not found.get("ratio"):
-        return f"{verdict}: {found.get('reason') or 'nothing was compared'}"
+        reason = str(found.get("reason") or "nothing was compared")
+        return f"{verdict}: {reason.rstrip('.')}"
     return f"{verdict}, {found['ratio']:.3f} times as fast ({low:.3f}–{high:.3f})"
 
 
@@ -188,19 +191,11 @@ def of_truth(told: Document) -> list[Check]:
 
 
 def of_calibration(told: Document) -> list[Check]:
-    """A card file was made, and it has figures above 0."""
-    found = sorted(name for name, value in _numbers(told) if 0 < value < math.inf)
-    return [Check(what="figures of the card file", found=str(len(found)), wanted="1 or more",
-                  ok=bool(found))]  # fmt: skip
-
-
-def _numbers(value: Any, name: str = "") -> list[tuple[str, float]]:  # noqa: ANN401  (JSON)
-    if isinstance(value, dict):
-        return [one for key, inner in value.items() for one in _numbers(inner, f"{name}.{key}")]
-    if isinstance(value, list):
-        return [one for inner in value for one in _numbers(inner, name)]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return [(name, float(value))] if is_number else []
+    """A card file was made, and kernels were timed for it."""
+    kernels = (told.get("card") or {}).get("kernels") or ()
+    timed = sum(0 < one.get("kernel_s", 0.0) < math.inf for one in kernels)
+    return [Check(what="kernels timed", found=str(timed), wanted=f"{LEAST_KERNELS} or more",
+                  ok=timed >= LEAST_KERNELS)]  # fmt: skip
 
 
 def _ms(seconds: float) -> str:
