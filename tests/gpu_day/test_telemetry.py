@@ -26,6 +26,8 @@ def test_the_cpus_are_watched_and_a_second_sitting_adds_to_the_file(
     assert len(points) >= 4
     assert all(0 <= one["load_percent"] <= 100 and one["memory_mib"] > 0 for one in points)
     assert "power_w" not in points[0]
+    times = [one["at_s"] for one in points]
+    assert times == sorted(times)  # the second behind the first
     assert file.read_text().count("at_s") == 1
 
 

@@ -34,6 +34,8 @@ def watched(file: Path, *, began_s: float, uuid: str | None) -> Iterator[str]:
     if ask is None:
         yield "nvidia-smi is not installed: the card was not watched"
         return
+    earlier = read(file)
+    began_s -= earlier[-1]["at_s"] if earlier else 0.0  # a later sitting is drawn behind
     over = threading.Event()
     thread = threading.Thread(target=_write, args=(file, ask, began_s, over), daemon=True)
     thread.start()
