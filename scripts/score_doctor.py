@@ -69,7 +69,7 @@ def score(cases: list[dict[str, Any]]) -> Score:
             top1 += 1
         else:
             misses.append(Miss(case=case["id"], expected=case["expected_cause"], got=got[:3]))
-        if case["harmless"] and said.findings:
+        if case["harmless"] and (said.findings or said.unexplained):
             alarms.append(case["id"])
     return Score(
         cases=len(cases),

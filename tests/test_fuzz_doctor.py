@@ -40,7 +40,7 @@ def test_any_seed_makes_an_example_that_is_answered_or_refused(
 ) -> None:
     with contextlib.suppress(UsageError):  # a sentence is an answer
         found = fuzz_doctor.example(seed, number, tmp_path_factory.getbasetemp())
-        assert found.exit_code in (0, 1)
+        assert found.exit_code in (0, 1, 4)
 
 
 @pytest.mark.slow

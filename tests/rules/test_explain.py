@@ -94,13 +94,66 @@ def test_harmless_lines_are_folded_away() -> None:
 
 
 def test_without_a_known_cause_the_lines_like_errors_are_quoted() -> None:
-    said = answer("fine\nmypkg.OddError: the {flux} is off\n", made("a.b", likely("sign")))
-    assert said.findings == ()
+    said = answer("fine\nthe {flux} failed\n", made("a.b", likely("sign")))
+    assert (said.findings, said.unexplained) == ((), ())
     assert "line 2" in said.notes[0]
-    assert "the {flux} is off" in said.notes[0]
+    assert "the {flux} failed" in said.notes[0]
     chinese = answer("fine\n", made("a.b", likely("sign")), language="zh")
     assert len(chinese.notes) == 1
     assert "日志" in chinese.notes[0]
+
+
+UNKNOWN = [
+    "mypkg.OddError: the flux is off",
+    "2025-06-10 11:00:00.000000: E tensorflow/core/new.cc:7] the flux is off",
+    "F external/local_xla/xla/new.cc:282] Check failed: flux == 0",
+    "E0000 00:00:1756500000.000000   10000 new_executor.cc:1309] INTERNAL: the flux is off",
+    "Aborted (core dumped)",
+]
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_an_error_that_no_rule_knows_is_no_all_clear(line: str) -> None:
+    harmless = made("harmless.a", likely("numa"), harmless=True)
+    said = answer(f"numa\n{line}\nlast\n", harmless)
+    assert (said.findings, said.notes) == ((), ())
+    assert said.unexplained == (Evidence(text=line, source="line 2"),)
+
+
+def test_of_unknown_errors_the_first_comes_first() -> None:
+    said = answer("\n".join(reversed(UNKNOWN)), made("a.b", likely("sign")))
+    assert said.unexplained[0].text == UNKNOWN[-1]
+
+
+def test_a_warning_does_not_explain_an_error_and_an_error_does() -> None:
+    log = f"sign\n{UNKNOWN[0]}\n"
+    warning = answer(log, made("a.b", likely("sign"), severity="warning"))
+    assert len(warning.findings) == len(warning.unexplained) == 1
+    assert answer(log, made("a.b", likely("sign"))).unexplained == ()
+
+
+def test_an_error_line_that_is_known_to_be_harmless_is_not_unknown() -> None:
+    cause = made("harmless.a", likely("already been registered"), harmless=True)
+    line = "E external/local_xla/a.cc:1] cuFFT has already been registered\n"
+    assert answer(line, cause).unexplained == ()
+    assert answer(line, made("harmless.b", likely("numa"), harmless=True)).unexplained
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ("NO_DEVICE: no CUDA-capable device is detected", {"drv.init_failed"}),
+        ("NOT_PERMITTED: operation not permitted", {"drv.init_failed"}),
+    ],
+)
+def test_a_topic_is_not_read_off_the_path_of_a_source_file(status: str, found: set[str]) -> None:
+    line = (
+        f"E external/local_xla/xla/cuda_driver.cc:282] failed call to cuInit: CUDA_ERROR_{status}"
+    )
+    first = answer(line, *RULES).findings[0]
+    assert first.cause in found
+    told = answer("XLA fails to compile my layer", *RULES).findings
+    assert {one.cause for one in told} == {"xla.unsupported_op"}
 
 
 def test_facts_alone_need_no_log_and_no_notes() -> None:

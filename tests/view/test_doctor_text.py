@@ -107,7 +107,7 @@ def test_proof_beyond_three_lines_is_counted() -> None:
     ("diagnosis", "from_log", "said"),
     [
         (Diagnosis(findings=()), False, "✓ Nothing is wrong here."),
-        (Diagnosis(findings=()), True, "✓ No cause that tfdyno knows is in this log."),
+        (Diagnosis(findings=()), True, "· No cause that tfdyno knows is in this log."),
         (Diagnosis(findings=(), ignored=(NUMA,)), True, "✓ Nothing is wrong: every message that"),
     ],
 )
@@ -115,6 +115,18 @@ def test_without_a_finding_the_answer_says_what_was_asked(
     diagnosis: Diagnosis, from_log: bool, said: str
 ) -> None:
     assert doctor_text(diagnosis, exit_code=0, from_log=from_log).startswith(said)
+
+
+def test_an_unknown_error_is_the_answer_with_its_lines_and_where_to_look() -> None:
+    seen = (Evidence(text="E0000 00:00:17 1 new.cc:7] the flux is off", source="line 3"),
+            Evidence(text="Aborted (core dumped)", source="line 9"))  # fmt: skip
+    diagnosis = Diagnosis(findings=(), ignored=(NUMA,), unexplained=seen)
+    shown = doctor_text(diagnosis, exit_code=4, from_log=True)
+    assert shown.startswith("? An error that tfdyno does not know: the flux is off\n")
+    assert "because   line 3: the flux is off\n            line 9: Aborted" in shown
+    assert "https://github.com/tensorflow/tensorflow/issues" in shown
+    assert shown.endswith("0 errors, 0 warnings.  exit 4")
+    assert "✓" not in shown
 
 
 def test_a_failure_without_a_known_cause_is_the_answer() -> None:

@@ -80,7 +80,7 @@ def doctor(**given: Any) -> int:
     """Say why TensorFlow does not use the GPU, or why it failed.
 
     Names the cause, proves it and gives the exact fix. Without options this machine is examined.
-    Exit code 1 means a finding that is an error.
+    Exit code 1 means a finding that is an error, 4 an error in a log that it does not know.
     """
     _check(given)
     if given["cluster"]:

@@ -75,3 +75,5 @@ class Diagnosis:
     """What was checked and is in order, in words."""
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    unexplained: tuple[Evidence, ...] = ()
+    """The first lines of a log that are errors, where no finding is one: what is wrong is unknown."""

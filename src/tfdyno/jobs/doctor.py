@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tfdyno.probe.redact import Identity
     from tfdyno.rules.match import Match
 
+UNKNOWN_ERROR = 4
+"""Exit code for a log with errors of which no cause is known."""
 CHILD_LIMIT_S = 300.0
 """A first import with a cold disk and the first kernels of a new card take minutes."""
 
@@ -40,9 +42,11 @@ class Examined:
 
     @property
     def exit_code(self) -> int:
-        """1 where a finding is an error, or TensorFlow was tried and failed."""
+        """1 where a finding is an error, or TensorFlow was tried and failed; 4 for unknown errors."""
         is_error = any(one.severity == "error" for one in self.diagnosis.findings)
-        return int(is_error or self.is_broken)
+        if is_error or self.is_broken:
+            return 1
+        return UNKNOWN_ERROR if self.diagnosis.unexplained else 0
 
 
 def examine(

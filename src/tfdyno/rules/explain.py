@@ -16,6 +16,7 @@ from tfdyno.rules.wording import finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tfdyno.core.finding import Evidence
     from tfdyno.core.oom import OomReport
     from tfdyno.rules.log import LogFacts
     from tfdyno.rules.match import Match
@@ -73,10 +74,13 @@ def diagnose(
         raise ToolError(f"no cause '{missing}' in the rules")
     ranking = root_first(matches, by_id)
     findings = _worded(ranking.roots, by_id, known, language)
+    is_explained = log is None or any(one.severity == "error" for one in findings)
+    unexplained = () if log is None or is_explained else _unexplained(log, matches)
     return Diagnosis(
         findings=findings,
         ignored=_worded(ranking.harmless, by_id, known, language),
-        notes=_notes(log, language) if log is not None and not findings else (),
+        notes=_notes(log, language) if log and not findings and not unexplained else (),
+        unexplained=unexplained,
     )
 
 
@@ -109,6 +113,16 @@ def _worded(
     return tuple(
         finding(causes[one.match.cause], one.match, known, language, one.symptoms) for one in ranked
     )
+
+
+def _unexplained(log: LogFacts, matches: Sequence[Match]) -> tuple[Evidence, ...]:
+    """The first errors that no match is of; a line that is taken for harmless is none."""
+    from tfdyno.rules.log_matches import holding
+
+    causes = {one.cause for one in matches}
+    known = {line.number for hits in holding(log) if hits.cause in causes for line in hits.lines}
+    unknown = [line for line in log.faults if line.number not in known]
+    return tuple(line.evidence for line in unknown[:QUOTED_ERRORS])
 
 
 def _notes(log: LogFacts, language: Language) -> tuple[str, ...]:

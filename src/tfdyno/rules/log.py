@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,12 +11,16 @@ from tfdyno.rules.causes import Cause, LogRule
 from tfdyno.rules.log_reader import Reader
 from tfdyno.rules.log_slot import Line, Slot
 from tfdyno.rules.log_text import blocks
-from tfdyno.rules.watch import ERROR, Watch, all_watches
+from tfdyno.rules.watch import ERROR, FAULT, Watch, all_watches
 
 __all__ = ["KEPT", "Line", "LogFacts", "RuleHits", "scan"]
 
 KEPT = 20
 """Lines kept per rule; the rest is counted."""
+_PLACE = re.compile(
+    rb"""https?://\S+|(?<![\w.+/\\-])(?:[\w.+-]*+[/\\])++[\w.+-]*\.(?:cc|cpp|cu|h|hpp|inc|py|so)\b[\w.]*(?::\d+\]?)?"""
+)
+"""An address, or a file of source code with its line: its name tells no topic."""
 FEW_LINES = 10
 """So long is what a person tells; in a longer log a topic proves nothing and is not looked for."""
 
@@ -41,6 +46,8 @@ class LogFacts:
     """Lines by the name of their watch, in order."""
     errors: tuple[Line, ...]
     """The first lines that look like an error, known or not."""
+    faults: tuple[Line, ...]
+    """The first lines that are an error, known or not."""
     line_count: int
     byte_count: int
     nul_ratio: float
@@ -71,7 +78,7 @@ def scan(
     topics = Reader([slot for _, rule, slot in rules if rule.alone])
     for block in blocks(chunks):
         if not reader.byte_count and block.count(b"\n") <= FEW_LINES:
-            topics.read(block)
+            topics.read(_PLACE.sub(b"", block))
         reader.read(block)
         also(block)
     return LogFacts(
@@ -83,6 +90,7 @@ def scan(
         seen=frozenset(text for text, slot in texts.items() if slot.count),
         watched=_by_name(told),
         errors=_errors([slot for watch, slot in told if watch.name == ERROR]),
+        faults=_errors([slot for watch, slot in told if watch.name == FAULT]),
         line_count=reader.line_count,
         byte_count=reader.byte_count,
         nul_ratio=reader.nul_count / reader.byte_count if reader.byte_count else 0.0,

@@ -9,6 +9,8 @@ from tfdyno.rules.tables import read_rows
 
 ERROR = "error"
 """Name of the watches for lines that look like an error, known or not."""
+FAULT = "fault"
+"""Name of the watches for lines that are one: a program's last words, or of the level error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
         "memory": list(diagnosis.memory),
         "fine": list(diagnosis.fine),
         "notes": list(diagnosis.notes),
+        "unexplained": [f"{seen.source}: {seen.text}" for seen in diagnosis.unexplained],
         "machine": to_builtins(facts) if facts else None,
     }
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tfdyno.core.finding import Diagnosis, Evidence, Finding, FixStep, Language
     from tfdyno.core.machine_facts import LibraryFacts, MachineFacts
 
-MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓"}
-STYLES = {"error": "red", "warning": "yellow", "note": "dim", "fine": "green"}
+MARKS = {"error": "✗", "warning": "!", "note": "·", "fine": "✓", "unknown": "?"}
+STYLES = {"error": "red", "warning": "yellow", "note": "dim", "fine": "green", "unknown": "red"}
 MOST_EVIDENCE = 3
 MOST_QUOTED = 240
 ALIKE = 60
@@ -53,11 +53,16 @@ def doctor_text(
     lay = _Layout(language, width, colour)
     parts = [lay.finding(one, first=one is diagnosis.findings[0]) for one in diagnosis.findings]
     notes = diagnosis.notes
-    if exit_code and not any(one.severity == "error" for one in diagnosis.findings):
+    if diagnosis.unexplained:
+        parts = [lay.unexplained(diagnosis.unexplained), *parts]
+    elif exit_code and not any(one.severity == "error" for one in diagnosis.findings):
         # What failed has no cause that is known: it is the answer, and not one note of several.
         parts, notes = [lay.headline(notes[0], "error"), *parts], notes[1:]
     if not parts:
-        parts = [lay.headline(_nothing(diagnosis, from_log, language), "fine")]
+        # That no cause is known says nothing of whether all is well.
+        is_fine = diagnosis.ignored or not from_log
+        kind = "fine" if is_fine else "note"
+        parts = [lay.headline(_nothing(diagnosis, from_log, language), kind)]
     unknown = "notes" if from_log else "not run"
     rest = [
         *lay.several("memory", diagnosis.memory),
@@ -95,6 +100,14 @@ class _Layout:
         lines.append(self.block("also", ", ".join(one.symptoms)))
         lines.append(self.block("more", one.link))
         return "\n".join(filter(None, lines))
+
+    def unexplained(self, seen: Sequence[Evidence]) -> str:
+        """The first error as the answer, then all of them and where to look."""
+        head = word("unknown error", self.language, text=_quoted(seen[0].text))
+        steps = [word(f"unknown error {step}", self.language) for step in ("up", "log", "look")]
+        lines = [self.headline(head, "unknown"), *self.evidence(seen)]
+        lines += [self.block("" if index else "fix", text) for index, text in enumerate(steps)]
+        return "\n".join(lines)
 
     def evidence(self, seen: Sequence[Evidence]) -> list[str]:
         """What proves it; of lines that end alike, as one error passed on, only the first."""
@@ -211,7 +224,7 @@ def _ignored(ignored: Sequence[Finding], lay: _Layout, show: bool) -> str:
 
 
 def _total(findings: Sequence[Finding], exit_code: int, language: Language) -> str:
-    errors = max(exit_code, sum(one.severity == "error" for one in findings))
+    errors = max(int(exit_code == 1), sum(one.severity == "error" for one in findings))
     warnings = sum(one.severity == "warning" for one in findings)
     total = word(
         "total",

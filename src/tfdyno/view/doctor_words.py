@@ -35,6 +35,23 @@ _WORDS: dict[str, tuple[str, str]] = {
         "No cause that tfdyno knows is in this log.",
         "日志中没有 tfdyno 能识别的问题。",
     ),
+    "unknown error": (
+        "An error that tfdyno does not know: {text}",
+        "tfdyno 不认识的错误：{text}",
+    ),
+    "unknown error up": (
+        "Read the log upwards from there: the first error is the cause, later ones are its echo.",
+        "请从该处往上阅读日志：第一个错误才是原因，后面的只是其后果。",
+    ),
+    "unknown error log": (
+        "If the log is cut, run again with all of it: TF_CPP_MIN_LOG_LEVEL=0, and 2>&1 | tee FILE.",
+        "若日志不完整，请重新运行并保存全部输出：TF_CPP_MIN_LOG_LEVEL=0，并加 2>&1 | tee FILE。",
+    ),
+    "unknown error look": (
+        "Look for that line in https://github.com/tensorflow/tensorflow/issues; --share makes a "
+        "report of it.",
+        "请在 https://github.com/tensorflow/tensorflow/issues 中搜索该行；--share 可生成报告。",
+    ),
     "harmless only": (
         "Nothing is wrong: every message that tfdyno knows in this log is harmless.",
         "没有问题：日志中 tfdyno 能识别的消息均无害。",
