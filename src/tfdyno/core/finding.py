@@ -76,4 +76,4 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
     unexplained: tuple[Evidence, ...] = ()
-    """The first lines of a log that are errors, where no finding is one: what is wrong is unknown."""
+    """The first errors of a log in which no finding is an error: what is wrong is unknown."""

@@ -42,7 +42,7 @@ class Examined:
 
     @property
     def exit_code(self) -> int:
-        """1 where a finding is an error, or TensorFlow was tried and failed; 4 for unknown errors."""
+        """1 where a finding is an error or TensorFlow failed when tried; 4 for unknown errors."""
         is_error = any(one.severity == "error" for one in self.diagnosis.findings)
         if is_error or self.is_broken:
             return 1
