@@ -12,7 +12,6 @@ from tfdyno.core.retreat import (
     as_run,
     flags_of,
     is_compiling,
-    joined,
     told_of,
 )
 
@@ -28,13 +27,6 @@ def test_only_the_last_step_changes_the_recipe() -> None:
     assert as_run(asked, [TRITON]) == asked
     assert as_run(asked, [TRITON, GRAPH]) == Recipe(execution="graph", batch_size=8)
     assert flags_of([TRITON, GRAPH]) == ("--xla_a=false",)
-
-
-def test_a_flag_that_the_user_has_set_stays_as_it_is() -> None:
-    assert joined("--xla_a=true --xla_b=1", ["--xla_a=false", "--xla_c=0"]) == (
-        "--xla_a=true --xla_b=1 --xla_c=0"
-    )
-    assert joined("", ["--xla_c=0"]) == "--xla_c=0"
 
 
 def test_one_sentence_tells_the_fault_its_thread_and_the_step() -> None:

@@ -88,10 +88,3 @@ def flags_of(retreats: Iterable[Retreat]) -> tuple[str, ...]:
 def name_of(flag: str) -> str:
     """``--xla_gpu_autotune_level`` of a flag with its value."""
     return flag.partition("=")[0]
-
-
-def joined(flags: str, added: Sequence[str]) -> str:
-    """XLA_FLAGS with more flags; one that is there already stays as it is."""
-    own = flags.split()
-    names = {name_of(flag) for flag in own}
-    return " ".join([*own, *(flag for flag in added if name_of(flag) not in names)])

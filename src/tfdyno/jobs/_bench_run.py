@@ -19,8 +19,8 @@ from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.compiled.flags import own_choice
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
-from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe.telemetry import Sampler
 

@@ -18,7 +18,7 @@ from tfdyno.engines.serving_process import ServingProcess, start
 from tfdyno.jobs._recipe_env import of_execution
 from tfdyno.jobs._serve_versions import Wanted
 from tfdyno.jobs._worker import child_environment
-from tfdyno.jobs.compiling.retreating import Trial
+from tfdyno.jobs.retreat.retreating import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,7 +18,7 @@ from tfdyno.jobs._serve_failures import Failures
 from tfdyno.jobs._serve_front import Front
 from tfdyno.jobs._serve_question import Ready
 from tfdyno.jobs._serve_versions import Wanted
-from tfdyno.jobs.compiling.retreating import step_line
+from tfdyno.jobs.retreat.retreating import step_line
 from tfdyno.rules.compiler import fault_in, next_step
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_
 from tfdyno.jobs._worker import run_child
 from tfdyno.jobs._workers import run_children
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
-from tfdyno.jobs.compiling.dumps import without_programs
-from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.jobs.retreat.dumps import without_programs
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.trace import interpreter
 from tfdyno.probe import cards
 from tfdyno.probe.telemetry import Sampler

@@ -31,8 +31,8 @@ from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor
 from tfdyno.jobs._scale_out import scaling_of
 from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
-from tfdyno.jobs.compiling.foretold import foretold
 from tfdyno.jobs.estimate import Route
+from tfdyno.jobs.retreat.foretold import foretold
 from tfdyno.jobs.trace import Traced
 from tfdyno.view.offers_text import left_out_note
 

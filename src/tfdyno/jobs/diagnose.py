@@ -23,9 +23,9 @@ from tfdyno.jobs._recipe_env import environment_of, recipe_environment, request_
 from tfdyno.jobs._watched_cards import card_sampler, with_cards
 from tfdyno.jobs._worker import nobody, run_child, silent
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
-from tfdyno.jobs.compiling.dumps import without_programs
-from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.jobs.retreat.dumps import without_programs
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.trace import interpreter
 from tfdyno.model.growth import FEWEST_POINTS, STEADY_RATIO
 from tfdyno.model.outlook import outlooks

@@ -15,7 +15,7 @@ from tfdyno.jobs._found_cards import FoundCard, equal_cards, found_cards, with_r
 from tfdyno.jobs._options import SUM_BYTES, Way, in_both_precisions
 from tfdyno.jobs._predict import Predictor, check_vendor, predictor_for
 from tfdyno.jobs._worker import silent
-from tfdyno.jobs.compiling.foretold import foretold
+from tfdyno.jobs.retreat.foretold import foretold
 from tfdyno.model.recipe_options import most_sharing, preferred
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA, Retreat
 from tfdyno.core.training import RunSettings
 from tfdyno.engines.process import ChildCrash
 from tfdyno.jobs import bench, diagnose
-from tfdyno.jobs.compiling.retreating import Trial, Work, retreating
 from tfdyno.jobs.launch_local import Launched, launch_local
 from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
 from tfdyno.jobs.train import Question, Trained, train
 from tfdyno.model.comparison import compare
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tfdyno.core.errors import CompilerError, RetreatAsked, TfdynoError, UsageError
+from tfdyno.core.flags import with_flags
 from tfdyno.core.recipe import Recipe
-from tfdyno.core.retreat import Retreat, as_run, flags_of, is_compiling, joined
+from tfdyno.core.retreat import Retreat, as_run, flags_of, is_compiling
 from tfdyno.engines.process import ChildCrash
 from tfdyno.rules.compiler import Fault, fault_in, next_step
 
@@ -39,7 +40,8 @@ class Trial:
         if not added:
             return dict(set_already)
         own = set_already.get("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
-        return {**set_already, "XLA_FLAGS": joined(own, added)}
+        values = {name: value for name, _, value in (flag.partition("=") for flag in added)}
+        return {**set_already, "XLA_FLAGS": with_flags(own, values)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tfdyno.jobs.compiling.dumps import without_programs
+from tfdyno.jobs.retreat.dumps import without_programs
 
 LOG = Path(__file__).parents[2] / "data" / "xla" / "symbolic_tile.log"
 

@@ -9,8 +9,8 @@ from tfdyno.catalog.gpus import find
 from tfdyno.jobs._predict import predictor_for
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.can_run import can_run
-from tfdyno.jobs.compiling.foretold import foretold
 from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.retreat.foretold import foretold
 
 MODELS = """
 import keras
