@@ -21,7 +21,7 @@ from tfdyno.core.workload import Workload
 from tfdyno.jobs._anchors import subject_of
 from tfdyno.jobs._card_condition import CardState
 from tfdyno.jobs._card_files import cards_named, processors_as_card, stored_sweeps
-from tfdyno.jobs._card_rates import best_rates
+from tfdyno.jobs._card_rates import best_rates, sweep_words
 from tfdyno.jobs._tune_expect import CardEstimates
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.calibrate import Calibrated, CalibrateQuestion, calibrate, shared_copy
@@ -291,6 +291,17 @@ def test_a_damaged_card_file_is_told_beside_the_estimate(empty: Path) -> None:
     answer = estimate(question)
     assert answer.estimates[0].swept_by == ""
     assert any("is left out" in note for note in answer.notes)
+
+
+def test_what_a_diagnosis_takes_a_card_to_be_able_to_do_is_told_with_its_sweep(empty: Path) -> None:
+    class Hopper(FakeNvml):
+        def nvmlDeviceGetName(self, handle: int) -> bytes:  # noqa: N802
+            return b"NVIDIA H100 80GB HBM3"
+
+    assert sweep_words(None, library=Hopper()) == ""
+    CardFiles(folder=empty).write(on_h100(1.5))
+    told = sweep_words(None, library=Hopper())
+    assert told == f"What the card can do is told by {on_h100(1.5).words()}."
 
 
 def test_what_a_tuning_expects_says_that_it_uses_the_sweep(empty: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -41,6 +42,21 @@ def test_an_interpreter_without_tensorflow_gets_the_newest(tmp_path: Path) -> No
     bare.chmod(0o755)
     found = software_for(PLAIN, str(bare))
     assert (found.version, found.chosen) == (NEWEST, "newest")
+
+
+def test_a_tensorflow_without_metadata_tells_what_it_was_built_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")]
+    subprocess.run(command, check=True)
+    tools = tmp_path / "own" / "tensorflow" / "tools" / "pip_package"
+    tools.mkdir(parents=True)
+    (tmp_path / "own" / "tensorflow" / "python").mkdir()
+    (tools / "setup.py").write_text("_VERSION = '2.19.1'\n")
+    (tmp_path / "own" / "tensorflow" / "__init__.py").write_text("raise AssertionError\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
+    found = software_for(PLAIN, str(tmp_path / "env" / "bin" / "python"))
+    assert (found.version, found.chosen) == ("2.19.1", "installed")
 
 
 def test_what_is_no_release_is_refused() -> None:

@@ -27,7 +27,7 @@ def software_for(workload: Workload, python: str) -> Software:
     asked = software_from(workload.software)
     if asked is not None:
         return asked
-    version = _installed(python)
+    version = _installed(python) or _without_metadata(python)
     return software("tensorflow", version, "installed") if version else newest()
 
 
@@ -54,3 +54,13 @@ def _installed(python: str) -> str:
     except (OSError, subprocess.TimeoutExpired):  # the trace in this interpreter will say why
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _without_metadata(python: str) -> str:
+    """Version of a TensorFlow that only ``PYTHONPATH`` names; empty: none, or it does not tell."""
+    from tfdyno.probe.distributions import module_version
+    from tfdyno.probe.host import this_host
+    from tfdyno.probe.python import interpreter
+
+    host = this_host(python)
+    return module_version(host, interpreter(host).tensorflow)
