@@ -85,6 +85,11 @@ def test_a_script_with_places_for_a_person_is_not_written(here: Path) -> None:
             "import keras\n",
             "does not use Horovod; run it as it is: tfdyno launch plain",
         ),
+        (
+            "graph.py",
+            "import tensorflow as tf\nloss = tf.layers.dense(x, 10)\n",
+            r"code of TensorFlow 1, not of 2: loss = tf\.layers\.dense.* doctor --code graph\.py",
+        ),
         ("old.py", "print 'x'\nimport horovod\n", r"old\.py cannot be read: line 1"),
         ("train.txt", "", "is no Python file"),
         ("missing.py", None, r"there is no file missing\.py"),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
     from tfdyno.core.migration import Migration
 
+OF_TENSORFLOW_1 = ("code.tf1_", "code.estimator")
+"""Causes that the check of code names in a script of TensorFlow 1."""
 KEPT = ".horovod.py"
 """Ends the name of the script as it was, where it is written over."""
 
@@ -32,9 +34,7 @@ def migrate(script: Path) -> Migration:
 
     try:
         if not uses_horovod(source):
-            what = f"{script} does not use Horovod"
-            remedy = f"run it as it is: tfdyno launch {script} --nodes 2"
-            raise UsageError(what, remedy=remedy)
+            raise _not_of_horovod(script, source)
         found = migrated(str(script), source)
     except SyntaxError as error:
         what = f"{script} cannot be read: line {error.lineno}: {error.msg}"
@@ -76,6 +76,18 @@ def written(found: Migration, path: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
     return (path, kept) if kept else (path,)
+
+
+def _not_of_horovod(script: Path, source: str) -> UsageError:
+    """What is said of a script without Horovod: there is nothing to leave, but it may be old."""
+    from tfdyno.rules.migration.check import check_code
+
+    what = f"{script} does not use Horovod"
+    matches, _ = check_code([str(script)], lambda _path: source, {})
+    if old := [one for one in matches if one.cause.startswith(OF_TENSORFLOW_1)]:
+        why = f"it is code of TensorFlow 1, not of 2: {old[0].evidence[0].text}"
+        return UsageError(what, why=why, remedy=f"every such line: tfdyno doctor --code {script}")
+    return UsageError(what, remedy=f"run it as it is: tfdyno launch {script} --nodes 2")
 
 
 def _text(script: Path) -> str:

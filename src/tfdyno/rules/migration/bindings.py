@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.tables import read_rows
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 LOCAL = "@"
 """Begins the path of a function or class of the file itself."""
@@ -46,12 +49,16 @@ class Scope:
     names: dict[str, Binding] = field(default_factory=dict)
     returns: dict[str, Binding] = field(default_factory=dict)
     """Function of the file to what it returns; one table for the whole file."""
+    stars: list[str] = field(default_factory=list)
+    """Packages of which the file imports all names, the last one last."""
 
     def find(self, name: str, *, from_inside: bool = False) -> Binding:
         """The binding of a name, of this scope or one around it; an empty one where unknown."""
         if name in self.names and not (self.is_class and from_inside):
             return self.names[name]
-        return self.parent.find(name, from_inside=True) if self.parent else Binding()
+        if self.parent:
+            return self.parent.find(name, from_inside=True)
+        return Binding(path=starred(name, self.stars))
 
     def owner(self) -> Scope:
         """The nearest class around, which keeps ``self.x``; this scope where there is none."""
@@ -59,6 +66,20 @@ class Scope:
         while scope and not scope.is_class:
             scope = scope.parent
         return scope or self
+
+
+def starred(name: str, packages: Sequence[str]) -> str:
+    """The path of a name that came by ``from package import *``; empty where none has it."""
+    for package in reversed(packages):
+        if name in _names_of().get(package.removeprefix("tf."), ()):
+            return f"{package}.{name}"
+    return ""
+
+
+@functools.cache
+def _names_of() -> dict[str, frozenset[str]]:
+    rows = read_rows("code_star_names.csv", ("package", "names", "source"))
+    return {row["package"]: frozenset(row["names"].split()) for row in rows}
 
 
 def canonical(path: str) -> str:

@@ -20,6 +20,7 @@ from tfdyno.rules.migration import (
 )
 from tfdyno.rules.migration.hits import Hit, matches
 from tfdyno.rules.migration.parse import Parsed, notebook, python
+from tfdyno.rules.migration.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,6 +57,8 @@ def check_code(
     hits: list[Hit] = []
     notes: list[str] = []
     named: set[str] = set()
+    paths = tuple(paths)
+    project = Project(paths, read)
     for path in paths:
         try:
             text = read(path)
@@ -65,7 +68,7 @@ def check_code(
         except (OSError, ValueError) as error:
             notes.append(f"{path} was not read: {getattr(error, 'strerror', '') or error}.")
             continue
-        found, unread = _file(path, text, values)
+        found, unread = _file(path, text, values, project)
         named |= _backends(text)
         hits += found
         notes += unread
@@ -98,16 +101,20 @@ def _for_backend(hits: list[Hit], named: set[str]) -> list[Hit]:
     return [hit for hit in hits if hit.cause not in BACKEND_CAUSES or hit.verdict == "proven"]
 
 
-def _file(label: str, text: str, values: Mapping[str, str]) -> tuple[list[Hit], list[str]]:
+def _file(
+    label: str, text: str, values: Mapping[str, str], project: Project
+) -> tuple[list[Hit], list[str]]:
     """The finds of one file and why it, or a part of it, was not read."""
     suffix = PurePath(label).suffix.lower()
     if "\0" in text[:4096]:
         return [], [f"{label} was not read: it is not text."]
     if requirements.is_requirements(label):
         return requirements.find(label, text)
-    if suffix not in (".py", ".pyw", ".ipynb") or not any(word in text for word in _WORDS):
+    if suffix not in (".py", ".pyw", ".ipynb"):
         return [], []
-    parsed = (notebook if suffix == ".ipynb" else python)(label, text, values)
+    if not any(word in text for word in _WORDS) and not project.imports_own(label, text):
+        return [], []
+    parsed = (notebook if suffix == ".ipynb" else python)(label, text, values, project.of(label))
     return [*parsed.hits, *_hits(label, text, parsed, values)], list(parsed.notes)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.rules.migration.hits import Hit
 from tfdyno.rules.migration.sites import Module
-from tfdyno.rules.migration.walk import sites
+from tfdyno.rules.migration.walk import Own, no_other, walked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,15 +38,15 @@ class Parsed:
     """Shell commands of a notebook: where they stand, and the text."""
 
 
-def python(label: str, text: str, values: Mapping[str, str]) -> Parsed:
-    """A Python file."""
-    tree = _tree(text)
+def python(label: str, text: str, values: Mapping[str, str], own: Own = no_other) -> Parsed:
+    """A Python file; ``own`` knows what it imports from other files of its project."""
+    tree = syntax_tree(text)
     if isinstance(tree, str | SyntaxError):
         return _unread(label, text, tree)
-    return _parsed(label, text.splitlines(), tree, values, ())
+    return _parsed(label, text.splitlines(), tree, values, (), own)
 
 
-def notebook(label: str, text: str, values: Mapping[str, str]) -> Parsed:
+def notebook(label: str, text: str, values: Mapping[str, str], own: Own = no_other) -> Parsed:
     """The code cells of a notebook, put one after the other."""
     try:
         cells = _cells(json.loads(text))
@@ -60,7 +60,7 @@ def notebook(label: str, text: str, values: Mapping[str, str]) -> Parsed:
     for number, source in cells:
         code, shell = _without_magic(source)
         commands += [(f"{label}, cell {number}, line {at}", line) for at, line in shell]
-        tree = _tree(code)
+        tree = syntax_tree(code)
         if isinstance(tree, str | SyntaxError):
             notes += _unread(f"{label}, cell {number}", source, tree).notes
             continue
@@ -69,13 +69,13 @@ def notebook(label: str, text: str, values: Mapping[str, str]) -> Parsed:
         lines += given
         places += [(number, at) for at in range(1, len(given) + 1)]
     whole = ast.Module(body=body, type_ignores=[])
-    found = _parsed(label, lines, whole, values, tuple(places))
+    found = _parsed(label, lines, whole, values, tuple(places), own)
     return Parsed(
         module=found.module, tree=whole, notes=(*notes, *found.notes), commands=tuple(commands)
     )
 
 
-def _tree(text: str) -> ast.Module | SyntaxError | str:
+def syntax_tree(text: str) -> ast.Module | SyntaxError | str:
     """The syntax tree, or why there is none."""
     try:
         with warnings.catch_warnings():
@@ -95,9 +95,10 @@ def _parsed(
     tree: ast.Module,
     values: Mapping[str, str],
     places: tuple[tuple[int, int], ...],
+    own: Own,
 ) -> Parsed:
     try:
-        found = sites(tree)
+        found, _ = walked(tree, own)
     except RecursionError:
         return Parsed(notes=(f"{label} was not read: it is nested too deeply.",))
     module = Module(label=label, lines=tuple(lines), sites=found, values=values, cells=places)

@@ -58,7 +58,9 @@ def _judge(kind: _Kind, end: str, site: Site, module: Module) -> Iterator[Hit]:
     if kind == "weights":
         cause = "" if end.endswith(".weights.h5") or _is_sharded(end) else "weights_name"
     elif end.endswith(_HDF5):
-        cause = "h5_saving"
+        # ModelCheckpoint alone refuses the longer name.
+        is_refused = end.endswith(".hdf5") and ends(site.path, "ModelCheckpoint")
+        cause = "model_name" if is_refused else "h5_saving"
     else:
         cause = "" if end.endswith((".keras", ".zip")) or "://" in end else "model_name"
     if cause:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,26 +12,45 @@ from tfdyno.rules.migration.bindings import LOCAL, UNKNOWN, Binding, Scope, cano
 from tfdyno.rules.migration.sites import Kind, Site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 _VERSION_WORDS = ("version", "hasattr", "tf2", "tf_2", "is_keras_3", "is_v2")
 _MISSING = ("AttributeError", "ImportError", "ModuleNotFoundError", "NameError")
 _ENVIRONMENT = ("os.environ", "environ")
 
 
-def sites(tree: ast.Module) -> tuple[Site, ...]:
-    """The sites of a file in the order in which they stand.
+Own = Callable[[int, str], Scope | None]
+"""Gives the names of a module of the project itself, by the level and name of an import."""
+_FRAMEWORKS = ("keras", "tf", "tf_keras", "tensorflow_addons", "keras_hub", "keras_nlp")
+
+
+def no_other(_level: int, _module: str) -> None:
+    """Know no other file of the project."""
+
+
+def walked(tree: ast.Module, own: Own = no_other) -> tuple[tuple[Site, ...], Scope]:
+    """The sites of a file in the order in which they stand, and the names that it ends with.
 
     The file is walked twice: the second time names that are bound further down are known.
+
+    Args:
+        tree: Of the file.
+        own: The names of other files of the project.
 
     Raises:
         RecursionError: The tree is nested too deeply.
     """
-    first = _Walker({})
+    first = _Walker({}, own=own)
     first.block(tree.body)
-    second = _Walker({scope.name: scope.names for scope in first.scopes}, first.root.returns)
+    known = {scope.name: scope.names for scope in first.scopes}
+    second = _Walker(known, first.root.returns, own)
     second.block(tree.body)
-    return tuple(second.sites)
+    return tuple(second.sites), second.root
+
+
+def sites(tree: ast.Module) -> tuple[Site, ...]:
+    """The sites of a file that stands alone; raises as ``walked``."""
+    return walked(tree)[0]
 
 
 class _Walker:
@@ -40,8 +60,9 @@ class _Walker:
         self,
         known: Mapping[str, Mapping[str, Binding]],
         returns: dict[str, Binding] | None = None,
+        own: Own = no_other,
     ) -> None:
-        self.known = known
+        self.known, self.own = known, own
         self.root = bindings.preload(Scope(returns=returns if returns is not None else {}), known)
         self.scope = self.root
         self.scopes = [self.root]
@@ -76,14 +97,34 @@ class _Walker:
             self.bind(alias.asname or top, path if alias.asname else canonical(top))
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
+        if other := self.own(node.level, node.module or ""):
+            self.from_own(other, node)
+            return
         if node.level or not node.module:
             for alias in node.names:
                 self.bind(alias.asname or alias.name, "")
             return
         for alias in node.names:
+            if alias.name == "*":
+                self.root.stars.append(canonical(node.module))
             path = canonical(node.module if alias.name == "*" else f"{node.module}.{alias.name}")
             self.emit("import", path, node)
             self.bind(alias.asname or alias.name, path)
+
+    def from_own(self, other: Scope, node: ast.ImportFrom) -> None:
+        """Bind what comes from a file of the project as that file has it."""
+        taken: dict[str, Binding] = {}
+        for alias in node.names:
+            if alias.name == "*":
+                taken |= {name: one for name, one in other.names.items() if name[0] != "_"}
+                self.root.stars += other.stars
+            else:
+                taken[alias.asname or alias.name] = other.find(alias.name)
+        self.scope.names |= taken
+        self.root.returns |= other.returns
+        paths = [one.path for one in taken.values()] + self.root.stars
+        for root in sorted({path.partition(".")[0] for path in paths}.intersection(_FRAMEWORKS)):
+            self.emit("import", root, node)
 
     def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:  # noqa: N802
         for around in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
