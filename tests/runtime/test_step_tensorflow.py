@@ -106,6 +106,43 @@ def test_an_eager_loop_is_refused_with_the_way_out() -> None:
         trace(parse_reference(str(SCRIPTS / "loop_eager.py")))
 
 
+EAGER = """
+import pathlib
+import keras, tensorflow as tf
+here = pathlib.Path(__file__).parent
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+optimizer = keras.optimizers.Adam()
+x = tf.ones((4, 3))
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    total = tf.reduce_sum(model(x))
+print(tape.gradient(total, x))  # a look at the model trains nothing
+for step in range(100_000):
+    (here / "began").write_text(f"{step}")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    weights = model.trainable_variables
+    UPDATE
+    (here / "trained").touch()
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))",
+        "optimizer.apply(tape.gradient(loss, weights), weights)",
+    ],
+)
+def test_an_eager_loop_ends_before_its_first_update(tmp_path: Path, update: str) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(EAGER.replace("UPDATE", update))
+    with pytest.raises(UsageError, match=r"outside a tf.function"):
+        trace(parse_reference(str(script)))
+    assert (tmp_path / "began").read_text() == "0"
+    assert not (tmp_path / "trained").exists()
+
+
 def test_a_spec_that_cannot_be_read_is_named() -> None:
     workload = parse_reference(f"{SCRIPTS / 'loop.py'}:train_step", input_spec=("float32(3)",))
     with pytest.raises(UsageError, match=r"float32\(3\).*write dtype"):

@@ -47,6 +47,9 @@ INSIDE = UsageError(
 )
 
 
+EAGER = UsageError("the loop updates weights outside every tf.function")
+
+
 class LoopWatch:
     """What the script did with gradients so far."""
 
@@ -57,6 +60,7 @@ class LoopWatch:
         self.with_gradient: set[int] = set()
         self.calls: dict[int, int] = {}
         self.eager_gradients = 0
+        """Of weights, outside every tf.function."""
 
     def called(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:  # noqa: ANN401
         """Note a call of a ``tf.function``; raises ``LoopCaptured`` at the second of the step."""
@@ -67,14 +71,28 @@ class LoopWatch:
         if any(isinstance(value, tf.data.Dataset) for value in (*arguments, *named.values())):
             self.with_dataset.add(key)
 
-    def gradient(self) -> None:
-        """Note that a tape was asked for gradients; ends the script where there can be no step."""
+    def gradient(self, sources: Any) -> None:  # noqa: ANN401
+        """Note that a tape was asked for gradients; ends the script where there can be no step.
+
+        One gradient of weights outside a function may be a look at them; a second is a loop.
+        """
         if self.with_dataset.intersection(self.active):
             raise _NoStep(INSIDE)
         if self.active:
             self.with_gradient.update(self.active)
-        elif tf.executing_eagerly():
+        elif tf.executing_eagerly() and _has_weights(sources):
+            if self.eager_gradients:
+                raise _NoStep(EAGER)
             self.eager_gradients += 1
+
+    def update(self) -> None:
+        """Note that an optimizer is about to move weights; ends the script where it trains."""
+        if self.eager_gradients and not self.active and tf.executing_eagerly():
+            raise _NoStep(EAGER)
+
+
+def _has_weights(sources: Any) -> bool:  # noqa: ANN401
+    return any(hasattr(one, "assign") for one in tf.nest.flatten(sources))
 
 
 @contextlib.contextmanager
@@ -86,7 +104,10 @@ def watching(watch: LoopWatch) -> Iterator[None]:
             strategy runs on several devices.
     """
     function_type, tape_type = type(tf.function(lambda: None)), tf.GradientTape
-    strategy_type = tf.distribute.Strategy
+    strategy_type, optimizer_type = tf.distribute.Strategy, tf.keras.optimizers.Optimizer
+    # In Keras 3 apply_gradients is one way to apply; Keras 2 has no other.
+    applying = "apply" if hasattr(optimizer_type, "apply") else "apply_gradients"
+    update = getattr(optimizer_type, applying)
     call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
 
     def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
@@ -97,9 +118,13 @@ def watching(watch: LoopWatch) -> Iterator[None]:
         finally:
             watch.active.pop()
 
-    def watched_gradient(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        watch.gradient()
-        return gradient(self, *arguments, **named)
+    def watched_gradient(self: Any, target: Any, sources: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+        watch.gradient(sources)
+        return gradient(self, target, sources, *more, **named)
+
+    def watched_update(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        watch.update()
+        return update(self, *arguments, **named)
 
     def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         _check_replicas(self.num_replicas_in_sync)
@@ -107,6 +132,7 @@ def watching(watch: LoopWatch) -> Iterator[None]:
 
     function_type.__call__, tape_type.gradient = watched_call, watched_gradient
     strategy_type.run = watched_run
+    setattr(optimizer_type, applying, watched_update)
     try:
         yield
     except _NoStep as end:
@@ -114,6 +140,7 @@ def watching(watch: LoopWatch) -> Iterator[None]:
     finally:
         function_type.__call__, tape_type.gradient = call, gradient
         strategy_type.run = run
+        setattr(optimizer_type, applying, update)
 
 
 def _check_replicas(count: int) -> None:
