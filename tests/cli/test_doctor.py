@@ -133,7 +133,7 @@ def test_json_has_the_documented_keys_and_the_whole_machine(
 ) -> None:
     path = environment("linux_pip")
     found = documented(capsys, "--env", path)
-    assert found.keys() == {"findings", "memory", "fine", "notes", "machine"}
+    assert found.keys() == {"findings", "memory", "fine", "notes", "unexplained", "machine"}
     assert all(one.keys() == KEYS for one in found["findings"])
     assert from_builtins(found["machine"], MachineFacts) == told_facts(Path(path))
     first = found["findings"][0]
