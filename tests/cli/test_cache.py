@@ -35,7 +35,8 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:  # noqa: ANN
 
 def test_it_shows_what_is_kept(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache"]) == 0
-    assert capsys.readouterr().out.startswith(f"{cache} holds 100 B.")
+    shown = " ".join(capsys.readouterr().out.split())  # a long path ends its line
+    assert shown.startswith(f"{cache} holds 100 B.")
     assert answer(capsys)["bytes"] == 100
 
 

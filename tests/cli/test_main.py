@@ -65,8 +65,8 @@ def test_no_command_shows_the_help_and_is_wrong_use(capsys: pytest.CaptureFixtur
         (
             ["xyzzy"],
             "no command 'xyzzy'; there are run, doctor, advise, estimate, memory, train, "
-            "launch, migrate, recipe, bench, compare, diagnose, tune, export, edge, models, serve, "
-            "report, runs, gpus, offers, cache and data",
+            "launch, migrate, recipe, bench, calibrate, compare, diagnose, tune, export, edge, "
+            "models, serve, report, runs, gpus, offers, cache and data",
         ),
         (["--jsom"], "no such option"),
         (["boom", "extra"], "(see tfdyno boom --help)"),

@@ -110,7 +110,7 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
     request: dict[str, Any] = {
         "workload": to_builtins(asked.workload), "recipe": to_builtins(asked.recipe),
         "protocol": to_builtins(asked.protocol), "order": 0, "doing": "", "unset": [],
-        "folder": ".", "limit_bytes": 0,
+        "folder": ".", "limit_bytes": 0, "had": [],
     }  # fmt: skip
     for changed in ({"on_cpu": True}, {"on_cpu": False}, {"on_cpu": True, "limit_bytes": 7}):
         assert "error" in measure_here(request | changed)

@@ -72,6 +72,8 @@ def forked(code: str, *words: str, folder: Path | None = None) -> str:
             "code": code, "words": ["-c", *words], "folder": str(folder or Path.cwd()),
             "said": [str(path) for path in said], "environment": _environment(),
         }  # fmt: skip
+        if _server().poll() is not None:  # one that was killed shall not fail all that follow
+            _server.cache_clear()
         server = _server()
         assert server.stdin
         assert server.stdout

@@ -17,7 +17,7 @@ def test_all_settings_are_listed_and_defaults_are_told() -> None:
     assert rows["precision"] == ("the script’s own",)
     assert rows["memory_limit_bytes"] == ("1 GiB",)
     assert rows["deterministic"] == ("false",)
-    assert len(rows) == 13
+    assert len(rows) == 14
 
 
 def test_rows_that_differ_are_marked() -> None:

@@ -35,5 +35,6 @@ def test_the_machine_comes_back_as_it_was() -> None:
     assert from_builtins(document["machine"], MachineFacts) == HEALTHY
     assert document["notes"] == list(BOTH.notes)
     assert doctor_document(Diagnosis(findings=()), None) == {
-        "findings": [], "memory": [], "fine": [], "notes": [], "machine": None,
+        "findings": [], "memory": [], "fine": [], "notes": [], "unexplained": [],
+        "machine": None,
     }  # fmt: skip

@@ -20,7 +20,7 @@ KEYS = {
 TRIAL_KEYS = {
     "number", "status", "ran", "reason", "changes", "batch_size", "changes_batch", "samples_per_s",
     "interval_per_s", "rates_per_s", "peak_memory_bytes", "same_as", "measurement", "where",
-    "expected",
+    "expected", "retreats",
 }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Age(click.ParamType[float]):
 @JSON
 @click.pass_context
 def cache(context: click.Context, as_json: bool) -> None:
-    """Show what is kept to spare work the next time: kind, software, size, age.
+    """Show and clear kept programs, traces and autotune results.
 
     Programs that a training compiled, and what XLA's autotuning found, are kept by TensorFlow or
     JAX, card and driver, so that the next start takes them instead of compiling. TFDYNO_CACHE names

@@ -71,6 +71,7 @@ _WORDS: dict[str, tuple[str, str]] = {
 
 
 _REASONS = {
+    "this TensorFlow has no package metadata": "此 TensorFlow 没有软件包元数据",
     "macOS has no NVIDIA driver": "macOS 没有 NVIDIA 驱动",
     "this Windows has no NVIDIA driver": "此 Windows 没有 NVIDIA 驱动",
     "there is no NVIDIA device": "没有 NVIDIA 设备",
