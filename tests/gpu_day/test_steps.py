@@ -99,21 +99,6 @@ def test_without_a_trained_model_there_is_nothing_to_export_or_to_serve(tmp_path
     assert steps.tests(day).status == "skipped"
 
 
-def test_a_command_that_does_not_exist_is_skipped(tmp_path: Path) -> None:
-    """As of a release before calibrate: the real command line with another word."""
-    python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\nshift 2\nexec {sys.executable} -m tfdyno "un$@"\n'  # uncalibrate
-    )
-    python.chmod(0o755)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    day = Day(out=tmp_path / "day", environment=environment, card=None, python=str(python),
-              end_s=time.monotonic() + 60.0)  # fmt: skip
-    day.begin("calibrate", 60.0)
-    told = steps.calibrate(day)
-    assert (told.status, told.why) == ("skipped", "this tfdyno has no command calibrate")
-
-
 def test_the_model_of_the_day_is_an_ordinary_script() -> None:
     assert MODEL.is_file()
     assert "model.fit(" in MODEL.read_text()

@@ -19,6 +19,7 @@ from gpu_day.steps import Step, planned
 from gpu_day.verdict import ORDER, Row, Verdict, failed, not_run, raw_of, row_of, skipped
 from gpu_truth import interrupt
 from gpu_truth.card import Card, find_card
+from gpu_truth.main import positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "telemetry. Nothing that fails or is not installed stops it.",
     )
     add = parser.add_argument
-    add("--seconds", type=_positive, default=600.0, metavar="S", help="for all of it (600)")
+    add("--seconds", type=positive, default=600.0, metavar="S", help="for all of it (600)")
     add("--only", metavar="STEP,...", default="", help="these steps; diagnose means all of its own")
     add("--out", type=Path, default=Path("gpu-day"), metavar="FOLDER", help="results (gpu-day)")
     add("--resume", action="store_true", help="go on in the folder: what is not over yet")
@@ -81,13 +82,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--card", metavar="INDEX", help="index or UUID of the card (the first visible)")
     add("--cpu", action="store_true", help="try the tool itself without a card; figures say CPU")
     return parser
-
-
-def _positive(text: str) -> float:
-    number = float(text)
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
 
 
 def _run(asked: argparse.Namespace) -> int:

@@ -54,10 +54,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"only some steps: {' '.join(plan.KEYS)}; one key twice means either",
     )  # fmt: skip
     add("--framework", choices=plan.FRAMEWORKS, help="tensorflow where it is installed, else jax")
-    add("--minutes", type=_positive, default=10.0, help="begin no step that ends later (10)")
+    add("--minutes", type=positive, default=10.0, help="begin no step that ends later (10)")
     add("--side-by-side", type=_count, metavar="N", help="compiles at a time; by cores and memory")
-    add("--compile-limit", type=_positive, default=180.0, metavar="S", help="of one step (180)")
-    add("--measure-limit", type=_positive, default=90.0, metavar="S", help="of one step (90)")
+    add("--compile-limit", type=positive, default=180.0, metavar="S", help="of one step (180)")
+    add("--measure-limit", type=positive, default=90.0, metavar="S", help="of one step (90)")
     add("--output", type=Path, metavar="FILE", help=f"where rows go ({OWN.name} in truth/own)")
     add("--card", metavar="INDEX", help="index or UUID of the card (the first visible)")
     add("--shared", action="store_true", help="measure beside others; the rows say so")
@@ -70,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
+    """A number above 0 of the command line."""
     number = float(text)
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not above 0")

@@ -41,6 +41,8 @@ class Pace:
     """The smallest kernel in a long chain, where no CUDA graph holds it."""
     exchange_bytes_per_s: float = 0.0
     """Bus bandwidth of an all-reduce among the cards of the machine."""
+    beside_step_s: float = 0.0
+    """What Keras' ``fit`` takes beside each train step, where nothing hides it: on CPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

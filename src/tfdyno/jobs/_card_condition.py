@@ -63,7 +63,7 @@ class CardState:
 
     def condition(self, told: Telemetry | None, slice_name: str) -> Condition:
         """The state with what was seen under load."""
-        busy = _other_cpu(told)
+        busy = other_cpu_ratio(told)
         if self.card is None:
             return Condition(other_cpu_ratio=busy)
         seen = told.cards[self._index] if told and self._index < len(told.cards) else None
@@ -92,7 +92,8 @@ def _median(values: Sequence[float]) -> float | None:
     return median(known) if known else None
 
 
-def _other_cpu(told: Telemetry | None) -> float | None:
+def other_cpu_ratio(told: Telemetry | None) -> float | None:
+    """Of all processors, what other processes used: the median; None: not known."""
     return _median(told.other_cpu_ratio) if told else None
 
 

@@ -183,7 +183,6 @@ def _one(
     if side.so_far:
         title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
     progress(f"{title}: starting")
-    had = side.so_far.task.retreats if side.so_far else ()
     return run(
         question.workload,
         side.recipe,
@@ -192,7 +191,7 @@ def _one(
         doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
               f"{question.workload.reference}",
         progress=lambda stage: progress(_under(title, stage)),
-        **({"had": had} if had else {}),
+        had=side.so_far.task.retreats if side.so_far else (),
     )  # fmt: skip
 
 

@@ -15,9 +15,10 @@ from tfdyno.catalog.generations import software
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.offers import data_dir
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.card_file import CPU, CardFile, Verdict
+from tfdyno.core.card_file import CPU, CardFile, Condition, Verdict
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.jobs._card_condition import CardState
+from tfdyno.core.flags import with_flags
+from tfdyno.jobs._card_condition import CardState, other_cpu_ratio
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.holders.room import refuse
 from tfdyno.jobs.holders.words import names
@@ -46,9 +47,8 @@ FEWEST = 10
 """With fewer kernels no estimate uses a sweep."""
 EXCHANGE_BYTES = (1 << 24, 1 << 27)
 EXCHANGE_S, WITHOUT_GRAPHS_S, LOOK_S = 8.0, 20.0, 60.0
-NO_GRAPHS = "--xla_gpu_enable_command_buffer="
+NO_GRAPHS = {"--xla_gpu_enable_command_buffer": ""}
 """The flag of XLA that takes all kernels out of CUDA graphs."""
-NO_CARD = 1 << 30
 BUSY_RATIO = 0.15
 """Of the time that others keep a card busy; a desktop keeps below it."""
 
@@ -251,7 +251,7 @@ def _swept(
 
 def _environment(place: _Place) -> dict[str, str]:
     if place.where == "cpu":
-        return {}
+        return {"KERAS_BACKEND": "tensorflow"}
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     if os.environ.get("CUDA_VISIBLE_DEVICES") is None:
         return {**quiet, "CUDA_VISIBLE_DEVICES": str(place.index)}
@@ -276,7 +276,7 @@ def _with_extras(found: Read, place: _Place, progress: Callable[[str], None]) ->
 def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
     """Seconds of the smallest kernel where no CUDA graph holds it; 0.0 where that failed."""
     progress("the smallest kernel without CUDA graphs")
-    flags = " ".join(filter(None, (os.environ.get("XLA_FLAGS", ""), NO_GRAPHS)))
+    flags = with_flags(os.environ.get("XLA_FLAGS", ""), NO_GRAPHS)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         lines = Path(folder) / "windows.jsonl"
         request = {
@@ -334,15 +334,11 @@ def _card_of(
         pace=found.pace,
         condition=place.state.condition(sampler.telemetry(), sliced)
         if place.where == "gpu"
-        else _cpu_condition(sampler),
+        else Condition(other_cpu_ratio=other_cpu_ratio(sampler.telemetry())),
         processors=len(processors.allowed()),
         left_out=(*told.get("left_out", ()), *failed),
         ended_by="" if ended is None else str(ended).rstrip(".") or "interrupted",
     )
-
-
-def _cpu_condition(sampler: Sampler) -> Any:  # noqa: ANN401
-    return CardState(NO_CARD).condition(sampler.telemetry(), "")
 
 
 def _slug(name: str, place: _Place) -> str:

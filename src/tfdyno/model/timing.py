@@ -62,7 +62,9 @@ def timing_of(
     """
     cards = kernel_time.targets([(gpu, tf32_allowed)], model.sustained_clock)
     if gpu.vendor == CPU_VENDOR and model.swept is not None:
-        on_cpus, by_kernel = step_on_cpus(program, batch_size, model.swept.card)
+        on_cpus, by_kernel = step_on_cpus(
+            program, batch_size, model.swept.card, train=setting.mode == "train"
+        )
         return Timing(alone=on_cpus, causes=by_kernel, cards=cards)
     table = KernelTable.of(program)
     if setting.execution not in model.kernel_executions or model.product_rates is None:

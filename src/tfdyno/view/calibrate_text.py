@@ -68,6 +68,7 @@ def _facts(card: CardFile, takes_effect: bool) -> list[tuple[str, str]]:
     return [
         *_rates(card),
         ("a call", f"{pace.call_s * 1e6:.0f} µs from the host" if pace.call_s else ""),
+        ("fit", f"{pace.beside_step_s * 1e6:.0f} µs beside a step" if pace.beside_step_s else ""),
         ("to the card", _rate(pace.to_card_bytes_per_s)),
         ("from the card", _rate(pace.from_card_bytes_per_s)),
         ("exchange", _rate(pace.exchange_bytes_per_s)),

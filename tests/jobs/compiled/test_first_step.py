@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.jobs.compiled.first_step import FirstStep, StepTimes, outcome_words, times_after
 
 BEGIN = '{"event": "begin", "model": "m"}'
@@ -49,9 +52,10 @@ def test_a_training_tells_words_after_its_begin_and_its_first_step_ends_with_an_
     assert step.took_s == 7.0
 
 
-def test_a_bench_tells_words_in_place_of_its_stage_and_ends_with_the_next() -> None:
+@pytest.mark.parametrize("stage", [FIRST_STEP, FIRST_STEP_XLA])
+def test_a_bench_tells_words_in_place_of_its_stage_and_ends_with_the_next(stage: str) -> None:
     step, clock = first(StepTimes(compiled_s=17.4))
-    assert step.lines("run 1 of 5: first step (compiling)") == (
+    assert step.lines(f"run 1 of 5: {stage}") == (
         "run 1 of 5: compiling the step of train.py (about 17 s the last time)",
     )
     clock.s += 16.0

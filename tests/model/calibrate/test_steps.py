@@ -25,9 +25,11 @@ SWEPT = card_file(*priced(loop(2**26, 1.0), loop(2**27, 1.0)), card=CARD.slug)
 
 def test_a_step_on_processors_is_the_sum_of_its_kernels_and_a_call() -> None:
     rows = (loop(2**16, 5e-5), loop(2**20, 8e-4), product(512, 3e-3))
-    card = card_file(*rows, pace=Pace(call_s=1e-4))
-    step, causes = step_on_cpus(program_of(rows), 1.0, card)
+    card = card_file(*rows, pace=Pace(call_s=1e-4, beside_step_s=2e-3))
+    step, causes = step_on_cpus(program_of(rows), 1.0, card, train=False)
     assert step.step_s[0] == pytest.approx(5e-5 + 8e-4 + 3e-3 + 1e-4, rel=0.03)
+    trained, _ = step_on_cpus(program_of(rows), 1.0, card, train=True)
+    assert trained.step_s[0] - step.step_s[0] == pytest.approx(2e-3)
     assert float(causes.compute_s[2]) > 2.9e-3
     assert float(causes.compute_s[0]) == 0.0
 

@@ -59,3 +59,9 @@ def test_all_results_of_a_compiled_chain_are_asked_for() -> None:
 def test_without_a_gpu_none_is_named() -> None:
     assert chains.devices() == []
     assert chains.release() == tf.__version__
+
+
+def test_keras_takes_time_beside_a_step_and_only_processors_are_asked_for_it() -> None:
+    found = chains.paces("cpu")
+    assert list(found) == ["beside_step_s"]
+    assert found["beside_step_s"] > 1e-5  # a loop, an iterator and callbacks of Python

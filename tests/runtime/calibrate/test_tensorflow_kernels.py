@@ -6,19 +6,10 @@ from math import prod
 
 import pytest
 import tensorflow as tf
+from tests.runtime.swept_points import first_of_each
 
-from tfdyno.runtime.calibrate.points import Point, kernel_of, points
+from tfdyno.runtime.calibrate.points import Point, kernel_of
 from tfdyno.runtime.calibrate.tensorflow_kernels import built
-
-WIDTH = {"pool_gradient": 2, "compare": 4}
-"""Kernels that write in another way than their result is large."""
-
-
-def first_of_each() -> list[Point]:
-    found: dict[tuple[str, str], Point] = {}
-    for one in points("cpu"):
-        found.setdefault((one.operation, one.form), one)
-    return list(found.values())
 
 
 @pytest.mark.parametrize("point", first_of_each(), ids=lambda one: f"{one.operation} {one.form}")

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-STAGE = "first step (compiling)"
+from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
+
+STAGES = (FIRST_STEP, FIRST_STEP_XLA)
 """What ``bench`` and ``diagnose`` say before it; ``train`` tells an event."""
 BEGIN = "begin"
 TOLD_S = 1.0
@@ -52,9 +54,9 @@ class FirstStep:
             if event == BEGIN:
                 self.began_s, self._by_event = self.now_s(), True
                 return line, self.words
-            if line.endswith(STAGE):
+            if stage := next((one for one in STAGES if line.endswith(one)), ""):
                 self.began_s = self.now_s()
-                return (line.removesuffix(STAGE) + self.words,)
+                return (line.removesuffix(stage) + self.words,)
         elif event or not self._by_event:
             self.took_s = self.now_s() - self.began_s
             self.ended()

@@ -110,8 +110,9 @@ def warnings_on_cpus(fits: str, most: int | None, batch_size: int) -> tuple[str,
     """What an answer for the processors of a machine has to say beside its numbers."""
     found = [
         "Answered as TensorFlow's graph without XLA: Keras compiles nothing on a machine without "
-        "GPUs. The time is that of an undisturbed step; memory is that of the step's tensors, "
-        "without TensorFlow itself; the energy of processors is not known."
+        "GPUs. The time is that of an undisturbed step, with what Keras' fit does beside it; "
+        "memory is that of the step's tensors, without TensorFlow itself; the energy of "
+        "processors is not known."
     ]
     if fits == "unverified":
         found.append("Whether it fits has not been verified by a run.")
@@ -155,9 +156,13 @@ def width_on_cpus(program: Program, batch_size: float, swept: Swept) -> Width:
 
 
 def step_on_cpus(
-    program: Program, batch_size: float, card: CardFile
+    program: Program, batch_size: float, card: CardFile, *, train: bool
 ) -> tuple[step.StepTime, step.Causes]:
-    """Seconds of a step on swept CPUs, and of every kernel by cause."""
+    """Seconds of a step on swept CPUs, and of every kernel by cause.
+
+    A train step is one of Keras' ``fit``: on a GPU the card works while ``fit`` makes the next one
+    ready, on CPUs nothing hides that.
+    """
     priced = _priced(program, batch_size, card)
     library = np.array([one.kind in ("gemm", "convolution") for one in program.kernels])
     counts = np.array([float(max(1, one.count)) for one in program.kernels])
@@ -166,10 +171,11 @@ def step_on_cpus(
     causes = step.Causes(np.where(library, body, 0.0), np.where(library, 0.0, body), start)
     compute, memory = (np.array([float(part.sum())]) for part in causes[:2])
     device = float(priced.kernel_s.sum())
-    step_s = np.array([device + card.pace.call_s])
+    host_s = card.pace.beside_step_s if train else 0.0
+    step_s = np.array([device + card.pace.call_s + host_s])
     return step.StepTime(
         compute_s=compute, memory_s=memory, launch_s=step_s - compute - memory, step_s=step_s,
-        device_s=np.array([device]), host_s=np.array([0.0]),
+        device_s=np.array([device]), host_s=np.array([host_s]),
     ), causes  # fmt: skip
 
 

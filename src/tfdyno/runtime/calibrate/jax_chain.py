@@ -32,6 +32,8 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
     "tanh": jnp.tanh, "logistic": jax.nn.sigmoid, "erfc": jax.scipy.special.erfc,
     "negate": jnp.negative,
 }  # fmt: skip
+MOVED = frozenset(("transpose", "gather", "scatter"))
+"""Operations that compute nothing."""
 TWO = frozenset(("add", "subtract", "multiply", "divide", "maximum", "select"))
 
 
@@ -59,8 +61,10 @@ def wait(result: Any) -> None:  # noqa: ANN401 (arrays)
     jax.block_until_ready(result)
 
 
-def transfers() -> dict[str, float]:
-    """Bytes per second from the host's memory to the card and back."""
+def paces(where: str) -> dict[str, float]:
+    """On a GPU the bytes per second from the host's memory to the card and back."""
+    if where == "cpu":
+        return {}
     data = np.ones(TRANSFER_BYTES // 4, np.float32)
     there, back = [], []
     for _ in range(TRANSFERS):
@@ -157,9 +161,12 @@ def _pool(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
 
 
 def _elements(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+    name = point.operation
+    if name not in {*ELEMENTS, *MOVED}:
+        raise NotImplementedError(f"{name} is not swept by JAX")
     count, columns = one["elements"], one.get("columns", 0)
     shape = (count // columns, columns) if columns else ((count,) if count > 1 else ())
-    x, name = _filled(shape, dtype), point.operation
+    x = _filled(shape, dtype)
     if name == "transpose":
         side = isqrt(count // HEADS)
         heads = _filled((side, HEADS, count // HEADS // side), dtype)
@@ -171,8 +178,6 @@ def _elements(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
         rows = jax.random.randint(jax.random.key(2), (count // columns,), 0, TABLE)
         empty = jnp.zeros((TABLE, columns), dtype)
         return (lambda r, u: empty.at[r].add(u)), (rows, x)
-    if name not in ELEMENTS:
-        raise NotImplementedError(f"{name} is not swept by JAX")
     run = ELEMENTS[name]
     if name in TWO:
         return run, (x, _filled((columns,) if columns else shape, dtype))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CALL = "call"
 """Name of the call that runs no kernel."""
 FIRST_WINDOWS = 2
-TRANSFERS_AFTER = 8
+PACES_AFTER = 8
 CALL_WINDOWS = 4
 """The call is taken off every kernel, so it has to be known best."""
 TELL_S = 5.0
@@ -121,9 +121,9 @@ class _Sweep:
         self.failed: dict[str, str] = {}
         self.rounds = 0
 
-    def transfers(self) -> None:
-        """Time the way to the card and back."""
-        for name, value in self.engine.transfers().items():
+    def paces(self) -> None:
+        """Time what is no kernel: the way to a card and back, what Keras does beside a step."""
+        for name, value in self.engine.paces(self.where).items():
             self.write({"pace": name, "value": value})
 
     def begin(self, wanted: Iterable[tuple[Point, str]]) -> None:
@@ -142,8 +142,8 @@ class _Sweep:
             except Exception as error:  # an operation that the framework or the card lacks
                 words = (str(error) or type(error).__name__).splitlines()[0]
                 self.failed[f"{execution} {point.name}"] = words[:200]
-            if number == TRANSFERS_AFTER and self.where == "gpu":
-                self.transfers()
+            if number == PACES_AFTER:
+                self.paces()
         self.rounds = 1
 
     def _add(self, point: Point | None, execution: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "TensorFlow"
 TRANSFER_BYTES, TRANSFERS = 1 << 26, 5
+STEPS, RUNS = 100, 7
+"""Of ``fit``: a run of so many steps, so many times, after one that does not count."""
 OPTIMIZERS = {"disable_meta_optimizer": True}
 """Grappler would run equal operations once, and none whose result nobody reads."""
 
@@ -47,7 +51,42 @@ def devices() -> list[str]:
     ]
 
 
-def transfers() -> dict[str, float]:
+def paces(where: str) -> dict[str, float]:
+    """What is no kernel, by its name in the card file: transfers, or Keras' part of a step."""
+    return _transfers() if where == "gpu" else {"beside_step_s": _beside_step_s()}
+
+
+def _beside_step_s() -> float:
+    """Seconds that Keras' ``fit`` takes beside each train step: iterator, callbacks, logs.
+
+    The median of runs of ``fit`` of a model that computes nearly nothing, less a call of a
+    function that does nothing, which every estimate has.
+    """
+    import keras
+
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    batch = np.ones((4, 8), np.float32), np.ones((4, 1), np.float32)
+    ends_s: list[float] = []
+    end = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends_s.append(time.perf_counter()))
+    data = tf.data.Dataset.from_tensors(batch).repeat()
+    model.fit(
+        data, steps_per_epoch=STEPS, epochs=1 + RUNS, verbose=0, callbacks=[end], shuffle=False
+    )
+    call = chain(None, 0, "graph")
+    times_s = [time.perf_counter()]
+    for _ in range(RUNS):
+        for _ in range(STEPS):
+            call()
+        times_s.append(time.perf_counter())
+    return max(0.0, _run_s(ends_s) - _run_s(times_s)) / STEPS
+
+
+def _run_s(ends_s: list[float]) -> float:
+    return median(later - earlier for earlier, later in itertools.pairwise(ends_s))
+
+
+def _transfers() -> dict[str, float]:
     """Bytes per second from the host's memory to the card and back."""
     data = np.ones(TRANSFER_BYTES // 4, np.float32)
     there, back = [], []
