@@ -72,6 +72,9 @@ def short_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shutil.rmtree(place, ignore_errors=True)
 
 
+PLANTED = Path(__file__).parents[1] / "data/xla"
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -223,6 +226,27 @@ def words_of(process: psutil.Process) -> list[str]:
     with contextlib.suppress(psutil.Error):
         return list(process.cmdline())
     return []
+
+
+@with_ray
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("nodes", "words"), [(1, "it is run again"), (2, "started again, it runs")]
+)
+def test_a_compile_that_fails_inside_xla_is_run_a_step_back(
+    here: Path, nodes: int, words: str
+) -> None:
+    asked = plan(here, script_arguments=("workers",), options=("--set", "seed=1"), nodes=nodes)
+    for name in ("planted_fault.py", "symbolic_tile.log"):
+        shutil.copy(PLANTED / name, here)
+    (here / "planted_fault.py").rename(here / "train.py")
+    said: list[str] = []
+    run = launch_ray(asked, output=said.append)
+    assert [one.step for one in run.outcome.retreats] == ["no_triton", "no_autotuning"]
+    assert [one.step for one in run.record.retreats] == ["no_triton", "no_autotuning"]
+    assert run.failures == ()
+    assert (run.record.status, len(run.outcome.history["loss"])) == ("finished", 2)
+    assert any(f"{words} with kernels that were not measured" in x for x in said), said
 
 
 @with_ray

@@ -95,6 +95,17 @@ def test_what_is_refused_starts_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said == []
 
 
+@pytest.mark.usefixtures("driver")
+def test_steps_back_of_a_node_come_back_with_its_run() -> None:
+    law(xla_fails=True)
+    named = {**SMALL, "execution": ("graph", "xla"), "steps_per_execution": (1,)}
+    told = last(question(trials=4, named={**named, "batch_size": (64, 128)}))
+    asked = [one for one in told.trials if one.values.get("execution") == "xla" and one.ran]
+    assert asked
+    for one in asked:
+        assert [step.step for step in one.retreats] == ["no_triton", "no_autotuning", "graph"]
+
+
 def test_a_node_without_a_limit_has_that_of_its_own_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
