@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 import pytest
 
 from tfdyno.catalog import releases
+from tfdyno.catalog.software import NEWEST
 
 
 def test_the_newest_pip_install_guide_of_2_21_is_in_the_table() -> None:
@@ -30,6 +32,41 @@ def test_cuda_and_cudnn_are_those_of_the_tested_build(version: str, cuda: str, c
     found = releases.release_of(version)
     assert found is not None
     assert (found.cuda, found.cudnn) == (cuda, cudnn)
+
+
+def test_the_candidate_of_2_22_is_known_and_is_no_release_yet() -> None:
+    found = releases.candidate()
+    assert found is not None
+    assert found == releases.release_of("2.22.0rc0")
+    assert (found.cuda, found.cudnn, found.is_candidate) == ("12.5", "9.10", True)
+    assert "3.14" in found.python_versions
+    assert "sm_120" not in found.compute_capabilities
+    assert releases.all_releases()[-1].tensorflow == NEWEST
+
+
+READ_ON = datetime.date(2026, 11, 26)
+
+
+@pytest.mark.parametrize(
+    ("version", "days", "why"),
+    [
+        ("2.23.0", 0, "release"),
+        ("3.0", 0, "release"),
+        ("2.22.0", 10, "candidate"),
+        ("2.22", 400, "candidate"),
+        ("2.22.0rc0", 10, ""),  # it is what was read
+        ("2.21.0", 180, ""),
+        ("2.21.0", 181, "age"),
+        ("", 181, "age"),
+        ("nightly", 0, ""),
+        ("2.9.1", 0, ""),  # 9 is less than 22
+    ],
+)
+def test_tables_older_than_a_release_say_so(version: str, days: int, why: str) -> None:
+    found = releases.behind(version, READ_ON + datetime.timedelta(days=days))
+    assert (found.why if found else "") == why
+    if found:
+        assert (found.date, found.last, found.age_days) == ("2026-11-26", "2.22.0rc0", days)
 
 
 def test_native_windows_ended_with_2_10() -> None:

@@ -22,7 +22,9 @@ from tfdyno.core.errors import UsageError
         ("gh200-96gb", "2.21", "cannot"),  # aarch64 host
         ("jetson-agx-orin-64gb", "2.21", "cannot"),
         ("t4", "2.13", "native"),  # between 2.12 and 2.14, which agree
-        ("t4", "2.22", "unknown"),
+        ("t4", "2.22", "native"),
+        ("rtx-5090", "2.22", "jit"),  # 2.22.0rc0: the same targets as 2.21
+        ("t4", "2.23", "unknown"),
         ("t4", "1.15", "unknown"),
     ],
 )
@@ -75,7 +77,10 @@ def test_every_gpu_gets_a_sentence() -> None:
     [
         ("1.2", "TensorFlow 1.2 is too old; name a release from 2.9 to"),
         ("2.8.4", "is too old"),
-        ("2.99", "TensorFlow 2.99 is not known yet"),
+        (
+            "2.99",
+            r"TensorFlow 2.99 is not known yet: the tables are of \d{4}-\d\d-\d\d and end with 2",
+        ),
         ("newest", "'newest' is no TensorFlow release"),
     ],
 )
@@ -84,7 +89,7 @@ def test_a_release_outside_what_is_known_is_refused(release: str, message: str) 
         software.check_release(release)
 
 
-@pytest.mark.parametrize("release", ["2.9", "2.10.1", "2.21", "2.21.0"])
+@pytest.mark.parametrize("release", ["2.9", "2.10.1", "2.21", "2.21.0", "2.22"])
 def test_a_known_release_passes_and_has_a_wheel(release: str) -> None:
     software.check_release(release)
     assert software.wheel_support(gpus.find("t4"), release).verdict in ("native", "jit")

@@ -54,12 +54,40 @@ def test_the_matrix_agrees_with_the_pairs_and_has_every_card_once() -> None:
         card = find(row.names[0])
         for release, verdict in zip(releases, row.verdicts, strict=True):
             ((_, found),) = can_run([card], [release])
-            assert verdict == ("fails" if found.has_old_libraries else found.verdict)
+            assert verdict == found.outcome
 
 
 def test_a_wheel_with_libraries_older_than_the_card_is_told_apart() -> None:
-    (row,) = matrix([find("rtx-5090")], ["2.10", "2.21"]).rows
+    (row,) = matrix([find("h100-sxm")], ["2.10", "2.21"]).rows
+    assert row.verdicts == ("jit", "jit")
+    (row,) = matrix([find("rtx-5090")], ["2.10", "2.15"]).rows
     assert row.verdicts == ("fails", "jit")
+
+
+@pytest.mark.parametrize("gpu", ["rtx-5060", "rtx-5070", "rtx-5080", "rtx-pro-6000-blackwell",
+                                 "b200-sxm-180gb", "b300-sxm-270gb"])  # fmt: skip
+@pytest.mark.parametrize("release", ["2.21", "2.22"])  # both built with CUDA 12.5: PTX 8.5
+def test_a_card_newer_than_the_cuda_of_xla_runs_in_graph_execution_alone(
+    gpu: str, release: str
+) -> None:
+    ((_, found),) = can_run([find(gpu)], [release])
+    assert (found.verdict, found.outcome) == ("jit", "graph")
+    (told,) = found.known_faults
+    assert "jit_compile=False" in told
+    assert "a newer ptxas does not help" in told
+
+
+def test_where_no_code_runs_the_fault_of_the_release_to_move_to_is_told() -> None:
+    ((_, found),) = can_run([find("rtx-5080")], ["2.19"])
+    assert (found.outcome, found.xla_fails) == ("cannot", False)
+    assert "TensorFlow 2.21" in found.known_faults[0]
+
+
+def test_a_host_without_any_wheel_and_older_cards_have_no_such_fault() -> None:
+    for gpu, release in (("gb200", "2.21"), ("h200-sxm", "2.21"), ("t4", "2.22")):
+        ((_, found),) = can_run([find(gpu)], [release])
+        assert not found.xla_fails
+        assert "ptxas" not in " ".join(found.known_faults)
 
 
 def test_boards_without_any_wheel_are_listed_and_have_no_row() -> None:

@@ -265,7 +265,7 @@ def release(numpy_limit: str) -> Release:
     return Release(
         tensorflow="2.12", python_versions=(), cuda="", cudnn="", min_driver_linux="", min_driver_windows="",
         requirement="", has_native_windows_gpu=False, keras="", numpy_limit=numpy_limit,
-        compute_capabilities=(), first_wheel="", last_wheel="", source="",
+        compute_capabilities=(), first_wheel="", last_wheel="", source="", date="",
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.software import wheel_support
+from tfdyno.jobs._wheels import supported
 from tfdyno.view.can_run_text import can_run_text, matrix_text
 from tfdyno.view.text import shown_width
 
@@ -13,6 +14,11 @@ from tfdyno.view.text import shown_width
 def told(gpu: str, release: str) -> str:
     card = find(gpu)
     return can_run_text(card, wheel_support(card, release))
+
+
+def answered(gpu: str, release: str) -> str:
+    card = find(gpu)
+    return can_run_text(card, supported(card, release), aged="Read from a candidate.")
 
 
 def rows(text: str) -> dict[str, str]:
@@ -55,6 +61,27 @@ def test_what_runs_names_the_driver_and_what_does_not_the_fix() -> None:
     assert "driver" not in fails
 
 
+def test_a_card_that_xla_cannot_serve_is_told_what_works() -> None:
+    text = answered("rtx-5090", "2.21")
+    assert text.startswith("~*  Only in graph execution: GeForce RTX 5090 on TensorFlow 2.21.")
+    assert "XLA, the default of fit in Keras 3, fails there" in " ".join(text.split())
+    told = rows(text)
+    assert told["fix"] == "model.compile(..., jit_compile=False)"
+    assert "smaller of the CUDA that it was built with (12.5) and of ptxas" in told["XLA"]
+    assert "nvcr.io/nvidia/tensorflow" in told["XLA"]
+    assert "CUDA_CACHE_MAXSIZE" in told["first start"]
+
+
+def test_the_release_to_move_to_comes_with_the_execution_that_runs_there() -> None:
+    fix = rows(answered("rtx-5090", "2.20"))["fix"]
+    assert '"tensorflow[and-cuda]>=2.21", then model.compile(..., jit_compile=False)' in fix
+
+
+def test_tables_older_than_the_release_are_told() -> None:
+    assert rows(answered("t4", "2.22"))["tables"] == "Read from a candidate."
+    assert "tables" not in rows(told("t4", "2.21"))
+
+
 def test_a_slow_first_start_says_how_to_keep_its_result() -> None:
     assert "CUDA_CACHE_MAXSIZE=4294967296" in rows(told("h100-sxm", "2.20"))["first start"]
 
@@ -66,11 +93,11 @@ def test_a_board_without_any_wheel_is_sent_to_a_container() -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_matrix_fits_the_screen(width: int) -> None:
     names = ("GeForce RTX 5090", "GeForce RTX 5080", "GeForce RTX 5070 Ti")
-    shown = matrix_text(["2.19", "2.20", "2.21"], [("12.0", names, ("cannot", "fails", "jit"))],
+    shown = matrix_text(["2.19", "2.20", "2.21"], [("12.0", names, ("cannot", "fails", "graph"))],
                         width=width)  # fmt: skip
     table = shown.partition("\n\n")[0].splitlines()
     assert table[0].split()[:4] == ["GPU", "2.19", "2.20", "2.21"]
-    assert table[1].split()[:4] == ["12.0", "✗", "✗*", "~"]
+    assert table[1].split()[:4] == ["12.0", "✗", "✗*", "~*"]
     assert max(map(shown_width, table)) <= width
 
 

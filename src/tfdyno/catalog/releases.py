@@ -2,41 +2,71 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import re
 
 from tfdyno.catalog.tables import DATA, Row, read_table
-from tfdyno.core.software import CudaDriver, Release
+from tfdyno.core.software import Behind, BehindBy, CudaDriver, Release
 
 _COMPAT_COLUMNS = (
     "tf_version", "python_versions", "cuda", "cudnn", "min_driver_linux", "min_driver_windows",
     "gpu_wheel", "native_windows_gpu", "keras_version", "numpy_limit",
     "compute_capabilities_built", "and_cuda_cudnn_pin", "and_cuda_nccl_pin", "first_wheel",
-    "last_wheel", "notes", "source",
+    "last_wheel", "notes", "source", "date",
 )  # fmt: skip
 _DRIVER_COLUMNS = (
     "cuda_version", "toolkit_driver_linux_x86_64", "toolkit_driver_windows",
     "minor_compat_min_linux", "minor_compat_min_windows", "source",
 )  # fmt: skip
+AGED_DAYS = 180
+"""Releases came 4 to 7 months apart from 2.16 (2024-03) to 2.22.0rc0 (2026-09)."""
 _VERSION = re.compile(r"\d+(?:\.\d+)+|\d+")
 
 
-@functools.lru_cache(maxsize=1)
 def all_releases() -> tuple[Release, ...]:
-    """Every TensorFlow release of the table, oldest first.
+    """Every TensorFlow release of the table that is out, oldest first.
 
     Raises:
         ToolError: The shipped table is corrupt.
     """
-    rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
-    return tuple(_release(row) for row in rows)
+    return tuple(one for one in _table() if not one.is_candidate)
+
+
+def candidate() -> Release | None:
+    """The release candidate after them; None where the table has none."""
+    return next((one for one in _table() if one.is_candidate), None)
 
 
 def release_of(tensorflow: str) -> Release | None:
     """The release of a version such as ``2.21.0``; None where it is unknown or not told."""
     numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
     minor = f"{numbers[1]}.{numbers[2]}" if numbers else ""
-    return next((one for one in all_releases() if one.tensorflow == minor), None)
+    return next((one for one in _table() if one.tensorflow == minor), None)
+
+
+def behind(tensorflow: str, today: datetime.date) -> Behind | None:
+    """Why these tables may not hold for a release; None: they are as new as it.
+
+    Args:
+        tensorflow: Version, ``2.21.0``; empty: none in particular.
+        today: The day that their age is counted to.
+    """
+    last = _table()[-1]
+    numbers = re.match(r"(\d+)\.(\d+)", tensorflow)
+    found = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    newest, release = last.tensorflow.split("."), release_of(tensorflow)
+    date = max(one.date for one in _table())
+    age_days = (today - datetime.date.fromisoformat(date)).days
+    if found > (int(newest[0]), int(newest[1])):
+        why: BehindBy = "release"
+    elif release and release.is_candidate and "rc" not in tensorflow:
+        why = "candidate"
+    elif age_days > AGED_DAYS:
+        why = "age"
+    else:
+        return None
+    return Behind(why=why, date=date, last=last.last_wheel, age_days=age_days)
 
 
 @functools.lru_cache(maxsize=1)
@@ -50,6 +80,12 @@ def cuda_drivers() -> tuple[CudaDriver, ...]:
     rows = read_table(path, _DRIVER_COLUMNS, key=("cuda_version",), ordered=False)
     by_cuda = {one.cuda: one for one in map(_cuda_driver, rows)}
     return tuple(by_cuda.values())
+
+
+@functools.lru_cache(maxsize=1)
+def _table() -> tuple[Release, ...]:
+    rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
+    return tuple(_release(row) for row in rows)
 
 
 def _release(row: Row) -> Release:
@@ -70,6 +106,7 @@ def _release(row: Row) -> Release:
         first_wheel=row.text("first_wheel"),
         last_wheel=row.text("last_wheel"),
         source=row.text("source"),
+        date=row.text("date"),
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
 
 NEWEST = "2.21"
+"""The newest that is out; the tables may know a candidate after it."""
 OLDEST = "2.9"
 """Older releases cannot be traced, so nothing is said of them."""
 _CARD_COLUMNS = {
@@ -69,6 +70,7 @@ _COMPAT_COLUMNS = [
     "last_wheel",
     "notes",
     "source",
+    "date",
 ]
 _DRIVER_COLUMNS = [
     "cuda_version",
@@ -146,15 +148,21 @@ def check_release(tensorflow: str) -> None:
     """Refuse what is no TensorFlow release, or one that is too old or not known yet.
 
     Raises:
-        UsageError: The release is not between ``OLDEST`` and ``NEWEST``.
+        UsageError: The release is older than ``OLDEST`` or newer than the tables.
     """
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", tensorflow):
         raise UsageError(f"'{tensorflow}' is no TensorFlow release", remedy="write it as 2.21")
     release = _key(_minor(tensorflow))
-    if not _key(OLDEST) <= release <= _key(NEWEST):
-        what = "too old" if release < _key(OLDEST) else "not known yet"
+    last = _compat_rows()[-1]
+    newest, date = last.text("tf_version"), max(row.text("date") for row in _compat_rows())
+    if not _key(OLDEST) <= release <= _key(newest):
+        is_old = release < _key(OLDEST)
         raise UsageError(
-            f"TensorFlow {tensorflow} is {what}", remedy=f"name a release from {OLDEST} to {NEWEST}"
+            f"TensorFlow {tensorflow} is {'too old' if is_old else 'not known yet'}",
+            why=""
+            if is_old
+            else f"the tables are of {date} and end with {last.text('last_wheel')}",
+            remedy=f"name a release from {OLDEST} to {newest}",
         )
 
 

@@ -17,6 +17,7 @@ def answer_support(given: dict[str, Any]) -> int:
 
 
 def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
+    from tfdyno.jobs._knowledge import aged
     from tfdyno.jobs.can_run import can_run
     from tfdyno.view.can_run_text import can_run_text
     from tfdyno.view.text import colour_wanted, terminal_width
@@ -26,12 +27,14 @@ def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
         _print_json({"support": [support for _, support in found]})
     else:
         width, colour = terminal_width(), colour_wanted()
-        texts = (can_run_text(gpu, one, width=width, colour=colour) for gpu, one in found)
+        texts = (can_run_text(gpu, one, aged=aged(one.tensorflow), width=width, colour=colour)
+                 for gpu, one in found)  # fmt: skip
         click.echo("\n\n".join(texts))
     return int(any(one.outcome in REFUSING for _, one in found))
 
 
 def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
+    from tfdyno.jobs._knowledge import aged
     from tfdyno.jobs.can_run import matrix
     from tfdyno.view.can_run_text import matrix_text
     from tfdyno.view.text import colour_wanted, terminal_width
@@ -43,6 +46,7 @@ def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
     rows = [(row.compute_capability, row.names, row.verdicts) for row in found.rows]
     shown = matrix_text(
         found.releases, rows, without=found.without, merge=not given["tf"],
+        aged=aged(found.releases[-1]),
         width=terminal_width(), colour=colour_wanted(),
     )  # fmt: skip
     click.echo(shown)

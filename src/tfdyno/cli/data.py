@@ -62,6 +62,8 @@ def check(as_json: bool) -> None:
         return
     rows = sum(one.rows for one in report.tables)
     click.echo(f"{len(report.tables)} tables with {rows:,} rows are sound.")
+    if report.aged:
+        click.echo(report.aged)
     if report.rejected:
         click.echo(f"\n{len(report.rejected)} price rows stay out of the offers:")
         click.echo(_rejected(report.rejected))

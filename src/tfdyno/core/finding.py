@@ -75,5 +75,8 @@ class Diagnosis:
     """What was checked and is in order, in words."""
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    aged: str = ""
+    """Why the tables behind it may be older than the TensorFlow, in one sentence; empty: they are
+    not."""
     unexplained: tuple[Evidence, ...] = ()
     """The first errors of a log in which no finding is an error: what is wrong is unknown."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Support = Literal["native", "jit", "cannot", "unknown"]
-Outcome = Literal["native", "jit", "fails", "cannot", "unknown"]
+Outcome = Literal["native", "jit", "graph", "fails", "cannot", "unknown"]
 REFUSING: tuple[Outcome, ...] = ("fails", "cannot")
 """Outcomes with which the wheel is of no use on the card."""
 
@@ -35,12 +35,21 @@ class WheelSupport:
     """One sentence for a person."""
     source: str
     known_faults: tuple[str, ...] = ()
-    """Of XLA in this release on such a card, a sentence each."""
+    """Of XLA in this release on such a card, a sentence each; where this release does not run, of
+    the smallest that does."""
+    xla_fails: bool = False
+    """Whether its XLA compiles nothing for the card."""
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict, or ``fails``: the kernels are there and its CUDA libraries are too old."""
-        return "fails" if self.has_old_libraries else self.verdict
+        """The verdict, or what takes from it.
+
+        ``fails``: the kernels are there and its CUDA libraries are too old; ``graph``: it runs in
+        graph execution alone.
+        """
+        if self.has_old_libraries:
+            return "fails"
+        return "graph" if self.xla_fails else self.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,32 @@ class Release:
     """Machine code ``sm_80`` and PTX ``compute_90`` as the build says."""
     first_wheel: str
     last_wheel: str
+    """``2.21.0``; of a release that is not out yet its candidate, ``2.22.0rc0``."""
     source: str
+    date: str
+    """When the row was read, ``2026-11-26``."""
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether only a release candidate is known."""
+        return "rc" in self.last_wheel
+
+
+BehindBy = Literal["release", "candidate", "age"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """The tables of releases are older than a release that is asked about, or may be."""
+
+    why: BehindBy
+    """release: it comes after the last row; candidate: its row was read from its candidate; age:
+    a newer one may have come out since."""
+    date: str
+    """When the newest row was read."""
+    last: str
+    """Version of the newest row."""
+    age_days: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +149,9 @@ class Knowledge:
     release: Release | None = None
     """Of the TensorFlow in question."""
     releases: tuple[Release, ...] = ()
-    """All, oldest first."""
+    """All that are out, oldest first."""
+    candidate: Release | None = None
+    """The release candidate after them; None: none is known."""
     support: tuple[WheelSupport, ...] = ()
     """Of that TensorFlow on each card of the machine that the catalogue knows, in their order."""
     cuda_drivers: tuple[CudaDriver, ...] = ()

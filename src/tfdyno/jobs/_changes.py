@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
-from tfdyno.catalog.software import releases, wheel_support
+from tfdyno.catalog.software import NEWEST, wheel_support
 from tfdyno.core.hardware import OWNED
 from tfdyno.model.buy import break_even_h
 from tfdyno.model.whatif import (
@@ -98,15 +98,14 @@ def _sooner(ranking: Sequence[Candidate], pick: Candidate) -> Change | None:
 
 def _tensorflow(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> Change | None:
     """The newest release, when it serves cards that had to leave."""
-    newest = releases()[-1]
     names = [
         one.gpu_name
         for one in ranking
         if one.verdict == "cannot run"
         and one.gpu in gpus
-        and wheel_support(gpus[one.gpu], newest).verdict in ("native", "jit")
+        and wheel_support(gpus[one.gpu], NEWEST).verdict in ("native", "jit")
     ]
-    return change_words.newer_tensorflow(list(dict.fromkeys(names)), newest) if names else None
+    return change_words.newer_tensorflow(list(dict.fromkeys(names)), NEWEST) if names else None
 
 
 def _buyable(gpu: Gpu) -> bool:

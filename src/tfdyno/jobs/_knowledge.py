@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog import releases
@@ -11,7 +13,9 @@ from tfdyno.core.software import Knowledge
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.finding import Language
+    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.machine_facts import GpuFacts, MachineFacts
     from tfdyno.core.software import WheelSupport
 
 
@@ -21,15 +25,27 @@ def knowledge_of(facts: MachineFacts) -> Knowledge:
     Raises:
         ToolError: A shipped table is corrupt.
     """
-    tensorflow = facts.tensorflow or facts.python.installed.get("tensorflow", "")
-    release = releases.release_of(tensorflow)
-    slugs = dict.fromkeys(card.slug for card in facts.gpus or () if card.slug)
+    release = releases.release_of(tensorflow_of(facts))
     return Knowledge(
         release=release,
         releases=releases.all_releases(),
-        support=_support(slugs, release.tensorflow) if release and slugs else (),
+        candidate=releases.candidate(),
+        support=_support(facts.gpus or (), release.tensorflow) if release else (),
         cuda_drivers=releases.cuda_drivers(),
     )
+
+
+def aged(tensorflow: str, language: Language = "en") -> str:
+    """Why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
+    from tfdyno.view.doctor_words import behind_words
+
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    return behind_words(releases.behind(tensorflow, today), tensorflow, language)
+
+
+def tensorflow_of(facts: MachineFacts) -> str:
+    """The version of the machine's TensorFlow; empty where it is unknown."""
+    return facts.tensorflow or facts.python.installed.get("tensorflow", "")
 
 
 def capability_of(name: str) -> tuple[str, str]:
@@ -43,8 +59,28 @@ def capability_of(name: str) -> tuple[str, str]:
     return card.slug, card.compute_capability
 
 
-def _support(slugs: Iterable[str], tensorflow: str) -> tuple[WheelSupport, ...]:
-    from tfdyno.catalog.gpus import find  # only here: without a card the catalogue is not read
+def _support(cards: Iterable[GpuFacts], tensorflow: str) -> tuple[WheelSupport, ...]:
+    """How a wheel runs on each card; one that the catalogue has not, as another of its capability.
+
+    Each bears the card's slug, or its name where it has none.
+    """
+    by_name = {card.slug or card.name: card for card in cards if card.slug or card.name}
+    if not by_name:
+        return ()
+    from tfdyno.jobs._wheels import supported  # only here: without a card no catalogue is read
+
+    found = ((name, _like(card)) for name, card in by_name.items())
+    return tuple(
+        replace(supported(gpu, tensorflow), gpu=name) for name, gpu in found if gpu is not None
+    )
+
+
+def _like(card: GpuFacts) -> Gpu | None:
+    """The card of the catalogue, else one of the same compute capability that has a wheel."""
+    from tfdyno.catalog.gpus import all_gpus, find
     from tfdyno.catalog.software import wheel_support
 
-    return tuple(wheel_support(find(slug), tensorflow) for slug in slugs)
+    if card.slug:
+        return find(card.slug)
+    alike = (gpu for gpu in all_gpus() if gpu.compute_capability == card.compute_capability)
+    return next((gpu for gpu in alike if wheel_support(gpu).verdict != "cannot"), None)

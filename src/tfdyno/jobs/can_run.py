@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.software import check_release, releases, wheel_support
 from tfdyno.core.errors import UsageError
-from tfdyno.rules.compiler import Place, faults_at, warning_of
+from tfdyno.jobs._wheels import supported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,21 +49,7 @@ def can_run(gpus: Iterable[Gpu], tensorflow: Iterable[str]) -> tuple[tuple[Gpu, 
     wanted = tuple(tensorflow)
     for release in wanted:
         check_release(release)
-    return tuple(
-        (gpu, _with_faults(gpu, wheel_support(gpu, release)))
-        for gpu in map(_nvidia, gpus)
-        for release in wanted
-    )
-
-
-def _with_faults(gpu: Gpu, found: WheelSupport) -> WheelSupport:
-    """The verdict with the faults of XLA that models meet there."""
-    place = Place(framework="tensorflow", version=found.tensorflow,
-                  compute_capability=gpu.compute_capability)  # fmt: skip
-    if found.outcome not in ("native", "jit"):
-        return found
-    faults = tuple(warning_of(one, place, about=True) for one in faults_at(place))
-    return replace(found, known_faults=faults)
+    return tuple((gpu, supported(gpu, release)) for gpu in map(_nvidia, gpus) for release in wanted)
 
 
 def matrix(gpus: Iterable[Gpu] = (), tensorflow: Iterable[str] = ()) -> Matrix:
@@ -112,7 +98,7 @@ def _listed(release: str) -> bool:
 
 
 def _verdicts(gpu: Gpu, columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(wheel_support(gpu, release).outcome for release in columns)
+    return tuple(supported(gpu, release).outcome for release in columns)
 
 
 def _row(cards: tuple[Gpu, ...], verdicts: tuple[str, ...]) -> SupportRow:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog import edge_devices, gpus, links, offers, software
 from tfdyno.catalog.offers import Rejected
 from tfdyno.catalog.tables import DATA, raw_rows, read_table
+from tfdyno.jobs._knowledge import aged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +45,8 @@ class DataReport:
     tables: tuple[TableInfo, ...]
     rejected: tuple[Rejected, ...]
     """Price rows that stay out of the offers, with reasons."""
+    aged: str = ""
+    """Why the tables of TensorFlow's releases may be behind, in a sentence; empty: they are not."""
 
 
 def check_data() -> DataReport:
@@ -60,7 +63,7 @@ def check_data() -> DataReport:
     edge_devices.all_devices()
     edge_devices.operations("litert-micro")
     read_table(DATA / "arch_cuda.csv", _ARCHITECTURE_COLUMNS, key=("sm",), ordered=False)
-    return DataReport(tables=show_data(), rejected=offers.rejected_offers())
+    return DataReport(tables=show_data(), rejected=offers.rejected_offers(), aged=aged(""))
 
 
 def show_data() -> tuple[TableInfo, ...]:

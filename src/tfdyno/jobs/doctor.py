@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.finding import Diagnosis, Language
 from tfdyno.core.machine_facts import ChildFacts, GpuFacts, MachineFacts, ProbeResult
-from tfdyno.jobs._knowledge import capability_of, knowledge_of
+from tfdyno.jobs._knowledge import aged, capability_of, knowledge_of, tensorflow_of
 from tfdyno.rules.environment import environment_matches
 from tfdyno.rules.environment.fine import fine
 from tfdyno.rules.explain import diagnose
@@ -127,7 +127,8 @@ def explain(
         if report
         else ()
     )
-    return Examined(diagnosis=replace(diagnosis, memory=held), facts=known, oom=report)
+    diagnosis = replace(diagnosis, memory=held, aged=aged(tensorflow_of(known), language))
+    return Examined(diagnosis=diagnosis, facts=known, oom=report)
 
 
 def check_source(
@@ -224,7 +225,9 @@ def _examined(facts: MachineFacts, lines: list[str], language: Language) -> Exam
     failure = _failure(facts.child, language)
     notes = (*failure, *(diagnosis.notes if failure else ()), *_not_run(facts.probes, language))
     words = fine(facts, knowledge, diagnosis)
-    diagnosis = replace(diagnosis, fine=words, notes=notes)
+    diagnosis = replace(
+        diagnosis, fine=words, notes=notes, aged=aged(tensorflow_of(facts), language)
+    )
     return Examined(diagnosis=diagnosis, facts=facts, is_broken=bool(failure))
 
 

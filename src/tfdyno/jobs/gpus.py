@@ -13,6 +13,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.software import WheelSupport
 from tfdyno.core.units import parse_bytes
+from tfdyno.jobs._wheels import supported
 from tfdyno.model import peaks
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def card(gpu: Gpu, tensorflow: str = software.NEWEST) -> GpuCard:
         gpu=gpu,
         peak_flops_per_s={unit: peaks.peak_flops_per_s(gpu, unit) for unit in peaks.UNITS},
         warnings={name: peaks.supports(gpu, name)[1] for name in PRECISIONS},
-        tensorflow=software.wheel_support(gpu, tensorflow),
+        tensorflow=supported(gpu, tensorflow),
         slices=tuple(part.slug for part in catalog.slices_of(gpu)),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.compiler import Place, faults_at
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.cuda_files import Version, first_cuda, parse, toolkits_with
 from tfdyno.rules.match import Match
@@ -40,11 +41,13 @@ def refine_code(
     opened, and whether the card or the driver refused code in this log.
     """
     known = values(facts, knowledge)
-    causes = {one.cause for one in matches}
+    causes = {one.cause for one in matches if one.basis == "log" or not _leaves_graph(one)}
     refined = []
     for one in matches:
         capability = one.values.get("capability") or known.get("capability", "")
-        if one.cause == JIT:
+        if one.cause == TOO_NEW:
+            refined.append(_too_new(one, capability or _capability(one), known))
+        elif one.cause == JIT:
             refined.append(_compiled(one, capability, causes, known))
         elif one.cause == NOT_IN_BUILD:
             refined.append(_no_code(one, capability, log, known))
@@ -54,7 +57,49 @@ def refine_code(
             refined.append(one)
     if not causes & {JIT, TOO_NEW, TOO_OLD, NOT_IN_BUILD, PTX}:
         refined += _silent(log, known)
-    return tuple(refined)
+    return _without_xla(refined)
+
+
+def _capability(match: Match) -> str:
+    """Compute capability of the target that the compiler named: ``sm_120`` is 12.0."""
+    sm = match.values.get("sm", "")
+    return f"{sm[:-1]}.{sm[-1]}" if len(sm) > 1 else ""
+
+
+def _too_new(match: Match, capability: str, known: Mapping[str, str]) -> Match:
+    """Where the compiler refused the target: is it XLA's own CUDA that is too old, or ptxas?"""
+    told = {"capability": capability} if capability else {}
+    build = known.get("build_cuda", "")
+    if capability and version_key(capability) <= _SM_90:
+        told |= {"card_cuda": ".".join(map(str, first_cuda(capability)))}
+    elif "required_ptx" not in match.values and "ptx" not in match.values:
+        pass
+    elif build and capability and first_cuda(capability) <= parse(build):
+        told |= {"old_ptxas": build}
+    elif known.get("wheel_verdict") != "cannot" and _xla_stops(capability, known):
+        told |= {"xla_tensorflow": known["tensorflow_minor"]}
+    return match.recast(TOO_NEW, match.verdict, **told)
+
+
+def _xla_stops(capability: str, known: Mapping[str, str]) -> bool:
+    """Whether XLA of the wheel compiles nothing for such a card."""
+    place = Place(framework="tensorflow", version=known.get("tensorflow_minor", ""),
+                  compute_capability=capability)  # fmt: skip
+    return any(fault.stops for fault in faults_at(place))
+
+
+def _without_xla(matches: list[Match]) -> tuple[Match, ...]:
+    """Where the card refused code of the wheel itself, it is not XLA alone that is too old."""
+    own = [one for one in matches if one.cause == TOO_NEW and one.basis == "log"]
+    is_refused = any(one.verdict != "possible" for one in own)
+    if not is_refused or any(map(_leaves_graph, own)):
+        return tuple(matches)
+    return tuple(one for one in matches if one.basis == "log" or not _leaves_graph(one))
+
+
+def _leaves_graph(match: Match) -> bool:
+    """Whether it is XLA alone that the card is too new for."""
+    return "xla_tensorflow" in match.values
 
 
 def _compiled(match: Match, capability: str, causes: set[str], known: Mapping[str, str]) -> Match:
@@ -68,6 +113,8 @@ def _compiled(match: Match, capability: str, causes: set[str], known: Mapping[st
     low, high = map(version_key, _PTX_FOR_HOPPER_ONLY)
     if not tensorflow or low <= version_key(tensorflow) < high:
         return match.recast(TOO_NEW, "likely", **told)
+    if _xla_stops(capability, known):
+        return match.recast(JIT, match.verdict, too_new_for_xla=capability)
     return match
 
 

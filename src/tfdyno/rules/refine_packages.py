@@ -74,6 +74,9 @@ def _fitting_python(
         return _with(match, values | {"python_fits": "yes"})  # the system or its 32 bits do not
     if release:
         values["pythons_for_requested"] = ", ".join(release.python_versions)
+    candidate = knowledge.candidate
+    if candidate and python in candidate.python_versions:
+        values["candidate_for_python"] = candidate.last_wheel
     values |= {
         "requested": target.tensorflow,
         "use_python": target.python_versions[-2:][0],

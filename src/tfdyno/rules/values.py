@@ -109,12 +109,14 @@ def _of_support(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:
     if not worst:
         return {}
     one = worst[0]
-    names = {gpu.slug: gpu for gpu in facts.gpus or ()}
+    names = {gpu.slug or gpu.name: gpu for gpu in facts.gpus or ()}
     card = names.get(one.gpu, GpuFacts())
+    is_refused = one.verdict == "cannot" and bool(one.smallest_runnable)
     return {
         "wheel_verdict": one.verdict,
         "wheel_detail": one.detail,
         "smallest_native": one.smallest_native,
         "smallest_runnable": one.smallest_runnable,
         "wheel_driver": one.driver_linux,
+        "refused_tensorflow": one.tensorflow if is_refused else "",
     } | ({"gpu": card.name, "capability": card.compute_capability} if card.name else {})

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.software import WheelSupport
 
-MARKS = {"native": "✓", "jit": "~", "fails": "✗*", "cannot": "✗", "unknown": "?"}
+MARKS = {"native": "✓", "jit": "~", "graph": "~*", "fails": "✗*", "cannot": "✗", "unknown": "?"}
 _STYLES = {
-    "native": "green", "jit": "yellow", "fails": "red", "cannot": "red", "unknown": "dim",
+    "native": "green", "jit": "yellow", "graph": "yellow", "fails": "red", "cannot": "red",
+    "unknown": "dim",
 }  # fmt: skip
 _KERNELS = {
     "sass": "machine code",
@@ -26,6 +27,8 @@ _KERNELS = {
 _ANSWERS = {
     "native": "Yes: {name} runs TensorFlow {release} at once.",
     "jit": "Yes, after a first start that compiles kernels: {name} on TensorFlow {release}.",
+    "graph": "Only in graph execution: {name} on TensorFlow {release}. XLA, the default of fit in "
+    "Keras 3, fails there.",
     "fails": "Hardly: {name} on TensorFlow {release}.",
     "cannot": "No: {name} cannot run TensorFlow {release}.",
     "unknown": "Not known: nobody took the wheel of TensorFlow {release} apart for {name}.",
@@ -40,13 +43,24 @@ MOST_SHOWN = 60
 """Characters of the names of cards."""
 LEGEND = (
     "✓ machine code for every kernel   ~ the driver compiles some at first use\n"
+    "~* that, and its XLA, the default of fit in Keras 3, fails: graph execution alone\n"
     "✗ no code that the card accepts   ✗* its CUDA libraries are older than the card\n"
     "? not examined.   Official Linux wheels, taken apart."
 )
 
 
-def can_run_text(gpu: Gpu, found: WheelSupport, *, width: int = WIDTH, colour: bool = False) -> str:
-    """One pair: the answer, what is in the wheel, what else is needed."""
+def can_run_text(
+    gpu: Gpu, found: WheelSupport, *, aged: str = "", width: int = WIDTH, colour: bool = False
+) -> str:
+    """One pair: the answer, what is in the wheel, what else is needed.
+
+    Args:
+        gpu: The card.
+        found: How the wheel runs on it.
+        aged: Why the tables may be older than the release, in a sentence; empty: they are not.
+        width: Columns of the screen.
+        colour: Whether to paint.
+    """
     verdict = found.outcome
     answer = _ANSWERS[verdict].format(name=gpu.name, release=found.tensorflow)
     mark = _mark(verdict, colour)
@@ -56,9 +70,10 @@ def can_run_text(gpu: Gpu, found: WheelSupport, *, width: int = WIDTH, colour: b
         ("library", _KERNELS.get(found.library_kernels, "") if known else ""),
         ("elementwise", _KERNELS.get(found.elementwise_kernels, "") if known else ""),
         ("driver", f"{found.driver_linux} or later on Linux" if found.driver_linux else ""),
-        ("first start", _SLOW_START if verdict == "jit" else ""),
+        ("first start", _SLOW_START if verdict in ("jit", "graph") else ""),
         ("XLA", " ".join(found.known_faults)),
         ("fix", _fix(found)),
+        ("tables", aged),
         ("source", found.source),
     ]
     filled = wrapped(answer, width=width, first="   ", rest="   ").strip()
@@ -72,6 +87,7 @@ def matrix_text(
     *,
     without: Sequence[str] = (),
     merge: bool = False,
+    aged: str = "",
     width: int = WIDTH,
     colour: bool = False,
 ) -> str:
@@ -82,6 +98,7 @@ def matrix_text(
         rows: Compute capability, names of cards, verdicts.
         without: Cards and boards that no wheel runs on.
         merge: Whether releases with the same verdicts throughout share a column.
+        aged: Why the tables may be older than a release, in a sentence; empty: they are not.
         width: Columns of the screen.
         colour: Whether to paint the marks.
     """
@@ -95,6 +112,8 @@ def matrix_text(
     if without:
         said = f"No CUDA wheel for their processors: {', '.join(without)}."
         parts.insert(1, wrapped(said, width=width))
+    if aged:
+        parts.append(wrapped(aged, width=width))
     return "\n\n".join(parts)
 
 
@@ -122,8 +141,13 @@ def _mark(verdict: str, colour: bool) -> str:
 
 
 def _fix(found: WheelSupport) -> str:
+    if found.outcome == "graph":
+        return "model.compile(..., jit_compile=False)"
     if found.outcome not in REFUSING:
         return ""
     if not found.smallest_runnable:
         return "no examined wheel runs on this card: use a container that NVIDIA builds for it"
-    return f'python -m pip install "tensorflow[and-cuda]>={found.smallest_runnable}"'
+    install = f'python -m pip install "tensorflow[and-cuda]>={found.smallest_runnable}"'
+    return (
+        f"{install}, then model.compile(..., jit_compile=False)" if found.known_faults else install
+    )

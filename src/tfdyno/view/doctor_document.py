@@ -21,7 +21,7 @@ def doctor_document(diagnosis: Diagnosis, facts: MachineFacts | None) -> dict[st
         "findings": [finding_document(one) for one in (*diagnosis.findings, *diagnosis.ignored)],
         "memory": list(diagnosis.memory),
         "fine": list(diagnosis.fine),
-        "notes": list(diagnosis.notes),
+        "notes": [*diagnosis.notes, *filter(None, [diagnosis.aged])],
         "unexplained": [f"{seen.source}: {seen.text}" for seen in diagnosis.unexplained],
         "machine": to_builtins(facts) if facts else None,
     }

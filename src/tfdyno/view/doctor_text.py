@@ -63,12 +63,13 @@ def doctor_text(
         is_fine = diagnosis.ignored or not from_log
         kind = "fine" if is_fine else "note"
         parts = [lay.headline(_nothing(diagnosis, from_log, language), kind)]
-    unknown = "notes" if from_log else "not run"
+    notes, skipped = ((*notes, diagnosis.aged), ()) if from_log else ((diagnosis.aged,), notes)
     rest = [
         *lay.several("memory", diagnosis.memory),
         lay.block("fine", " · ".join(diagnosis.fine)),
         _ignored(diagnosis.ignored, lay, show_ignored),
-        *lay.several(unknown, notes),
+        *lay.several("not run", skipped),
+        *lay.several("notes", tuple(filter(None, notes))),
     ]
     parts += ["\n".join(filter(None, rest)), _total(diagnosis.findings, exit_code, language)]
     return "\n\n".join(filter(None, parts))

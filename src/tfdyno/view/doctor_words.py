@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tfdyno.core.finding import Language
+    from tfdyno.core.software import Behind
 
 _WORDS: dict[str, tuple[str, str]] = {
     "because": ("because", "依据"),
@@ -67,6 +68,23 @@ _WORDS: dict[str, tuple[str, str]] = {
     "nothing to do": ("Nothing to do.", "无需操作。"),
     "total": ("{errors}, {warnings}", "{errors}，{warnings}"),
     "exit": ("exit {code}", "退出码 {code}"),
+    "behind release": (
+        "The tables of releases are of {date} and end with {last}: TensorFlow {tensorflow} came "
+        "later, and nothing is known of its wheels. Take a newer tfdyno.",
+        "版本表的日期是 {date}，止于 {last}：TensorFlow {tensorflow} 更新，其安装包的情况未知。"
+        "请更新 tfdyno。",
+    ),
+    "behind candidate": (
+        "What the tables say of TensorFlow {tensorflow} was read from the release candidate {last} "
+        "on {date}; the release itself may differ.",
+        "版本表中 TensorFlow {tensorflow} 的数据取自候选版本 {last}（{date}），正式版可能不同。",
+    ),
+    "behind age": (
+        "The tables of releases are of {date}, {age_days} days ago, and end with {last}: a newer "
+        "TensorFlow may be out, of which they know nothing.",
+        "版本表的日期是 {date}（{age_days} 天前），止于 {last}："
+        "可能已有更新的 TensorFlow 不在表中。",
+    ),
 }
 
 
@@ -103,6 +121,16 @@ def word(key: str, language: Language, **values: object) -> str:
     """
     text = _WORDS[key][language == "zh"]
     return text.format(**values) if values else text
+
+
+def behind_words(behind: Behind | None, tensorflow: str, language: Language = "en") -> str:
+    """Why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
+    if behind is None:
+        return ""
+    return word(
+        f"behind {behind.why}", language, date=behind.date, last=behind.last,
+        tensorflow=tensorflow, age_days=behind.age_days,
+    )  # fmt: skip
 
 
 def counted(number: int, key: str, language: Language) -> str:

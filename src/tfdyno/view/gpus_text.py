@@ -64,7 +64,7 @@ def comparison(
             comparison(gpus[p], peaks[p], support[p], width=width, colour=colour) for p in parts
         )
     columns = [
-        [value for _, value in [*_facts(gpu, peak), ("TensorFlow wheel", wheel.verdict)]]
+        [value for _, value in [*_facts(gpu, peak), ("TensorFlow wheel", wheel.outcome)]]
         for gpu, peak, wheel in zip(gpus, peaks, support, strict=True)
     ]
     room = max(14, (width - max(map(len, names))) // len(gpus) - 2)
@@ -93,7 +93,8 @@ def gpu_detail(
     entries = [
         *_facts(gpu, peak),
         ("usable memory", f"{format_bytes(gpu.usable_memory_bytes)} ({gpu.usable_memory_source})"),
-        ("TensorFlow", f"{support.verdict}: {support.detail}{driver}"),
+        ("TensorFlow", f"{support.outcome}: {support.detail}{driver}"),
+        ("XLA", " ".join(support.known_faults) if support.xla_fails else ""),
         ("MIG slices", profiles),
         *(("note" if index == 0 else "", text) for index, text in enumerate(known)),
         ("remarks", gpu.notes),

@@ -74,9 +74,28 @@ def test_an_rtx_5090_finds_no_code_in_2_20() -> None:
     assert causes(facts) == ["gpu.arch_too_new"]
 
 
-def test_an_rtx_5090_compiles_the_code_of_2_21_at_first_use() -> None:
+@pytest.mark.parametrize("tensorflow", ["2.21.0", "2.22.0rc0"])
+@pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 5090", "NVIDIA GeForce RTX 5060 Ti", "B200"])
+def test_a_card_newer_than_the_cuda_of_xla_is_told_to_leave_it(name: str, tensorflow: str) -> None:
+    facts = with_tensorflow(tensorflow, gpus=(card(name),), libraries=())
+    found = matches(facts)["gpu.arch_too_new"]
+    assert (found.verdict, found.values["xla_tensorflow"]) == ("likely", tensorflow[:4])
+    assert causes(facts) == ["gpu.arch_too_new"]
+
+
+def test_a_build_of_ones_own_with_a_newer_cuda_is_not_judged_by_the_wheel() -> None:
+    build = BuildInfo(is_cuda_build=True, cuda="12.8.1", cudnn="9")
     facts = with_tensorflow("2.21.0", gpus=(card("NVIDIA GeForce RTX 5090"),))
-    assert causes(facts) == ["gpu.arch_jit"]
+    own = replace(facts, python=replace(facts.python, build=build))
+    assert not {cause for cause in matches(own) if cause.startswith("gpu.")}
+
+
+def test_a_card_that_the_catalogue_has_not_is_judged_by_its_capability() -> None:
+    name = "NVIDIA RTX PRO 1000 Blackwell Generation Laptop GPU"
+    laptop = replace(card(name), compute_capability="12.0")
+    assert not laptop.slug
+    found = matches(with_tensorflow("2.20.0", gpus=(laptop,)))["gpu.arch_too_new"]
+    assert found.evidence[0].source == laptop.name
 
 
 def test_blackwell_with_cuda_11_is_named_too_though_its_kernels_could_be_compiled() -> None:

@@ -36,6 +36,8 @@ class Fault:
     """Whether it gives wrong numbers in place of an error."""
     slow: bool = False
     """Whether the compile ends well, after long."""
+    stops: bool = False
+    """Whether XLA compiles nothing there, whatever the model."""
     check: str = ""
     """Flag of XLA with which it tells of a silent one."""
     tensorflow: tuple[str, ...] = ()

@@ -58,13 +58,18 @@ def warning_of(fault: Fault, place: Place, *, about: bool = False) -> str:
         about: Whether to say which models have it, where none is asked about.
     """
     model = f" for {PATTERNS[fault.pattern]}" if about else ""
-    where = f"{NAMES[place.framework]} {place.version} on compute capability "
+    where = f"{NAMES[place.framework]} {place.version} on compute capability"
     threads = ", ".join(fault.references)
+    if fault.stops:
+        return (
+            f"XLA, the default of fit in Keras 3, fails with the wheel of {where} "
+            f"{place.compute_capability}: {fault.title} ({threads}). What works: {fault.remedy}."
+        )
     remedy = fault.remedy
     if fault.check:
         remedy = f"XLA_FLAGS={fault.check} tells whether a model has it; {remedy}"
     return (
-        f"Known fault of XLA in {where}{place.compute_capability}{model}: {fault.title} "
+        f"Known fault of XLA in {where} {place.compute_capability}{model}: {fault.title} "
         f"({threads}); {remedy}."
     )
 

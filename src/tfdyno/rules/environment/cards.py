@@ -62,7 +62,7 @@ def not_in_wheel(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
         return None  # a wheel without CUDA has kernels for no card
     if not _is_official(facts, knowledge):
         return None
-    by_slug = {one.slug: one for one in facts.gpus or ()}
+    by_slug = {one.slug or one.name: one for one in facts.gpus or ()}
     for verdict in ("cannot", "old", "jit"):
         for support in knowledge.support:
             if verdict in {support.verdict, "old" if support.has_old_libraries else ""}:
@@ -87,6 +87,9 @@ def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Mat
         told = (("driver", driver), *evidence)
         values |= {"driver": driver, "wheel_driver": support.driver_linux}
         return seen("drv.ptx_too_new", "likely", *told, **values)
+    if support.xla_fails:
+        values |= {"xla_tensorflow": support.tensorflow}
+        return seen("gpu.arch_too_new", "likely", *evidence, **values)
     return seen("gpu.arch_jit", "proven", *evidence, **values)
 
 
@@ -112,7 +115,9 @@ def _is_official(facts: MachineFacts, knowledge: Knowledge) -> bool:
         return False
     if build is None or not release.compute_capabilities:
         return True
-    own = build.compute_capabilities
+    own, cuda = build.compute_capabilities, version_key(build.cuda)[:2]
+    if cuda and cuda != version_key(release.cuda):
+        return False
     return build.is_cuda_build and (not own or set(own) == set(release.compute_capabilities))
 
 
