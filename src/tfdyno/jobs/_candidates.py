@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
-from tfdyno.catalog.software import wheel_support
 from tfdyno.core.advice import Candidate
 from tfdyno.core.hardware import OWNED
 from tfdyno.jobs._market import is_stale
 from tfdyno.jobs._predict import shared_batch
+from tfdyno.jobs._wheels import supported
 from tfdyno.model.choose import ranked, verdict_of
 from tfdyno.model.cost import (
     SECONDS_PER_HOUR,
@@ -67,7 +67,7 @@ def candidates_of(
             estimates[key] = on_its_machines(predictor, supply.offer).estimate(
                 supply.gpu, replicas=supply.count, batch_size=size
             )
-        support = wheel_support(supply.gpu, tensorflow)
+        support = supported(supply.gpu, tensorflow)
         found.append(_candidate(supply, estimates[key], run, support, feeder))
     return ranked(found)
 
@@ -142,7 +142,8 @@ def with_reason(draft: Candidate, run: Run) -> Candidate:
 
 def _tensorflow(support: WheelSupport) -> str:
     driver = f", driver {support.driver_linux} or later" if support.driver_linux else ""
-    return f"{support.verdict}: {support.detail}{driver if support.verdict == 'jit' else ''}"
+    what = f"{support.outcome}: {support.detail}"
+    return f"{what}{driver}" if support.outcome in ("jit", "graph") else what
 
 
 def _key(supply: Supply) -> Key:

@@ -125,7 +125,7 @@ def _assumptions(
         "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source}){_baked(trace)}",
         "length": _length(run, ranking),
         "precision": precision + ("" if predictor.precision else " (the script's own)"),
-        "execution": _execution(predictor),
+        "execution": _execution(predictor, ranking),
         "software": _software(predictor.traced.software),
         "scaling": _scaling(ranking, run, predictor),
         "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
@@ -163,11 +163,13 @@ def _length(run: Run, ranking: Sequence[Candidate]) -> str:
     return f"{run.samples:,} samples ({run.length_source}){shared}"
 
 
-def _execution(predictor: Predictor) -> str:
+def _execution(predictor: Predictor, ranking: Sequence[Candidate]) -> str:
     if predictor.execution:
         return f"{predictor.execution} everywhere"
     one, many = predictor.execution_for(1), predictor.execution_for(2)
-    return one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+    said = one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+    left = any(row.count == 1 and row.estimate.execution != one for row in ranking)
+    return f"{said}; graph where XLA cannot compile" if left else said
 
 
 def _software(one: Software) -> str:

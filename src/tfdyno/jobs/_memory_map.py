@@ -41,7 +41,7 @@ def memory_map(
     """
     from tfdyno.model.peaks import has_bfloat16
 
-    traced, xla = own.traced, own.execution_for(1) == "xla"
+    traced, xla = own.traced, own.execution_on(gpu) == "xla"
     request = {
         "tensors": to_builtins(traced.trace.tensors),
         "mode": traced.trace.workload.mode,

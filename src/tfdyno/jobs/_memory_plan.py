@@ -46,7 +46,7 @@ def memory_plan(
     Raises:
         ToolError: A trace of the workload itself failed.
     """
-    own = replace(own, execution=own.execution_for(1))
+    own = replace(own, execution=own.execution_on(gpu))
     notes: list[str] = []
     plain = {own.traced.trace.policy: add_cached(own, (gpu,))}
     if not wish.fixed_precision:

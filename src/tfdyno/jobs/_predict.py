@@ -18,6 +18,7 @@ from tfdyno.core.recalibration import Anchor, Recalibration
 from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.jobs._anchors import anchors_for, subject_of
 from tfdyno.jobs._card_files import Sweeps, stored_sweeps
+from tfdyno.jobs._wheels import supported
 from tfdyno.jobs.trace import Traced, trace
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Predictor:
         from tfdyno.model.estimate import estimate_step
         from tfdyno.model.recalibration import recalibrated
 
-        execution = "graph" if gpu.vendor == CPU_VENDOR else self.execution_for(replicas)
+        execution = self.execution_on(gpu, replicas)
         quick = self._quick(gpu, execution)
         held = self._quick(gpu) if execution == "eager-torch" else quick
         size = batch_size or self.batch_size
@@ -116,7 +117,9 @@ class Predictor:
         from tfdyno.model.recalibration import recalibration
 
         subject = subject_of(
-            self.traced.trace, precision=self.precision, execution=self.execution_for(replicas)
+            self.traced.trace,
+            precision=self.precision,
+            execution=self.execution_on(gpu, replicas),
         )
         if subject is None or not self.anchors:
             return Recalibration()
@@ -124,7 +127,7 @@ class Predictor:
 
     def program_for(self, gpu: Gpu, replicas: int = 1) -> Program:
         """The compiled program that serves the card, else the quick one of how the step runs."""
-        execution = self.execution_for(replicas)
+        execution = self.execution_on(gpu, replicas)
         compiled = self.exact.get(family_name(gpu)) if self.exact and execution == "xla" else None
         return compiled or self._quick(gpu, execution)
 
@@ -174,6 +177,26 @@ class Predictor:
             return "xla"
         joined = replicas > 1 and trace.workload.mode == "train"
         return self.execution or ("graph" if joined else trace.execution)
+
+    def execution_on(self, gpu: Gpu, replicas: int = 1) -> str:
+        """What runs on a card: as ``execution_for``, in graph execution where XLA has to fail."""
+        if gpu.vendor == CPU_VENDOR or self.leaves_xla(gpu, replicas):
+            return "graph"
+        return self.execution_for(replicas)
+
+    def leaves_xla(self, gpu: Gpu, replicas: int = 1) -> bool:
+        """Whether XLA would be taken and compiles nothing for the card with the official wheel.
+
+        Whoever asks for XLA has a TensorFlow of their own, and is answered as asked.
+        """
+        is_default = not self.execution and self.execution_for(replicas) == "xla"
+        return is_default and self.xla_fails(gpu)
+
+    def xla_fails(self, gpu: Gpu) -> bool:
+        """Whether XLA of the official wheel compiles nothing for the card."""
+        software = self.traced.software
+        is_known = software.framework == "tensorflow" and gpu.vendor.upper() == VENDOR
+        return is_known and supported(gpu, software.version).xla_fails
 
     def cluster(self, gpu: Gpu, replicas: int) -> Cluster | None:
         """What joins so many cards; None where they exchange nothing."""

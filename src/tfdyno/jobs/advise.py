@@ -32,7 +32,7 @@ from tfdyno.jobs._scale_out import scaling_of
 from tfdyno.jobs._verify import prove, unproven
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.estimate import Route
-from tfdyno.jobs.retreat.foretold import foretold
+from tfdyno.jobs.retreat.foretold import foretold, without_xla
 from tfdyno.jobs.trace import Traced
 from tfdyno.view.offers_text import left_out_note
 
@@ -291,6 +291,7 @@ def _outcome(
         *_left_out(request.conditions.offers_file),
         *advice.notes,
         *foretold(predictor, _compiled_on(advice, gpus)),
+        *without_xla(predictor, [gpus[one.gpu] for one in advice.ranking if one.count == 1]),
         *notes,
         *_unused_network(request),
         *notes_on(measured.items()),

@@ -38,6 +38,7 @@ from tfdyno.jobs._scale_out import scale_outs, shardings
 from tfdyno.jobs._sharded import compiled_sharding
 from tfdyno.jobs._verify import proved
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.retreat.foretold import without_xla
 from tfdyno.jobs.trace import Traced
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
         notes=(
             *notes,
             *network_notes(question, found),
+            *without_xla(predictor, question.gpus if 1 in question.replicas else ()),
             *_measured(question, predictor),
             *sweep_notes(predictor.sweeps, tuple(one.swept_by for one in found)),
         ),
@@ -319,9 +321,14 @@ def _by_route(
         return predictor, ()
     if question.route == "auto" and not question.verify:
         return add_cached(predictor, question.gpus), ()
-    if all(predictor.execution_for(count) != "xla" for count in question.replicas):
+
+    def is_compiled(gpu: Gpu) -> bool:
+        return any(predictor.execution_on(gpu, count) == "xla" for count in question.replicas)
+
+    gpus = tuple(filter(is_compiled, question.gpus))
+    if not gpus:
         return predictor, (NOT_COMPILED,)
-    compiled, notes = add_compiled(predictor, question.gpus, progress=progress)
+    compiled, notes = add_compiled(predictor, gpus, progress=progress)
     if _single(question):
         try:
             size = _first_share(question) or compiled.batch_size

@@ -15,7 +15,7 @@ from tfdyno.jobs._found_cards import FoundCard, equal_cards, found_cards, with_r
 from tfdyno.jobs._options import SUM_BYTES, Way, in_both_precisions
 from tfdyno.jobs._predict import Predictor, check_vendor, predictor_for
 from tfdyno.jobs._worker import silent
-from tfdyno.jobs.retreat.foretold import foretold
+from tfdyno.jobs.retreat.foretold import foretold, without_xla
 from tfdyno.model.recipe_options import most_sharing, preferred
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class _Case:
     def executions(self) -> tuple[str, ...]:
         """How the step can run, the script's own first."""
         trace = self.own.traced.trace
+        if self.own.xla_fails(self.gpu):
+            return ("graph",)
         if trace.execution == "xla":
             return ("xla", "graph")
         return ("graph", "xla") if _under_strategy(trace) else ("graph",)
@@ -145,7 +147,7 @@ def _for_cards(
         ),
         notes=(
             *notes,
-            *(foretold(own, [gpu]) if chosen.execution == "xla" else ()),
+            *(foretold(own, [gpu]) if chosen.execution == "xla" else without_xla(own, [gpu])),
             *told.notes(chosen, options, trace, case.own.batch_source),
         ),
         target=told.cards_words(gpu, chosen.replicas),

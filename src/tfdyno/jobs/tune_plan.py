@@ -55,7 +55,7 @@ def planned(question: Question, gpu: Gpu, *, progress: Callable[[str], None] = s
     trace, first = own.traced.trace, own.estimate(gpu)
     facts = SpaceFacts(
         batch_size=own.batch_size if trace.marker else 0,
-        execution=own.execution_for(1),
+        execution=own.execution_on(gpu),
         policy=trace.policy,
         suited_policy=suited_to(gpu),
         fits=first.fits != "no",

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tfdyno.jobs._predict import Predictor
 
 
+MOST_NAMES = 3
+"""Of cards that a sentence names."""
+
+
 def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     """A sentence for every known fault of the predictor's release, model and one of the cards.
 
@@ -33,3 +37,28 @@ def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     ]
     found = [warning_of(one, place) for place in places for one in faults_at(place, patterns)]
     return tuple(dict.fromkeys(found))
+
+
+def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
+    """A sentence on cards that are answered for in graph execution, since XLA has to fail there.
+
+    Args:
+        predictor: Of the workload.
+        gpus: Cards of the answer.
+    """
+    left = {gpu.slug: gpu for gpu in gpus if predictor.leaves_xla(gpu)}
+    if not left:
+        return ()
+    names = [gpu.name for gpu in left.values()]
+    who = names[0] if len(names) == 1 else f"{len(names)} cards ({', '.join(names[:MOST_NAMES])})"
+    if len(names) > MOST_NAMES:
+        who = f"{who[:-1]}, …)"
+    verb = "is" if len(names) == 1 else "are"
+    capabilities = sorted({gpu.compute_capability for gpu in left.values()}, key=float)
+    return (
+        f"{who} {verb} answered for in graph execution (jit_compile=False): XLA, the default of "
+        f"fit in Keras 3, fails on compute capability {' and '.join(capabilities)} with the "
+        f"official wheel of {predictor.traced.software.name}, and a newer ptxas does not help. "
+        "XLA runs in NVIDIA's container, in a build of TensorFlow with CUDA 12.8 or later "
+        "(--execution xla answers for it), or with Keras on JAX (--backend jax).",
+    )
