@@ -158,6 +158,20 @@ def test_cards_that_the_wheel_cannot_run_leave_the_picks_and_say_what_would_run_
         assert all(pick.candidate.gpu != one.gpu for pick in advice.picks)
 
 
+def test_a_card_that_xla_cannot_serve_is_ranked_by_what_runs_and_a_sentence_says_so() -> None:
+    conditions = Conditions(gpus=parse_list("rtx-5090,rtx-4090"))
+    own = advise(request(conditions=conditions, tensorflow="2.21")).advice
+    by_xla = advise(request(conditions=conditions, tensorflow="2.21", execution="xla")).advice
+    ran = {(one.gpu, one.count): one.estimate.execution for one in own.ranking}
+    assert (ran["rtx-5090", 1], ran["rtx-4090", 1]) == ("graph", "xla")
+    assert "graph where XLA cannot compile" in own.assumptions["execution"]
+    (note,) = (one for one in own.notes if "XLA, the default" in one)
+    assert note.startswith("GeForce RTX 5090 is answered for in graph execution")
+    (warning,) = (one for one in by_xla.notes if "XLA, the default" in one)
+    assert "fails with the wheel of TensorFlow" in warning
+    assert {one.estimate.execution for one in by_xla.ranking} == {"xla"}
+
+
 def test_an_owned_card_costs_electricity_and_may_win() -> None:
     owned = Conditions(owned=(find("rtx-3090"),))
     advice = advise(request(conditions=owned)).advice

@@ -14,6 +14,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.machine_facts import ChildFacts, DriverFacts, ProbeResult
 from tfdyno.jobs import doctor
 
+DATA = Path(__file__).parents[1] / "data" / "doctor"
 INIT_FAILED = "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
 ONEDNN = (
     "I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You may see slightly "
@@ -175,3 +176,28 @@ def test_a_look_with_tensorflow_keeps_what_the_machine_shows() -> None:
     quick = doctor.examine(quick=True)
     assert ids(found) == ids(quick)
     assert any(word.startswith("import ") for word in found.diagnosis.fine)
+
+
+def test_the_facts_of_a_card_decide_the_fix_for_a_ptx_that_is_too_old() -> None:
+    """A log and facts as people post them: RTX 5060 Ti with the wheel of TensorFlow 2.21."""
+    log, facts = DATA / "ptx_too_old.log", doctor.told_facts(DATA / "ptx_too_old.json")
+    found = doctor.explain([log.read_bytes()], facts=facts)
+    (said,) = found.diagnosis.findings
+    assert (said.cause, said.verdict) == ("gpu.arch_too_new", "proven")
+    assert said.fix[0].command == "model.compile(..., jit_compile=False)"
+    assert "smaller of the CUDA that it was built with and of ptxas" in said.why
+    assert "no code" not in said.summary
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.99.0", "TensorFlow 2.99.0 came later, and nothing is known of its wheels"),
+        ("2.22.0", "was read from the release candidate 2.22.0rc0 on 2026-11-26"),
+    ],
+)
+def test_tables_older_than_the_tensorflow_are_told(version: str, said: str) -> None:
+    facts = replace(HEALTHY, tensorflow=version)
+    assert said in doctor.replay(facts).diagnosis.aged
+    assert said in doctor.explain([b"Killed"], facts=facts).diagnosis.aged
+    assert version in doctor.replay(facts, language="zh").diagnosis.aged

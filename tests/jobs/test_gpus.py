@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import UsageError
 from tfdyno.jobs.gpus import SORT_KEYS, card, choose
 
@@ -86,3 +87,9 @@ def test_a_card_has_the_figures_that_follow_from_its_row() -> None:
     assert found.warnings["mixed_bfloat16"] == ""
     assert found.tensorflow.gpu == gpu.slug
     assert "a100-sxm4-80gb:3g.40gb" in found.slices
+
+
+def test_a_card_that_is_newer_than_xla_says_so() -> None:
+    found = card(find("rtx-5090"), "2.21")
+    assert found.tensorflow.outcome == "graph"
+    assert "jit_compile=False" in found.tensorflow.known_faults[0]

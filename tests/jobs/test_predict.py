@@ -19,6 +19,7 @@ from tfdyno.model.estimate import estimate_step
 
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
+    from tfdyno.core.generation import Framework
     from tfdyno.core.hardware import Gpu
     from tfdyno.jobs.trace import Traced
 
@@ -164,6 +165,39 @@ def test_without_bfloat16_what_runs_by_operation_is_widened_too(
     wide = made.traced.per_primitive_widened
     assert wide
     assert {kernel.dtype for kernel in wide.kernels}.isdisjoint({"bf16"})
+
+
+def answered_for(framework: Framework, version: str) -> Predictor:
+    made = predictor()
+    return replace(
+        made, traced=replace(made.traced, software=software(framework, version, "asked"))
+    )
+
+
+@pytest.mark.parametrize("gpu", ["rtx-5090", "rtx-5060", "rtx-pro-6000-blackwell",
+                                 "b200-sxm-180gb", "b300-sxm-270gb"])  # fmt: skip
+def test_where_xla_of_the_wheel_has_to_fail_the_graph_is_what_runs(gpu: str) -> None:
+    card, made = find(gpu), answered_for("tensorflow", "2.21.0")
+    assert made.execution_for(1) == "xla"
+    assert (made.execution_on(card), made.leaves_xla(card)) == ("graph", True)
+    graph = replace(made, execution="graph").estimate(card)
+    assert made.estimate(card) == graph
+    asked = replace(made, execution="xla")  # of a build of one's own
+    assert (asked.execution_on(card), asked.leaves_xla(card)) == ("xla", False)
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "gpu"),
+    [
+        ("tensorflow", "2.21.0", "h200-sxm"),
+        ("tensorflow", "2.15", "rtx-5090"),  # of Keras 2, and no fault is known
+        ("tensorflow", "2.21", "gb200"),  # its host has no wheel: NVIDIA's container has CUDA 12.8
+        ("jax", "", "rtx-5090"),
+    ],
+)
+def test_elsewhere_xla_stays(framework: Framework, version: str, gpu: str) -> None:
+    made = answered_for(framework, version)
+    assert made.execution_on(find(gpu)) == made.execution_for(1) == "xla"
 
 
 def test_keras_on_jax_runs_by_xla_on_any_number_of_cards() -> None:

@@ -38,3 +38,9 @@ def test_the_machine_comes_back_as_it_was() -> None:
         "findings": [], "memory": [], "fine": [], "notes": [], "unexplained": [],
         "machine": None,
     }  # fmt: skip
+
+
+def test_aged_tables_stand_among_the_notes() -> None:
+    aged = Diagnosis(findings=(), notes=("first",), aged="The tables are old.")
+    assert doctor_document(aged, None)["notes"] == ["first", "The tables are old."]
+    assert doctor_document(Diagnosis(findings=()), None)["notes"] == []

@@ -181,3 +181,12 @@ def test_libraries_of_a_report_are_a_version_or_a_word() -> None:
         "| libraries | libcudnn.so.9 9.5.1, libcudart.so.12 found, libnccl.so.2 missing, "
         "libcublas.so.12 (file too short) |"
     ) in shared_report(Diagnosis(findings=()), facts)
+
+
+@pytest.mark.parametrize("from_log", [False, True])
+def test_aged_tables_are_a_note_of_their_own(from_log: bool) -> None:
+    text = doctor_text(replace(BOTH, aged="The tables are old."), exit_code=1, from_log=from_log)
+    lines = text.splitlines()
+    label = next(line.split()[0] for line in lines if "The tables are old." in line)
+    assert label == ("The" if from_log else "note")  # behind the other notes of a log
+    assert ("  not run   nvml: there is no NVIDIA device" in lines) is not from_log

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import tfdyno.probe
+from tfdyno.core.software import Behind
 from tfdyno.view import doctor_words
-from tfdyno.view.doctor_words import counted, reason, word
+from tfdyno.view.doctor_words import behind_words, counted, reason, word
 
 WORDS = doctor_words._WORDS
 
@@ -56,3 +57,10 @@ def test_every_reason_of_a_probe_has_a_translation() -> None:
 
 def test_a_failure_keeps_its_own_words() -> None:
     assert reason("no answer within 2 s", "zh") == "no answer within 2 s"
+
+
+def test_tables_that_are_new_enough_need_no_word() -> None:
+    assert behind_words(None, "2.21.0") == ""
+    aged = Behind(why="age", date="2026-11-26", last="2.22.0rc0", age_days=200)
+    assert "of 2026-11-26, 200 days ago" in behind_words(aged, "2.21.0")
+    assert "200 天前" in behind_words(aged, "", "zh")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.software import wheel_support
 from tfdyno.core.advice import Candidate
 from tfdyno.core.hardware import OWNED
 from tfdyno.jobs._market import is_stale
@@ -56,6 +57,8 @@ def candidates_of(
         feeder: The input that was measured: an offer's CPUs may hold its GPUs back; None: data
             arrive in time.
     """
+    is_jax = predictor.traced.software.framework == "jax"
+    support_of = wheel_support if is_jax else supported  # JAX brings an XLA of its own
     estimates: dict[Key, Estimate] = {}
     found = []
     for supply in supplies:
@@ -67,7 +70,7 @@ def candidates_of(
             estimates[key] = on_its_machines(predictor, supply.offer).estimate(
                 supply.gpu, replicas=supply.count, batch_size=size
             )
-        support = supported(supply.gpu, tensorflow)
+        support = support_of(supply.gpu, tensorflow)
         found.append(_candidate(supply, estimates[key], run, support, feeder))
     return ranked(found)
 

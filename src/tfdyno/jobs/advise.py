@@ -255,6 +255,15 @@ def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
     return tuple(gpus[slug] for slug in slugs)
 
 
+def _faults_of_xla(
+    predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]
+) -> tuple[str, ...]:
+    """Sentences on those that the picks will meet, and on cards where XLA compiles nothing."""
+    alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
+    told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
+    return tuple(dict.fromkeys(told))
+
+
 def _noted(outcome: Outcome, reason: str) -> Outcome:
     """The answer with the sentence that says why its pick is not verified."""
     advice, best = outcome.advice, outcome.advice.pick("balanced")
@@ -290,8 +299,7 @@ def _outcome(
     notes = (
         *_left_out(request.conditions.offers_file),
         *advice.notes,
-        *foretold(predictor, _compiled_on(advice, gpus)),
-        *without_xla(predictor, [gpus[one.gpu] for one in advice.ranking if one.count == 1]),
+        *_faults_of_xla(predictor, advice, gpus),
         *notes,
         *_unused_network(request),
         *notes_on(measured.items()),

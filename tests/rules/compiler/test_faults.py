@@ -24,6 +24,8 @@ LOG = Path(__file__).parents[2] / "data" / "xla" / "symbolic_tile.log"
          "gemm_autotuner"),
         ("InternalError: RET_CHECK failure (external/xla/xla/service/gpu/ir_emitter.cc:1388) "
          "triton_module Failed to parse Triton module", "unknown"),
+        ("LLVM ERROR: PTX version 8.5 does not support target 'sm_120'.", "ptx_too_old"),
+        ("LLVM ERROR: ptx87 is required for target sm_120", "ptx_too_old"),
         ("LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.wgmma", "unknown"),
         ("InternalError: ptxas exited with non-zero error code 65280, output: ", "unknown"),
     ],

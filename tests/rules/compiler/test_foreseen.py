@@ -55,6 +55,11 @@ def product(m: int, n: int, k: int, **changes: Any) -> Kernel:
         (Place(framework="jax", version="0.11.0", compute_capability="12.0"),
          ["triton_wrong_120", "slow_fusion_autotuner"]),
         (Place(framework="jax", version="0.12.0", compute_capability="12.0"), []),
+        (Place(framework="tensorflow", version="2.21.0", compute_capability="12.0"),
+         ["ptx_too_old"]),
+        (Place(framework="tensorflow", version="2.22", compute_capability="10.3"),
+         ["ptx_too_old"]),
+        (Place(framework="tensorflow", version="2.15.0", compute_capability="12.0"), []),
         (Place(framework="tensorflow", version="", compute_capability="9.0"), []),
     ],
 )  # fmt: skip
@@ -65,6 +70,14 @@ def test_a_fault_is_told_where_release_card_and_cudnn_match(place: Place, found:
 def test_a_model_without_the_pattern_is_not_warned() -> None:
     assert names(H200, "convolution", "product") == []
     assert names(H200, "convolution", "convolution_flatten_dense") == ["symbolic_tile"]
+
+
+def test_an_xla_that_compiles_nothing_is_told_with_what_works() -> None:
+    place = Place(framework="tensorflow", version="2.21", compute_capability="12.0")
+    (fault,) = faults_at(place, ())  # whatever the model
+    said = warning_of(fault, place)
+    assert said.startswith("XLA, the default of fit in Keras 3, fails with the wheel of TensorFlow")
+    assert "What works: graph execution (jit_compile=False), NVIDIA's container" in said
 
 
 def test_the_warning_names_the_thread_and_the_flag_that_avoids_it() -> None:

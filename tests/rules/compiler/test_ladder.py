@@ -33,6 +33,12 @@ def test_a_fault_of_the_autotuner_skips_what_cannot_help() -> None:
     assert steps(GEMM) == ["no_autotuning", "graph"]
 
 
+def test_an_xla_older_than_the_card_goes_to_graph_at_once_and_ends_where_there_is_none() -> None:
+    said = "LLVM ERROR: PTX version 8.5 does not support target 'sm_120'. Minimum is 8.7."
+    assert steps(said) == ["graph"]
+    assert steps(said, has_graph=False) == []
+
+
 def test_there_is_no_graph_where_all_runs_by_xla() -> None:
     assert steps(TILE, has_graph=False) == ["no_triton", "no_autotuning"]
 

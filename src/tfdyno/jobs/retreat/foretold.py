@@ -40,13 +40,18 @@ def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
 
 
 def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
-    """A sentence on cards that are answered for in graph execution, since XLA has to fail there.
+    """A sentence on cards for which XLA of the official wheel compiles nothing.
+
+    They are answered for in graph execution, or in XLA where that was asked for.
 
     Args:
         predictor: Of the workload.
         gpus: Cards of the answer.
     """
-    left = {gpu.slug: gpu for gpu in gpus if predictor.leaves_xla(gpu)}
+    failing = {gpu.slug: gpu for gpu in gpus if predictor.xla_fails(gpu)}
+    if predictor.execution == "xla":
+        return foretold(predictor, failing.values())
+    left = {slug: gpu for slug, gpu in failing.items() if predictor.leaves_xla(gpu)}
     if not left:
         return ()
     names = [gpu.name for gpu in left.values()]
