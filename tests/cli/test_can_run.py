@@ -52,13 +52,31 @@ def test_several_pairs_are_answered_one_after_the_other(
     ]  # fmt: skip
 
 
+def test_what_runs_without_xla_alone_is_no_refusal_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out = printed(capsys, "--can-run", "--gpu", "rtx-5090", "--tf", "2.21")
+    said = " ".join(out.split())
+    assert code == 0
+    assert out.startswith("~*  Only in graph execution")
+    assert "fails with the wheel of TensorFlow 2.21 on compute capability 12.0" in said
+
+
+def test_tables_that_are_of_a_candidate_are_told_in_json_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out = printed(capsys, "--can-run", "--gpu", "t4,l4", "--tf", "2.22", "--json")
+    (note,) = json.loads(out)["notes"]
+    assert "release candidate 2.22.0rc0" in note
+
+
 def test_the_matrix_has_a_row_per_capability_and_a_legend(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, out = printed(capsys, "--matrix")
     head, *rows = out.splitlines()
     assert code == 0
-    assert {"2.16–2.20", "2.21"} <= set(head.split())
+    assert {"2.16–2.20", "2.21–2.22"} <= set(head.split())
     column = head.index("2.16–2.20")
     marks = {(row.split()[0], row[column]) for row in rows if row[:1].isdigit()}
     assert {("7.5", "✓"), ("9.0", "~"), ("12.0", "✗")} <= marks

@@ -24,7 +24,8 @@ def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
 
     found = can_run(cards, _releases(given))
     if given["as_json"]:
-        _print_json({"support": [support for _, support in found]})
+        notes = dict.fromkeys(filter(None, (aged(support.tensorflow) for _, support in found)))
+        _print_json({"support": [support for _, support in found], "notes": list(notes)})
     else:
         width, colour = terminal_width(), colour_wanted()
         texts = (can_run_text(gpu, one, aged=aged(one.tensorflow), width=width, colour=colour)

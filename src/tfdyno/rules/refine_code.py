@@ -24,7 +24,7 @@ NOT_IN_BUILD = "gpu.arch_not_in_build"
 REFUSED = "sym.invalid_handle"
 PTX = "drv.ptx_too_new"
 _NEWEST_KNOWN = "9.0"
-"""The newest capability for which a wheel up to 2.21 has machine code."""
+"""The newest capability for which a wheel up to 2.22 has machine code."""
 _OLDEST_CARD = "7.0"
 """Below this a card without code is too old for the wheel, from 8.0 on it is too new."""
 _SM_90 = version_key("9.0")
