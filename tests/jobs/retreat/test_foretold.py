@@ -10,7 +10,7 @@ from tfdyno.jobs._predict import predictor_for
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.can_run import can_run
 from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.retreat.foretold import foretold
+from tfdyno.jobs.retreat.foretold import foretold, without_xla
 
 MODELS = """
 import keras
@@ -48,6 +48,13 @@ def test_a_cnn_that_flattens_is_warned_on_the_card_that_fails(
     assert "on compute capability 9.0: Triton finds no tile" in said
     assert foretold(flat, [ampere]) == ()
     assert foretold(pooled, [hopper]) == ()
+    blackwell = [find("b200-sxm-180gb"), find("rtx-5060"), find("rtx-5070"), find("rtx-5090")]
+    (left,) = without_xla(pooled, [hopper, *blackwell, blackwell[0]])
+    assert left.startswith("4 cards (B200 SXM, GeForce RTX 5060, GeForce RTX 5070, …) are answered")
+    assert "compute capability 10.0 and 12.0 with" in left
+    assert without_xla(pooled, [hopper, ampere]) == ()
+    (warned,) = without_xla(replace(pooled, execution="xla"), [hopper, blackwell[-1]])
+    assert "fails with the wheel of TensorFlow 2.21" in warned
 
 
 def test_can_run_tells_the_faults_of_the_pair() -> None:
