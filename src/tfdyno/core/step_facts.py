@@ -166,6 +166,18 @@ class OperationFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallFacts:
+    """The same step on a held batch, started one by one and several in a call, in turns."""
+
+    steps: int
+    """Of one call."""
+    single_s: tuple[float, ...]
+    """Seconds of a step that has a call of its own, round after round."""
+    together_s: tuple[float, ...]
+    """Seconds of a step in a call of several, in the same rounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
     """What the host gave to the training."""
 
@@ -281,6 +293,8 @@ class StepFacts:
     """Whole steps, with the user's data and callbacks: from one to the next."""
     held_s: tuple[float, ...] = ()
     """The same step on one batch that is held again and again, no callbacks."""
+    calls: CallFacts | None = None
+    """What a step takes where several go into one call; None: not looked at."""
     callback_s: float = 0.0
     """Per step, in the user's callbacks."""
     python_s: float = 0.0

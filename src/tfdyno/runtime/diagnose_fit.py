@@ -42,13 +42,14 @@ from tfdyno.runtime.diagnose_look import (
 from tfdyno.runtime.diagnose_model import facts_of
 from tfdyno.runtime.diagnose_waits import Reading, reading_watched
 from tfdyno.runtime.input_options import with_input_options
+from tfdyno.runtime.look.calls import in_turns, worth_a_look
 from tfdyno.runtime.rebatch import rebatched
 from tfdyno.runtime.recipe_apply import replicas, settle, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.core.step_facts import OperationFacts, StepFacts
+    from tfdyno.core.step_facts import CallFacts, StepFacts
     from tfdyno.runtime.diagnose_clock import StepTimes
     from tfdyno.runtime.diagnose_input import Kind
     from tfdyno.runtime.fit_call import Call
@@ -230,12 +231,12 @@ class _Parts:
             return replace(rest, notes=(*notes, SEVERAL_WORKERS))
         rest = replace(rest, notes=notes)
         try:
-            held_s, operations = self._held(batch, source.dataset, said)
+            held = self._held(batch, source.dataset, said)
         except TfdynoError:
             raise
         except Exception as error:  # a step that cannot be run twice on the same data
             return replace(rest, notes=(*notes, not_repeated(error)))
-        return replace(rest, held_s=held_s, operations=operations)
+        return replace(rest, **held)
 
     @property
     def _goes_on(self) -> bool:
@@ -260,8 +261,8 @@ class _Parts:
         batch: Any,  # noqa: ANN401
         dataset: Any,  # noqa: ANN401
         said: dict[str, Any],
-    ) -> tuple[tuple[float, ...], OperationFacts | None]:
-        """The same train function on one batch, and its profile."""
+    ) -> dict[str, Any]:
+        """The same train function on one batch, its profile, and its steps in fewer calls."""
         strategy = self.model.distribute_strategy
         held = held_dataset(batch, dataset.element_spec)
         iterator = iter(strategy.experimental_distribute_dataset(held))
@@ -271,7 +272,18 @@ class _Parts:
 
         times = self.times
         held_s = timed_steps(call, times.limits.held_s, count=self.several, sync=times.sync)
-        return held_s, profile_of(call, held_s, said, self.several)
+        calls = self._calls(iterator, held_s)  # before a profile lets TensorFlow learn anew
+        operations = profile_of(call, held_s, said, self.several)
+        return {"held_s": held_s, "calls": calls, "operations": operations}
+
+    def _calls(self, iterator: Any, held_s: tuple[float, ...]) -> CallFacts | None:  # noqa: ANN401
+        """None where they would tell nothing, or cannot be run."""
+        model, times = self.model, self.times
+        if replicas(model) > 1 or not worth_a_look(model, held_s, times.steps[0].call_s):
+            return None
+        with contextlib.suppress(Exception):  # of what cannot stand in a loop of TensorFlow's
+            return in_turns(model, self.run_step, iterator, sync=times.sync)
+        return None
 
     @contextlib.contextmanager
     def _iterator_kept(self) -> Iterator[None]:

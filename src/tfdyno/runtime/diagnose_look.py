@@ -15,6 +15,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.step_facts import (
     CallbackFacts,
+    CallFacts,
     GrowthFacts,
     HostFacts,
     InputFacts,
@@ -90,6 +91,7 @@ class Rest:
     held_s: tuple[float, ...] = ()
     input: InputFacts | None = None
     operations: OperationFacts | None = None
+    calls: CallFacts | None = None
     callbacks: tuple[CallbackFacts, ...] = ()
     said: dict[str, Any] = field(default_factory=dict)
     """Fields of ``StepFacts`` that the model tells, as ``facts_of`` has them."""
@@ -265,6 +267,7 @@ def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
         steps_watched=watched_steps,
         step_s=own.step_s,
         held_s=rest.held_s,
+        calls=rest.calls,
         callback_s=own.callback_s,
         python_s=own.python_s,
         waits_s=own.waits_s,

@@ -10,6 +10,7 @@ from tfdyno.core.bottleneck import SPLIT_PARTS
 from tfdyno.core.step_facts import (
     OPERATION_CLASSES,
     CallbackFacts,
+    CallFacts,
     CardFacts,
     GrowthFacts,
     HostFacts,
@@ -52,6 +53,9 @@ callbacks = st.builds(
     CallbackFacts, place=places, per_step_s=seconds, per_epoch_s=seconds,
     name=st.sampled_from(("validation", "ModelCheckpoint", "TensorBoard", "Own")),
 )  # fmt: skip
+calls = st.builds(
+    CallFacts, steps=st.integers(1, 9), single_s=st.one_of(st.just(()), times), together_s=times
+)
 DIFFERS = ("", "argument x: shape (32, 8) -> (31, 8)", "argument step: 3 -> 4",
            "argument x: float32 -> float64", "a new tf.function for each call",
            "a new dataset for each call",
@@ -110,6 +114,7 @@ any_facts = st.builds(
     steps_seen=counts, steps_watched=counts, step_s=times,
     held_s=st.one_of(st.just(()), times), callback_s=seconds,
     python_s=seconds, waits_s=seconds, input=st.one_of(st.none(), inputs),
+    calls=st.one_of(st.none(), calls),
     callbacks=several(callbacks), retraces=several(retraces), growth=several(growths),
     operations=st.one_of(st.none(), operations), host=hosts,
     float64=st.sampled_from(((), ("dense/kernel", "input x"), ("input x",))),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import OPERATIONS, drafts, facts, only, primary
 
-from tfdyno.core.step_facts import OperationFacts, StepFacts
+from tfdyno.core.step_facts import CallFacts, OperationFacts, StepFacts
 from tfdyno.rules.bottleneck.launch import no_xla, small_batch, steps_per_execution
 
 TINY = replace(OPERATIONS, class_s={"gemm": 0.0005}, busy_s=0.0005, count_per_step=100,
@@ -38,6 +38,55 @@ def test_several_steps_in_one_call_take_away_six_tenths_of_starting() -> None:
 )  # fmt: skip
 def test_several_steps_in_one_call_are_not_always_possible(changed: dict[str, Any]) -> None:
     assert not drafts(steps_per_execution, small(**changed))
+
+
+FULL = replace(OPERATIONS, class_s={"gemm": 0.0015}, busy_s=0.0015, count_per_step=100, largest=())
+"""A profile in which operations fill all of the held step."""
+
+
+def seen_in_turns(together_s: tuple[float, ...], **changed: Any) -> StepFacts:
+    """The same step; alone it takes 1.5 ms on a held batch."""
+    calls = CallFacts(steps=8, single_s=(0.0015,) * len(together_s), together_s=together_s)
+    return small(calls=calls, operations=FULL, **changed)
+
+
+def test_what_steps_take_less_in_one_call_is_gained_whatever_a_profile_says() -> None:
+    # of 1.5 ms on a held batch 0.7 go, and 7 of 8 of Keras' 0.5: 2 / (2 - 0.7 - 0.4375)
+    seen = seen_in_turns((0.0008,) * 20)
+    found = only(steps_per_execution, seen)
+    assert found.gain is not None
+    assert (found.gain.low, found.gain.best) == pytest.approx((2 / 0.8625, 2 / 0.8625))
+    assert found.settings == {"steps_per_execution": "8"}
+    assert "8 steps in one call take 800 µs each, one by one 1.50 ms" in found.evidence[-1].text
+    assert primary(seen).cause == "launch.steps_per_execution"
+
+
+def test_the_gain_of_fewer_calls_is_as_wide_as_what_was_seen_of_them() -> None:
+    # 0.6 to 1.0 ms of 1.5 by turns: the order statistics of 20 rounds take both ends
+    found = only(steps_per_execution, seen_in_turns((0.0006, 0.001) * 10, python_s=0.0))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(2 / (2 - 0.7))
+    assert (found.gain.low, found.gain.high) == pytest.approx((2 / (2 - 0.5), 2 / (2 - 0.9)))
+
+
+def test_steps_that_take_as_long_in_one_call_gain_what_keras_does_between_them() -> None:
+    # 7 of 8 of 0.5 ms; a call of its own costs the step nothing
+    found = only(steps_per_execution, seen_in_turns((0.0015,) * 20))
+    assert found.gain is not None
+    assert found.gain.best == pytest.approx(2 / (2 - 0.4375))
+
+
+def test_a_difference_within_the_noise_is_no_gain() -> None:
+    noisy = (0.0010, 0.0019) * 10
+    assert not drafts(steps_per_execution, seen_in_turns(noisy, python_s=0.0))
+
+
+def test_xla_does_not_take_the_calls_of_steps_away() -> None:
+    # of 8 ms of gaps 7 are calls
+    operations = OperationFacts(class_s={"gemm": 0.0115}, busy_s=0.0115, count_per_step=500)
+    calls = CallFacts(steps=8, single_s=(0.02,) * 20, together_s=(0.02 - 0.006125,) * 20)
+    seen = facts(device="gpu", operations=operations, calls=calls)
+    assert not [one for one in drafts(no_xla, seen).values() if one.gain and one.gain.best > 1.05]
 
 
 def test_a_small_batch_in_a_loop_is_launch() -> None:

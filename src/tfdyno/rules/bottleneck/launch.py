@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
-from tfdyno.rules.bottleneck.gains import amdahl
+from tfdyno.rules.bottleneck.gains import amdahl, saving
+from tfdyno.rules.bottleneck.split import saved_by_calls
+from tfdyno.rules.bottleneck.steady import typical
 from tfdyno.rules.bottleneck.tables import cause, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.bottleneck import Gain
     from tfdyno.core.finding import Evidence
     from tfdyno.rules.bottleneck.seen import Seen
 
@@ -24,17 +27,24 @@ _MANY_EXCHANGES = ("communication.small_buckets",)
 def steps_per_execution(seen: Seen) -> Iterator[Draft]:
     """Keras' own loop runs between steps: several steps can go into one call."""
     facts, part_s = seen.facts, start_s(seen) - tiny_s(seen)
-    steps = int(limits()["steps_per_execution"])
+    steps = facts.calls.steps if facts.calls else int(limits()["steps_per_execution"])
     if facts.source != "run" or facts.steps_per_execution > 1 or facts.execution == "eager":
         return
     if facts.replica_count > 1 or facts.worker_count > 1:
         return  # Keras cannot put several steps of a strategy into one call
-    if 0 < facts.steps_per_epoch < 2 * steps or not seen.counts(part_s):
+    if 0 < facts.steps_per_epoch < 2 * steps:
         return
-    name = "launch.steps_per_execution"
-    low, best, high = cause(name).removes
-    yield Draft(cause=name, evidence=_starting(seen, part_s),
-                gain=amdahl(seen.step_s, part_s, (low, best, high)),
+    name, gain = "launch.steps_per_execution", _gain_of_fewer_calls(seen)
+    told: tuple[Evidence, ...] = ()
+    if gain is None:
+        if not seen.counts(part_s):
+            return
+        gain = amdahl(seen.step_s, part_s, cause(name).removes)
+    else:
+        told, part_s = _in_turns(seen), seen.split.calls_s + seen.split.between_s
+        if gain.low <= 1.0:
+            return  # as far as the steps tell it may be noise
+    yield Draft(cause=name, evidence=(*_starting(seen, part_s), *told), gain=gain,
                 settings={"steps_per_execution": str(steps)},
                 values={"share": percent(part_s / seen.step_s), "steps": str(steps)},
                 explained_by=_WAITS_FOR_PYTHON)  # fmt: skip
@@ -69,7 +79,8 @@ def no_xla(seen: Seen) -> Iterator[Draft]:
     On a CPU it was measured to slow usual models down, so that there it is proposed only for very
     many operations of microseconds each, which are started for longer than they run.
     """
-    facts, part_s = seen.facts, seen.split.parts_s["launch"] + tiny_s(seen)
+    facts = seen.facts
+    part_s = seen.split.parts_s["launch"] - seen.split.calls_s + tiny_s(seen)
     if facts.execution != "graph" or facts.replica_count > 1 or not seen.counts(part_s):
         return
     removes = cause("launch.no_xla").removes
@@ -82,6 +93,28 @@ def no_xla(seen: Seen) -> Iterator[Draft]:
                 gain=amdahl(seen.step_s, part_s, removes),
                 settings=None if facts.source in ("run", "loop") else {},
                 values={"share": percent(part_s / seen.step_s)})  # fmt: skip
+
+
+def _gain_of_fewer_calls(seen: Seen) -> Gain | None:
+    """By what a held step takes less in a call of several, and Keras' loop once for all of them.
+
+    None: nobody looked.
+    """
+    saved, calls = saved_by_calls(seen.facts), seen.facts.calls
+    if saved is None or calls is None:
+        return None
+    held_s, loops = seen.split.held_s, 1.0 - 1.0 / calls.steps
+    low, best, high = (held_s * share + loops * seen.split.between_s for share in saved)
+    return saving(seen.step_s, low, best, high)
+
+
+def _in_turns(seen: Seen) -> tuple[Evidence, ...]:
+    calls = seen.facts.calls
+    assert calls
+    together, alone = (duration(typical(each)) for each in (calls.together_s, calls.single_s))
+    text = (f"on a held batch, {calls.steps} steps in one call take {together} each, one by one "
+            f"{alone}; the gain of the whole training is estimated from that")  # fmt: skip
+    return (evidence(text, "steps in turns"),)
 
 
 def tiny_s(seen: Seen) -> float:
