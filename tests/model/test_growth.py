@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdyno.model.growth import _rank, rises, slope, steps_until
+from tfdyno.model.growth import _rank, rises, slope, slope_of_fits, steps_until
 
 STEPS = range(60)
 
@@ -110,3 +110,23 @@ def test_any_line_lies_within_its_interval(rise: float, begin: float, count: int
     assert found is not None
     near = 1e-6 * max(abs(rise), abs(begin), 1.0)
     assert found.low - near <= rise <= found.high + near
+
+
+def test_the_growth_of_fits_leaves_the_first_two_out() -> None:
+    # 100 and 50 MB before it is even; then 8, 9, 8, 9, 8, 9: all pairs, between the least and most
+    used = [0, 100, 150, 158, 167, 175, 184, 192, 201]
+    found = slope_of_fits(used)
+    assert found is not None
+    assert (found.low, found.high) == (8.0, 9.0)
+    assert found.best == pytest.approx(8.5)
+
+
+def test_eight_fits_are_too_few() -> None:
+    assert slope_of_fits([8.0 * number for number in range(8)]) is None
+    assert slope_of_fits([8.0 * number for number in range(9)]) is not None
+
+
+def test_one_jump_between_fits_is_no_growth() -> None:
+    found = slope_of_fits([0.0] * 6 + [50.0] * 6)
+    assert found is not None
+    assert found.low == 0.0

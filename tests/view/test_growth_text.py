@@ -11,9 +11,11 @@ from tfdyno.core.fix_proof import ProvenDiagnosis
 from tfdyno.core.interval import Interval
 from tfdyno.core.memory_outlook import MemoryOutlook
 from tfdyno.core.recipe import Recipe
+from tfdyno.core.step_facts import FitsFacts
 from tfdyno.view.diagnose_document import DiagnoseTold
 from tfdyno.view.growth_text import (
     end_words,
+    fits_words,
     full_words,
     growth_document,
     growth_text,
@@ -121,3 +123,30 @@ def test_the_document_has_the_host_and_each_device_by_name() -> None:
     assert growth_document(told(leaks=False)) == {
         "grows": False, "step_s": only(HEALTHY).step_s, "host": None, "devices": {},
     }  # fmt: skip
+
+
+FITS = FitsFacts(
+    fits=9, counted_by="allocator", begin_bytes=(1,) * 9, models=(2,) * 9, is_told=True,
+    low_bytes_per_fit=7 * MIB, bytes_per_fit=8 * MIB, high_bytes_per_fit=9 * MIB,
+)  # fmt: skip
+
+
+def test_growth_from_fit_to_fit_is_told_with_its_range() -> None:
+    found = told(HOST)
+    leak = replace(LEAK, cause="leak.each_fit")
+    diagnosis = replace(found.proven.diagnosis, findings=(leak,), primary=leak)
+    proven = replace(found.proven, diagnosis=diagnosis)
+    found = replace(found, proven=proven, facts=replace(FACTS, fits=FITS))
+    words = (
+        "grows by 8 MiB from fit to fit (7 MiB to 9 MiB), seen in 9 fits, by what the allocators "
+        "have in use"
+    )
+    assert fits_words(found) == words
+    assert growth_document(found)["grows"] is True
+
+
+def test_fits_that_leave_little_behind_are_told_by_their_bound() -> None:
+    found = replace(told(FLAT, leaks=False), facts=replace(FACTS, fits=FITS))
+    assert fits_words(found).startswith("no growth above 9 MiB from fit to fit, seen in 9 fits")
+    assert growth_document(found)["grows"] is False
+    assert fits_words(told(FLAT)) == ""

@@ -131,6 +131,30 @@ class MemoryCourse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FitsFacts:
+    """What stays in the host's memory when one fit is over and the next begins."""
+
+    fits: int
+    """That were run, the one whose steps were looked at included."""
+    counted_by: Literal["kernel", "allocator"]
+    """As ``MemoryCourse`` has it."""
+    begin_bytes: tuple[int, ...]
+    """In use when each fit began, from the second on, garbage collected."""
+    models: tuple[int, ...]
+    """Keras models that were alive then."""
+    low_bytes_per_fit: float = 0.0
+    """Lower end of the slope's interval: above 0, it grows."""
+    bytes_per_fit: float = 0.0
+    high_bytes_per_fit: float = 0.0
+    is_told: bool = False
+    """Whether there were enough fits for a slope."""
+    place: str = ""
+    """Line of the user's that calls fit; empty: not known."""
+    free_bytes: int = 0
+    """At the end; 0: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationFacts:
     """Where the device's time went in a profile of steps on a batch that is held."""
 
@@ -307,6 +331,8 @@ class StepFacts:
     growth: tuple[GrowthFacts, ...] = ()
     memory: tuple[MemoryCourse, ...] = ()
     """Whether it grows or not; the host's by each count there is."""
+    fits: FitsFacts | None = None
+    """From fit to fit of a script that calls it again, where memory alone was looked at."""
     operations: OperationFacts | None = None
     host: HostFacts
     float64: tuple[str, ...] = ()

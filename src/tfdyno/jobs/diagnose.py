@@ -198,7 +198,7 @@ def _examined(
 
 def _refuse_few_steps(question: Question, facts: StepFacts) -> None:
     """A training that ends by itself may be too short for a slope; what grows by name is told."""
-    if facts.memory or facts.growth:
+    if facts.memory or facts.growth or (facts.fits and facts.fits.is_told):
         return
     what = f"{question.workload.reference} ran too few steps to tell whether its memory grows"
     raise UsageError(what, why=f"{facts.steps_seen} were seen, the first ones to warm up",
@@ -215,6 +215,8 @@ def limits_of(question: Question) -> dict[str, float]:
         limits["until_sure"] = False
     if question.seconds_s:
         limits |= {"own_s": question.seconds_s, "most_s": question.seconds_s}
+    if question.memory_alone and question.seconds_s:
+        limits["fits_s"] = question.seconds_s
     if question.steps:  # enough with so many, however soon
         limits |= {"own_s": 0.0, "most_s": question.seconds_s or MOST_S,
                    "least_steps": question.steps}  # fmt: skip

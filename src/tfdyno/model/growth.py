@@ -21,6 +21,7 @@ STEADY_RATIO = 0.5
 FEWEST_POINTS = 14
 """Of the steady half: two for each of the fewest blocks that can give 95 %."""
 _FEWEST_BLOCKS, _MOST_BLOCKS = 7, 16
+WARM_FITS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,26 @@ def slope(
     if len(steady) < FEWEST_POINTS:
         return None
     most = min(_MOST_BLOCKS, len(steady) // 4, rises([value for _, value in steady]) // 2)
-    count = max(_FEWEST_BLOCKS, most)
+    return _slope_of(steady, max(_FEWEST_BLOCKS, most), confidence_ratio)
+
+
+def slope_of_fits(values: Sequence[float]) -> Slope | None:
+    """The same from one fit to the next: few, and each of them is exact to what an allocator tells.
+
+    The first two are left out: in them TensorFlow makes what all later ones share. Seven blocks
+    then need no more than a value each.
+
+    Args:
+        values: In use at the begin of each fit, one after the other.
+
+    Returns:
+        None where there are fewer than nine.
+    """
+    steady = list(enumerate(map(float, values)))[WARM_FITS:]
+    return _slope_of(steady, _FEWEST_BLOCKS, 0.95) if len(steady) >= _FEWEST_BLOCKS else None
+
+
+def _slope_of(steady: Sequence[tuple[float, float]], count: int, confidence_ratio: float) -> Slope:
     edges = [round(number * len(steady) / count) for number in range(count + 1)]
     blocks = [min(steady[begin:end], key=lambda one: one[1]) for begin, end in pairwise(edges)]
     nexts = sorted(_rise(one, two) for one, two in pairwise(blocks))

@@ -42,6 +42,8 @@ class Limits:
     """Only whether memory grows is looked at: neither the parts nor a profile."""
     until_sure: bool = False
     """Enough only when more steps would tell no more, but for ``most_s``."""
+    fits_s: float = 90.0
+    """Of later fits of a script that calls it again, where memory alone is looked at."""
 
 
 _STALLED_RATIO = 0.05

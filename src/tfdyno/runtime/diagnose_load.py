@@ -11,6 +11,7 @@ from tfdyno.runtime.diagnose_look import new_times
 from tfdyno.runtime.diagnose_loop import LoopLook
 from tfdyno.runtime.diagnose_waits import places_kept
 from tfdyno.runtime.fit_call import Call, built
+from tfdyno.runtime.look.fits import LaterFits
 from tfdyno.runtime.recipe_apply import first_step_words
 from tfdyno.runtime.script_training import by_itself, of_script
 
@@ -61,11 +62,21 @@ def _looked(call: Call, look: Look) -> StepFacts:
 
 def _script(look: Look, aside: Aside) -> StepFacts:
     loop = LoopLook(look, aside)
+    later = LaterFits(look) if look.limits.memory_alone else None
+
+    def training(call: Call) -> StepFacts:
+        found = _looked(call, look)
+        if later:
+            later.first = found
+        return found
+
     try:
-        found = of_script(loop, lambda call: _looked(call, look))
+        found = of_script(loop, training, later=later)
     finally:
         look.so_far.heed()
-    return found if found is not None else loop.facts()
+    if found is None:
+        return loop.facts()
+    return later.facts() if later else found
 
 
 def _step_function(look: Look, aside: Aside) -> StepFacts:

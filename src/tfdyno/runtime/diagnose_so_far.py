@@ -38,6 +38,10 @@ class SoFar:
         self._times, self._facts = times, facts
         times.heed = self.heed
 
+    def goes_on(self, facts: Callable[[], StepFacts]) -> None:
+        """The look itself is over; what is looked at behind it adds to what ``facts`` gives."""
+        self._facts = lambda _end: facts()
+
     @property
     def span_s(self) -> tuple[float, float]:
         """When the steps that count began and the last of them ended, by its clock; zeros: none."""

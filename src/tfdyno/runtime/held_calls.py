@@ -39,14 +39,16 @@ class Held:
 def held_calls(
     held: Held,
     workload: Workload | None = None,
-    reached: Callable[[Any, dict[str, Any]], None] | None = None,
+    reached: Callable[[Any, dict[str, Any]], Any] | None = None,
     loop: Any = None,  # noqa: ANN401
 ) -> Iterator[None]:
     """Replace what trains, evaluates and saves; the call that counts is handed to ``reached``.
 
-    Keras' own methods stand again while that one is measured, and no longer: what the script does
-    on its way out (``finally: model.save(...)``) must not write over the user's files. A ``loop``
-    that is timed with all that it does (``is_timing``) is given what is no training (``beside``).
+    What that returns is the answer of the call, and later calls are handed to it as well; where
+    it raises the script is left. Keras' own methods stand again while that one is measured, and no
+    longer: what the script does on its way out (``finally: model.save(...)``) must not write over
+    the user's files. A ``loop`` that is timed with all that it does (``is_timing``) is given what
+    is no training (``beside``).
     """
     import keras
 
@@ -69,9 +71,9 @@ def held_calls(
                 return original()
             if name in (counted, "train_on_batch"):
                 held.calls += 1
-                if name == counted and held.calls == number and reached:
+                if name == counted and held.calls >= number and reached:
                     with _having(kind, originals):
-                        reached(self, _named(bound))
+                        return reached(self, _named(bound))
             held.names.append(name)
             return _answer(name, self, bound)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.bench_loop import LoopDone
+from tfdyno.runtime.capture import History
 from tfdyno.runtime.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.fit_call import Call
 from tfdyno.runtime.held_calls import Held, held_calls
@@ -23,6 +24,21 @@ if TYPE_CHECKING:
     from tfdyno.runtime.bench_loop import LoopBench
 
 T = TypeVar("T")
+
+
+class LaterFits(Protocol):
+    """Whoever looks at more than one call of ``fit``."""
+
+    def go_on(self) -> bool:
+        """After the first one, within its call: whether the script goes on."""
+
+    def begins(self) -> bool:
+        """Before each later one: whether it is wanted."""
+
+    def fit(self, model: Any, arguments: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Train, and give what the call of ``fit`` shall return."""
+
+
 BY_ITSELF = "A step by itself, on random tensors."
 
 
@@ -30,13 +46,20 @@ class _Reached(BaseException):
     """Leaves the script after its training; no ``except Exception`` of the user stops it."""
 
 
-def of_script(loop: LoopBench, training: Callable[[Call], T], *, remedy: str = "") -> T | None:
+def of_script(
+    loop: LoopBench,
+    training: Callable[[Call], T],
+    *,
+    remedy: str = "",
+    later: LaterFits | None = None,
+) -> T | None:
     """Run the script of a plan up to its training.
 
     Args:
         loop: Knows the plan, and takes over where the script trains by a loop of its own.
         training: Takes the call of ``fit`` or ``predict`` that counts, while all stands around it.
         remedy: What to do where there is no such call; empty: give the function of the model.
+        later: Takes the calls of ``fit`` behind that one; None: the script ends with it.
 
     Returns:
         What that returned; None: the loop has what it wanted.
@@ -48,7 +71,9 @@ def of_script(loop: LoopBench, training: Callable[[Call], T], *, remedy: str = "
     workload, held = loop.plan.workload, Held()
     script = Path(workload.reference)
 
-    def reached(model: Any, bound: dict[str, Any]) -> None:  # noqa: ANN401
+    def reached(model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
+        if held.outcome or held.error:
+            return _again(held, later, model, bound)
         loop.unwatch()
         title = title_of(model, script.stem)
         call = Call(model=model, title=title, arguments=bound, notes=held.notes)
@@ -56,7 +81,9 @@ def of_script(loop: LoopBench, training: Callable[[Call], T], *, remedy: str = "
             held.outcome = (training(call),)
         except TfdynoError as error:
             held.error = error
-        raise _Reached
+        if held.error or later is None or not later.go_on():
+            raise _Reached
+        return History(bound)
 
     def is_enough() -> bool:
         return bool(held.outcome or held.error or loop.is_found)
@@ -77,11 +104,23 @@ def of_script(loop: LoopBench, training: Callable[[Call], T], *, remedy: str = "
     if held.outcome:
         found: T = held.outcome[0]
         return found
+    _of_loop(script, loop, held, remedy)
+    return None
+
+
+def _of_loop(script: Path, loop: LoopBench, held: Held, remedy: str) -> None:
+    """Tell a loop what was left out; raises ``UsageError`` where there was none."""
     if not loop.is_found:
         raise _no_training(script, loop, held.calls, remedy)
     if loop.outcome:
         loop.outcome = replace(loop.outcome, notes=(*loop.outcome.notes, *held.notes))
-    return None
+
+
+def _again(held: Held, later: LaterFits | None, model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Answer a call behind the one that counts; raises ``_Reached`` where none is wanted."""
+    if held.error or later is None or not later.begins():
+        raise _Reached
+    return later.fit(model, bound)
 
 
 def _no_training(script: Path, loop: LoopBench, calls: int, remedy: str) -> UsageError:

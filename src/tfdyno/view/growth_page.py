@@ -15,6 +15,7 @@ from tfdyno.view.growth_text import (
     TENSORS,
     bytes_range,
     end_words,
+    fits_words,
     full_words,
     growth_words,
     hours_words,
@@ -57,6 +58,8 @@ def answer(told: DiagnoseTold) -> str:
     flat = [f"{_most(one)} a step in {_whose(one.where)}" for one in told.growth if not one.grows]
     if flat:
         said.append(f"No growth above {listing(flat)}.")
+    if fits := fits_words(told):
+        said.append(f"The host’s memory: {fits}.")
     return " ".join(said)
 
 

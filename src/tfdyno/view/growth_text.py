@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.codec import to_builtins
+from tfdyno.core.interval import Interval
 from tfdyno.core.units import format_bytes, significant
 from tfdyno.view.amounts import plural, short_hours
 from tfdyno.view.diagnose_document import diagnose_document
@@ -12,7 +13,6 @@ from tfdyno.view.diagnose_text import Layout
 from tfdyno.view.text import WIDTH
 
 if TYPE_CHECKING:
-    from tfdyno.core.interval import Interval
     from tfdyno.core.memory_outlook import MemoryOutlook
     from tfdyno.view.diagnose_document import DiagnoseTold
 
@@ -49,6 +49,7 @@ def growth_text(told: DiagnoseTold, *, width: int = WIDTH, colour: bool = False)
         if one.where != TENSORS:  # a part of the host's, which is told
             lines.append(lay.block("full", full_words(one)))
             lines.append(lay.block("", end_words(one)))
+    lines.append(lay.block("fits", fits_words(told)))
     lines.append(lay.block("device", no_account_words(told)))
     blocks = [
         lay.headline(diagnosis.primary),
@@ -75,11 +76,16 @@ def growth_document(told: DiagnoseTold) -> dict[str, Any]:
     """``{"grows", "step_s", "host": {…}, "devices": {"GPU:0": {…}}}``; bytes, steps and seconds."""
     rows = {one.where: to_builtins(one) for one in told.growth}
     return {
-        "grows": any(one.grows for one in told.growth),
+        "grows": any(one.grows for one in told.growth) or _fits_grow(told),
         "step_s": told.proven.diagnosis.step_s,
         "host": rows.pop("host", None),
         "devices": rows,
     }
+
+
+def _fits_grow(told: DiagnoseTold) -> bool:
+    causes = {one.cause for one in told.proven.diagnosis.findings}
+    return bool(causes & {"leak.each_fit", "leak.kept_models"})
 
 
 def growth_words(one: MemoryOutlook) -> str:
@@ -92,6 +98,20 @@ def growth_words(one: MemoryOutlook) -> str:
     if one.grows:
         return f"grows by {format_bytes(rate.best)} a step ({bytes_range(rate)}), {seen}{used}"
     return f"no growth above {format_bytes(max(0.0, rate.high))} a step, {seen}{used}"
+
+
+def fits_words(told: DiagnoseTold) -> str:
+    """``grows by 8.6 MiB from fit to fit (8.5 MiB to 8.7 MiB), seen in 9 fits, by …``."""
+    fits = told.facts.fits
+    if fits is None or not fits.is_told:
+        return ""
+    seen = f"seen in {plural(fits.fits, 'fit')}, {_ACCOUNTS[fits.counted_by]}"
+    if not _fits_grow(told):
+        most = format_bytes(max(0.0, fits.high_bytes_per_fit))
+        return f"no growth above {most} from fit to fit, {seen}"
+    rate = Interval(low=fits.low_bytes_per_fit, best=fits.bytes_per_fit,
+                    high=fits.high_bytes_per_fit)  # fmt: skip
+    return f"grows by {format_bytes(rate.best)} from fit to fit ({bytes_range(rate)}), {seen}"
 
 
 def full_words(one: MemoryOutlook) -> str:

@@ -12,6 +12,7 @@ from tfdyno.core.step_facts import (
     CallbackFacts,
     CallFacts,
     CardFacts,
+    FitsFacts,
     GrowthFacts,
     HostFacts,
     InputFacts,
@@ -71,6 +72,11 @@ growths = st.builds(
     suspects=st.sampled_from(((), ("list of 9 tensors held by train.py:31 (losses)",))),
     kind=st.sampled_from(("tensors", "functions", "logs", "iterators", "objects", "unknown")),
 )  # fmt: skip
+fits = st.builds(
+    FitsFacts, fits=st.integers(1, 40), counted_by=st.sampled_from(("kernel", "allocator")),
+    begin_bytes=st.just((1, 2)), models=st.just((2, 3)), free_bytes=sizes, is_told=st.booleans(),
+    low_bytes_per_fit=st.floats(-1e6, 1e9), bytes_per_fit=st.floats(-1e6, 1e9), place=places,
+)  # fmt: skip
 TITLES = ("m/dense/MatMul", "PyFunc", "numpy_function", "m/Mul")
 operations = st.builds(
     OperationFacts,
@@ -114,7 +120,7 @@ any_facts = st.builds(
     steps_seen=counts, steps_watched=counts, step_s=times,
     held_s=st.one_of(st.just(()), times), callback_s=seconds,
     python_s=seconds, waits_s=seconds, input=st.one_of(st.none(), inputs),
-    calls=st.one_of(st.none(), calls),
+    calls=st.one_of(st.none(), calls), fits=st.one_of(st.none(), fits),
     callbacks=several(callbacks), retraces=several(retraces), growth=several(growths),
     operations=st.one_of(st.none(), operations), host=hosts,
     float64=st.sampled_from(((), ("dense/kernel", "input x"), ("input x",))),

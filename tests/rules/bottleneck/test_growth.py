@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import facts
 
-from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
+from tfdyno.core.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
 from tfdyno.rules.bottleneck import diagnose, diagnose_growth
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)
@@ -37,6 +37,31 @@ def test_where_nothing_grows_the_closest_bound_is_told() -> None:
         "memory of the process", "what the allocators have in use",
     ]  # fmt: skip
     assert found.split_s == {}
+
+
+FITS = FitsFacts(
+    fits=9, counted_by="allocator", begin_bytes=(10**8,) * 9, models=(2,) * 9,
+    low_bytes_per_fit=0.0, bytes_per_fit=1024.0, high_bytes_per_fit=2048.0, is_told=True,
+)  # fmt: skip
+
+
+def test_no_growth_is_said_of_fits_where_several_were_looked_at() -> None:
+    found = diagnose_growth(facts(memory=(course(1024.0),), fits=FITS, held_s=()))
+    assert found.primary.summary == (
+        "Memory does not grow: no more than 1 KiB a step, seen in 180 steps, and 2 KiB a fit, in 9 "
+        "fits."
+    )
+    assert found.primary.evidence[-1].text == "between 0 B and 2 KiB a fit, in 9 fits"
+
+
+def test_growth_from_fit_to_fit_alone_is_a_leak() -> None:
+    fits = FitsFacts(
+        fits=9, counted_by="kernel", begin_bytes=(10**8,) * 9, models=(2,) * 9,
+        low_bytes_per_fit=4e6, bytes_per_fit=5e6, high_bytes_per_fit=6e6, is_told=True,
+    )  # fmt: skip
+    found = diagnose_growth(facts(memory=(course(1024.0),), fits=fits, held_s=()))
+    assert [one.cause for one in found.findings] == ["leak.each_fit"]
+    assert found.primary.severity == "error"
 
 
 def test_a_few_steps_are_no_proof_of_health() -> None:

@@ -18,8 +18,8 @@ from tests.rules.bottleneck.steps import (
     waiting,
 )
 
-from tfdyno.core.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
-from tfdyno.rules.bottleneck.leak import growing, leaking
+from tfdyno.core.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
+from tfdyno.rules.bottleneck.leak import fits_growing, growing, leaking
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)
 
@@ -118,3 +118,34 @@ def test_new_functions_that_something_keeps_are_a_leak() -> None:
     assert [one.cause for one in answer(seen).findings] == ["leak.functions"]
     dropped = facts(retraces=(traced,), growth=(growth(100_000, "functions", ()),))
     assert [one.cause for one in answer(dropped).findings] == ["retrace.new_function"]
+
+
+MIB = 2**20
+FITS = FitsFacts(
+    fits=9, counted_by="allocator", begin_bytes=tuple(8 * MIB * at for at in range(9)),
+    models=(2,) * 9, low_bytes_per_fit=7.0 * MIB, bytes_per_fit=8.0 * MIB,
+    high_bytes_per_fit=9.0 * MIB, is_told=True, place="search.py:12", free_bytes=16 * 2**30,
+)  # fmt: skip
+
+
+def test_what_stays_from_fit_to_fit_is_told_with_its_range_and_the_fits_that_are_left() -> None:
+    # 16 GiB / 8 MiB = 2048
+    found = primary(facts(fits=FITS))
+    assert (found.cause, found.place) == ("leak.each_fit", "search.py:12")
+    assert found.expected_gain is None
+    assert [one.text for one in found.evidence] == [
+        "grows by 8 MiB from one fit to the next (7 MiB to 9 MiB), in 9 fits",
+        "the 16 GiB that are free are full after 2,000 fits",
+        "2 Keras models were alive at first, 2 at the end",
+    ]
+
+
+def test_models_that_become_more_with_the_fits_are_kept() -> None:
+    kept = replace(FITS, models=tuple(range(2, 11)))
+    assert only(fits_growing, facts(fits=kept)).cause == "leak.kept_models"
+
+
+def test_little_or_unsure_growth_from_fit_to_fit_is_left_alone() -> None:
+    assert not drafts(fits_growing, facts(fits=replace(FITS, low_bytes_per_fit=200_000.0)))
+    assert not drafts(fits_growing, facts(fits=replace(FITS, is_told=False)))
+    assert not drafts(fits_growing, facts())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.bottleneck import StepDiagnosis
 from tfdyno.core.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
-from tfdyno.rules.bottleneck.leak import growing
+from tfdyno.rules.bottleneck.leak import fits_growing, growing
 from tfdyno.rules.bottleneck.retrace import traced_again
 from tfdyno.rules.bottleneck.seen import look
 
@@ -38,6 +38,7 @@ def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
     drafts += (one for one in traced_again(seen) if one.cause in explaining)
     names = {one.cause for one in drafts}
     drafts = [one for one in drafts if not names.intersection(one.explained_by)]
+    drafts += fits_growing(seen)
     found = tuple(bottleneck(one) for one in drafts or [_none(facts)])
     return StepDiagnosis(
         title=facts.title,
@@ -66,9 +67,25 @@ def _none(facts: StepFacts) -> Draft:
     most = format_bytes(max(0.0, host.high_bytes_per_step))
     return Draft(
         cause="healthy.no_growth",
-        evidence=tuple(_courses(facts)),
-        values={"most": most, "steps": f"{host.steps:,}"},
+        evidence=(*_courses(facts), *_from_fit_to_fit(facts)),
+        values={"most": most, "steps": f"{host.steps:,}", **_of_fits(facts)},
     )
+
+
+def _of_fits(facts: StepFacts) -> dict[str, str]:
+    fits = facts.fits
+    if fits is None or not fits.is_told:
+        return {}
+    return {"fits": str(fits.fits), "most_fit": format_bytes(max(0.0, fits.high_bytes_per_fit))}
+
+
+def _from_fit_to_fit(facts: StepFacts) -> Iterator[Evidence]:
+    fits = facts.fits
+    if fits is not None and fits.is_told:
+        low, high = (format_bytes(each) for each in (fits.low_bytes_per_fit,
+                                                     fits.high_bytes_per_fit))  # fmt: skip
+        yield evidence(f"between {low} and {high} a fit, in {fits.fits} fits",
+                       _ACCOUNT[fits.counted_by])  # fmt: skip
 
 
 def _courses(facts: StepFacts) -> Iterator[Evidence]:

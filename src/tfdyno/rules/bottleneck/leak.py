@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes
+from tfdyno.core.units import format_bytes, significant
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import limits
@@ -62,6 +62,33 @@ def leaking(facts: StepFacts) -> tuple[GrowthFacts, ...]:
     )
 
 
+def fits_growing(seen: Seen) -> Iterator[Draft]:
+    """What stays in memory from one fit of the script to the next."""
+    fits = seen.facts.fits
+    if fits is None or not fits.is_told or fits.low_bytes_per_fit < limits()["leak_fit_bytes"]:
+        return
+    best, low, high = (
+        format_bytes(each)
+        for each in (fits.bytes_per_fit, fits.low_bytes_per_fit, fits.high_bytes_per_fit)
+    )
+    account = {"allocator": "what the allocators have in use", "kernel": "pages of the process"}
+    text = f"grows by {best} from one fit to the next ({low} to {high}), in {fits.fits} fits"
+    told = [evidence(text, account[fits.counted_by])]
+    if fits.free_bytes:
+        count = significant(fits.free_bytes / fits.bytes_per_fit, 2)
+        free = format_bytes(fits.free_bytes, 2)
+        told.append(
+            evidence(f"the {free} that are free are full after {count} fits", "at this rate")
+        )
+    models = fits.models
+    told.append(evidence(f"{models[0]} Keras models were alive at first, {models[-1]} at the end",
+                         "live objects"))  # fmt: skip
+    is_kept = models[-1] - models[0] >= limits()["leak_kept_models"] * (len(models) - 1)
+    values = {"growth": best, "fits": str(fits.fits)}
+    yield Draft(cause="leak.kept_models" if is_kept else "leak.each_fit", evidence=tuple(told),
+                values=values, place=fits.place)  # fmt: skip
+
+
 def _is_even(one: GrowthFacts) -> bool:
     """Whether it grows by as much in each step, where no object is known that does.
 
@@ -116,4 +143,4 @@ def _explained_by(seen: Seen, one: GrowthFacts) -> tuple[str, ...]:
     return tuple(sorted(causes))
 
 
-LEAK_RULES = (growing,)
+LEAK_RULES = (growing, fits_growing)
