@@ -19,7 +19,7 @@ from tfdyno.store.run_folder import RunFolder, RunRecord
 PACE = Pace(
     samples_s=(0.1,) * 8 + (0.3,) + (0.1,) * 7 + (0.2,) + (0.1,) * 7,
     steps_per_sample=(5,) * 24, firsts=(8, 16), epochs=3, epoch_end_s=9.0, validation_s=6.0,
-    save_s=0.3, saves=3,
+    callback_s=1.5, save_s=0.3, saves=3,
 )  # fmt: skip
 AT_S = tuple(float(at) for at in range(1, 31))
 TELEMETRY = Telemetry(

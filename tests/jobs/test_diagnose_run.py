@@ -67,7 +67,9 @@ def test_validation_of_a_recorded_training_leads() -> None:
     assert found.diagnosis.primary.cause == "callback.validation_each_epoch"
     assert found.diagnosis.step_s == pytest.approx(7.1 / 40)
     assert found.diagnosis.split_s["validation"] == pytest.approx(2.0 / 40)
-    assert found.diagnosis.split_s["unseen"] == pytest.approx(0.1)
+    assert found.diagnosis.split_s["callback"] == pytest.approx(0.5 / 40)
+    # the step itself, and what is left of the end of an epoch: neither validation nor callbacks
+    assert found.diagnosis.split_s["unseen"] == pytest.approx(0.1 + 0.5 / 40)
     assert sum(found.diagnosis.split_s.values()) == pytest.approx(found.diagnosis.step_s)
     assert found.environment == ENVIRONMENT
 

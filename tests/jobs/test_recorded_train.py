@@ -12,7 +12,7 @@ from tests.view.trainings import ENVIRONMENT
 from tfdyno.core.errors import UsageError
 from tfdyno.core.measurement import Telemetry
 from tfdyno.core.recipe import Recipe
-from tfdyno.jobs._recorded_train import AT_THE_END, CHECKPOINTS, train_facts
+from tfdyno.jobs._recorded_train import AT_THE_END, NOT_APART, train_facts
 
 if TYPE_CHECKING:
     from tfdyno.core.step_facts import StepFacts
@@ -45,8 +45,25 @@ def test_what_the_end_of_an_epoch_cut_short_does_not_count() -> None:
 
 
 def test_an_epoch_costs_what_was_timed_beside_its_steps() -> None:
-    costs = {one.name: one.per_epoch_s for one in seen().callbacks}
-    assert costs == pytest.approx({"validation": 2.0, AT_THE_END: 1.0, CHECKPOINTS: 0.1})
+    # of 9 s in 3 epochs 6 are validation and 1.5 callbacks
+    found = seen()
+    costs = {one.name: one.per_epoch_s for one in found.callbacks}
+    assert costs == pytest.approx({"validation": 2.0, AT_THE_END: 0.5})
+    assert (found.epoch_ends_s, found.epoch_saves_s) == pytest.approx((0.5, 0.1))
+    assert NOT_APART not in found.notes
+
+
+def test_callbacks_are_not_named_where_there_are_none() -> None:
+    found = seen(paced(callback_s=0.0005))  # Keras asked a list of none
+    assert [one.name for one in found.callbacks] == ["validation"]
+    assert found.epoch_ends_s == pytest.approx(1.0)
+
+
+def test_a_record_that_did_not_tell_callbacks_apart_says_so() -> None:
+    found = seen(paced(callback_s=None))
+    assert [one.name for one in found.callbacks] == ["validation"]
+    assert found.epoch_ends_s == pytest.approx(1.0)
+    assert NOT_APART in found.notes
 
 
 def test_first_samples_of_epochs_are_marked_in_the_course() -> None:

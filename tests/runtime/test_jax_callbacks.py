@@ -9,4 +9,4 @@ def test_the_users_callbacks_stand_between() -> None:
     heard = looked("callbacks")
     assert heard[:4] == ["built", "train_begin", "epoch_begin", "own epoch_begin"]
     assert heard[4:7] == ["ran"] * 3
-    assert heard[7:] == ["test_begin", "test_end", "own epoch_end", "epoch_end"]
+    assert heard[7:] == ["test_begin", "test_end", "epoch_ends", "own epoch_end", "epoch_end"]

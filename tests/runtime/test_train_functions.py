@@ -15,7 +15,7 @@ def test_each_moment_comes_in_its_place() -> None:
     logs = "['loss', 'mae']"
     assert seen()["heard"] == [
         "user: train", "train", "epoch 0", "user: epoch", f"after {logs}", f"after {logs}",
-        "test", "user: test", "before test", "tested", "user: end",
+        "test", "user: test", "before test", "tested", "ends", "user: end",
         "end 0 ['loss', 'mae', 'mine', 'val_loss', 'val_mae']", "before test", "before test",
     ]  # fmt: skip
 

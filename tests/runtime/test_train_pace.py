@@ -25,6 +25,7 @@ def test_samples_begin_behind_the_first_step_and_epochs_are_told_apart() -> None
     assert found.steps_per_sample == (10, 5, 4)
     assert (found.firsts, found.epochs, found.epoch_end_s) == ((2,), 1, 2.0)
     assert (found.validation_s, found.save_s, found.saves) == (1.5, 0.25, 1)
+    assert found.callback_s is None  # nobody told them apart
 
 
 def test_an_epoch_without_steps_is_none() -> None:

@@ -140,7 +140,9 @@ def test_validation_is_no_training_but_counts_for_the_end() -> None:
         for step in range(1, 21):
             watch.steps(step, {"loss": 0.5})
             time.now_s += 0.1
-        time.now_s += 4.9  # 5.0 s after the last step
+        time.now_s += 4.4  # 5.0 s after the last step, 0.5 of them in callbacks
+        watch.epoch_ends()
+        time.now_s += 0.5
         watch.epoch_end(epoch, {"loss": 0.5, "val_loss": math.inf, "val_acc": 0.25})
     watch.end()
     ends = [event for event in events if event["event"] == "epoch"]
@@ -156,6 +158,7 @@ def test_validation_is_no_training_but_counts_for_the_end() -> None:
     pace = watch.pace.pace()
     assert pace.epochs == 3
     assert pace.epoch_end_s == pytest.approx(3 * 5.0)
+    assert pace.callback_s == pytest.approx(3 * 0.5)
     # The first step is left out, and the 0.1 s before the first of each later epoch are not.
     assert sum(pace.steps_per_sample) == 19 + 20 + 20
     spent = zip(pace.samples_s, pace.steps_per_sample, strict=True)

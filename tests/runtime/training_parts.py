@@ -144,6 +144,9 @@ class Told:
     def train_begin(self) -> None:
         self.heard.append("train")
 
+    def epoch_ends(self) -> None:
+        self.heard.append("ends")
+
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         self.heard.append(f"end {epoch} {sorted(logs)}")
 

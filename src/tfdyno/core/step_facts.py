@@ -327,6 +327,11 @@ class StepFacts:
     """Per step, in reading the data where that can be timed by itself (loops); 0: it cannot."""
     input: InputFacts | None = None
     callbacks: tuple[CallbackFacts, ...] = ()
+    epoch_ends_s: float = 0.0
+    """Per epoch, from its last step on, of a record: in neither validation nor callbacks, as far
+    as those were told apart."""
+    epoch_saves_s: float = 0.0
+    """Per epoch, that a record's steps waited for the checkpoints of ``tfdyno train`` itself."""
     retraces: tuple[RetraceFacts, ...] = ()
     growth: tuple[GrowthFacts, ...] = ()
     memory: tuple[MemoryCourse, ...] = ()

@@ -107,6 +107,8 @@ class Pace:
     """From the last step of an epoch to the end of its validation and callbacks, of all epochs."""
     validation_s: float = 0.0
     """Of that, in validation."""
+    callback_s: float | None = None
+    """Of that, in the user's callbacks; None: not told apart."""
     save_s: float = 0.0
     """That the training waited for checkpoints, those at ends of epochs included."""
     saves: int = 0

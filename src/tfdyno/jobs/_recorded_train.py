@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 LEFT_OUT = "It was not recorded what a step waits for, what it computes and what is traced again."
 AT_THE_END = "callbacks at the end of an epoch"
-CHECKPOINTS = "checkpoints of tfdyno train"
+_LEAST_CALLBACK_S = 1e-3
+"""In each epoch; less is what Keras takes to ask a list of callbacks that do nothing."""
+NOT_APART = "How much of the time between epochs was the callbacks' was not recorded."
 
 
 def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
@@ -64,6 +66,8 @@ def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
         steps_seen=sum(pace.steps_per_sample) or int(outcome.get("steps") or 0),
         step_s=step_s,
         callbacks=tuple(_callbacks(pace)),
+        epoch_ends_s=_each(pace, pace.epoch_end_s - pace.validation_s - _in_callbacks_s(pace)),
+        epoch_saves_s=_each(pace, pace.save_s),
         growth=growth_facts([(told, _later(told, points, pace))], whole_s),
         host=host_facts([(told, points)], environment),
         timeline=_timeline(pace),
@@ -84,6 +88,8 @@ def _notes(record: RunRecord, pace: Pace, environment: Environment) -> list[str]
         notes.append("Only the mean step was recorded.")
     if environment.device == "cpu":
         notes.append("There was no card to watch.")
+    if pace.epochs and pace.callback_s is None:
+        notes.append(NOT_APART)
     return [*notes, LEFT_OUT]
 
 
@@ -125,16 +131,21 @@ def _steps_per_epoch(outcome: dict[str, Any]) -> int:
 
 
 def _callbacks(pace: Pace) -> list[CallbackFacts]:
-    """What was timed beside the steps, for each epoch."""
-    if not pace.epochs:
-        return []
-    parts = {
-        "validation": pace.validation_s,
-        AT_THE_END: pace.epoch_end_s - pace.validation_s,
-        CHECKPOINTS: pace.save_s,
-    }
-    return [CallbackFacts(name=name, per_epoch_s=seconds_s / pace.epochs)
-            for name, seconds_s in parts.items() if seconds_s > 0]  # fmt: skip
+    """What was timed beside the steps and is known to be validation or callbacks."""
+    parts = {"validation": pace.validation_s, AT_THE_END: _in_callbacks_s(pace)}
+    return [CallbackFacts(name=name, per_epoch_s=_each(pace, seconds_s))
+            for name, seconds_s in parts.items() if pace.epochs and seconds_s > 0]  # fmt: skip
+
+
+def _in_callbacks_s(pace: Pace) -> float:
+    """Of all epochs, in the user's own; 0 where there are none, or they were not told apart."""
+    spent_s = pace.callback_s or 0.0
+    return spent_s if spent_s >= _LEAST_CALLBACK_S * pace.epochs else 0.0
+
+
+def _each(pace: Pace, seconds_s: float) -> float:
+    """For each epoch that ended."""
+    return max(0.0, seconds_s) / pace.epochs if pace.epochs else 0.0
 
 
 def _while_training(told: Telemetry, seconds_s: float) -> Sequence[int]:

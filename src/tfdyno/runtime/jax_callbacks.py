@@ -28,6 +28,9 @@ class Moments(Protocol):
     def test_end(self) -> None:
         """After the user's callbacks."""
 
+    def epoch_ends(self) -> None:
+        """Before the user's callbacks."""
+
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         """After the user's callbacks."""
 
@@ -51,6 +54,10 @@ class First(keras.callbacks.Callback):
     def on_test_begin(self, logs: Any = None) -> None:  # noqa: ANN401
         """Called by Keras."""
         self.moments.test_begin()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called by Keras."""
+        self.moments.epoch_ends()
 
 
 class Last(keras.callbacks.Callback):

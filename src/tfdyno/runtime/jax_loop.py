@@ -306,6 +306,10 @@ class _Sitting:
         """Validation has ended."""
         self.watch.tested()
 
+    def epoch_ends(self) -> None:
+        """An epoch has ended with its validation; the user's callbacks do not know yet."""
+        self.watch.epoch_ends()
+
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         """An epoch has ended with its validation, and the user's callbacks have seen it."""
         for name, value in logs.items():

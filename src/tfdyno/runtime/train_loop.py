@@ -341,6 +341,10 @@ class _Training:
         """Validation has ended."""
         self.plan.watch.tested()
 
+    def epoch_ends(self) -> None:
+        """An epoch has ended with its validation; the user's callbacks do not know yet."""
+        self.plan.watch.epoch_ends()
+
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         """An epoch has ended with its validation, and the user's callbacks have seen it."""
         self.sitting.before_validation = []

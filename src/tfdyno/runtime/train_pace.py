@@ -23,6 +23,7 @@ class PaceRecord:
     """Places of samples that begin an epoch."""
     epoch_end_s: list[float] = field(default_factory=list)
     validation_s: float = 0.0
+    callback_s: float | None = None
     save_s: float = 0.0
     saves: int = 0
     _least_s: float = SAMPLE_S
@@ -71,6 +72,7 @@ class PaceRecord:
             epochs=len(self.epoch_end_s),
             epoch_end_s=math.fsum(self.epoch_end_s),
             validation_s=self.validation_s,
+            callback_s=self.callback_s,
             save_s=self.save_s,
             saves=self.saves,
         )

@@ -98,7 +98,7 @@ class Watch:
         self._due = 0.0
         self._began = self._ended = self._base_s = self._at = 0.0
         self._base = -1
-        self._test_began = 0.0
+        self._test_began = self._callbacks_began = 0.0
         self._trained_steps, self._trained_s, self._beside_s = 0, 0.0, 0.0
         self._marks: deque[tuple[float, int]] = deque()
         self._kept: deque[tuple[float, int, Mapping[str, Any]]] = deque()
@@ -148,6 +148,10 @@ class Watch:
             self._look(now, done, logs)
         return is_due
 
+    def epoch_ends(self) -> None:
+        """The user's callbacks hear of the end of an epoch next."""
+        self._callbacks_began = self._now()
+
     def epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> None:
         """An epoch and its validation have ended.
 
@@ -159,6 +163,12 @@ class Watch:
             NanLoss: A loss of training is not finite.
         """
         now = self._now()
+        if self._callbacks_began:
+            spent_s = now - self._callbacks_began
+            self.pace.callback_s, self._callbacks_began = (
+                (self.pace.callback_s or 0.0) + spent_s,
+                0.0,
+            )
         step, (steps, seconds_s) = self._last, self._count()
         self._beside_s = now - self._at
         self.pace.epoch(self._at, step, now)

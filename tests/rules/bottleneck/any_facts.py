@@ -121,6 +121,7 @@ any_facts = st.builds(
     held_s=st.one_of(st.just(()), times), callback_s=seconds,
     python_s=seconds, waits_s=seconds, input=st.one_of(st.none(), inputs),
     calls=st.one_of(st.none(), calls), fits=st.one_of(st.none(), fits),
+    epoch_ends_s=seconds, epoch_saves_s=seconds,
     callbacks=several(callbacks), retraces=several(retraces), growth=several(growths),
     operations=st.one_of(st.none(), operations), host=hosts,
     float64=st.sampled_from(((), ("dense/kernel", "input x"), ("input x",))),

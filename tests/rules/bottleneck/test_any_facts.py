@@ -24,6 +24,8 @@ EVERYTHING = SPLIT_PARTS
 WORKS_ON = {
     "input": ("input",),
     "host": ("host",),
+    "host.epoch_ends": ("unseen",),
+    "host.train_checkpoints": ("checkpoint",),
     "launch": ("launch", "host", "compute"),
     "compute": ("compute",),
     "memory_bandwidth": ("compute",),

@@ -259,7 +259,11 @@ def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
     """Spread over its steps what an epoch costs beside them; returns what each step has of it."""
     if not facts.steps_per_epoch:
         return 0.0
+    own = {"unseen": facts.epoch_ends_s, "checkpoint": facts.epoch_saves_s}
     whole_s = 0.0
+    for name, seconds_s in own.items():
+        parts[name] += max(0.0, seconds_s) / facts.steps_per_epoch
+        whole_s += max(0.0, seconds_s) / facts.steps_per_epoch
     for one in facts.callbacks:
         share_s = max(0.0, one.per_epoch_s) / facts.steps_per_epoch
         named = (name for name in ("validation", "checkpoint") if matching(name, [one.name]))
