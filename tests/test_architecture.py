@@ -59,6 +59,7 @@ UNIT_SUFFIXES = (
     "_s", "_h", "_hours", "_hz", "_w", "_kwh", "_kwh_per_epoch", "_j_per_step",
     "_bytes", "_bytes_per_s", "_flops", "_flops_per_s", "_flops_per_byte",
     "_usd", "_usd_per_h", "_usd_per_epoch", "_ratio", "_per_clock", "_per_s", "_per_step",
+    "_per_fit",
 )  # fmt: skip
 # Modules without a test file of their own. A line may go, none may come: what is new is tested
 # where CONTRIBUTING.md says.

@@ -317,25 +317,22 @@ class _Training:
                 restore_random_state(self.found.random)
         self.board.begin(self.plan.recipe)
         steps = (self.model.history.params or {}).get("steps") if self.model.history else None
-        self.plan.watch.begin(
-            self.model,
-            RunAbout(
-                epochs=self._epochs,
-                steps=int(steps or 0),
-                samples_per_step=self.counts.samples_per_step,
-                xla=self.engine.compiled,
-                first_epoch=self.counts.epochs,
-                flops_per_step=self.plan.flops_per_step,
-                peak_flops_per_s=self.plan.peak_flops_per_s,
-            ),
+        about = RunAbout(
+            epochs=self._epochs,
+            steps=int(steps or 0),
+            samples_per_step=self.counts.samples_per_step,
+            xla=self.engine.compiled,
+            first_epoch=self.counts.epochs,
+            flops_per_step=self.plan.flops_per_step,
+            peak_flops_per_s=self.plan.peak_flops_per_s,
         )
+        self.plan.watch.begin(self.model, about)
 
     def test_begin(self) -> None:
         """Validation is to start: keep the metrics of the training for a stop in it."""
         self.plan.watch.tests()
         if self.checkpoints and not self.meeting.is_joint:
-            variables = self.model.metrics_variables
-            self.sitting.before_validation = [(v, v.numpy()) for v in variables]
+            self.sitting.before_validation = [(v, v.numpy()) for v in self.model.metrics_variables]
 
     def test_end(self) -> None:
         """Validation has ended."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.bottleneck.calls import saved_by_calls
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl, saving
-from tfdyno.rules.bottleneck.split import saved_by_calls
 from tfdyno.rules.bottleneck.steady import typical
 from tfdyno.rules.bottleneck.tables import cause, limits
 
