@@ -105,3 +105,43 @@ def test_a_folder_without_permission_is_refused_before_the_trace(tmp_path: Path)
     done = tfdyno("advise", MODEL, *QUICK, "--html", str(tmp_path / "report.html"))
     assert done.returncode == 2
     assert "permission denied" in done.stderr
+
+
+FULL = ("--batch-size", "29000", "--samples", "1000000", "--gpu", "t4", "--count", "1")
+"""With it the step takes more than half of the card: a compile has to say how it is held."""
+
+
+def test_the_first_answer_stands_before_the_compile_also_where_nobody_looks(
+    tmp_path: Path,
+) -> None:
+    env = {**os.environ, "TFDYNO_CACHE": str(tmp_path)}
+    asked = [sys.executable, "-m", "tfdyno", "advise", MODEL, *FULL]
+    with subprocess.Popen(
+        asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        assert list(tmp_path.glob("program/*/program.json")) == []
+        rest = process.stdout.read()
+    assert line.startswith("First answer. Now being compiled: the memory of T4. The final answer")
+    first, final = rest.split("\nFinal answer\n")
+    for text in (first, final):
+        assert "Rent one T4" in text
+        assert "  balanced" in text
+    assert "compiled at\nthis very batch" not in first
+    assert "compiled at" in final
+    assert "Assumed: " not in first  # only what decides is told twice
+    again = subprocess.run(asked, capture_output=True, text=True, env=env)
+    assert again.stdout == final.lstrip("\n")
+
+
+def test_json_stays_one_document_and_the_first_answer_is_a_line_of_progress(
+    tmp_path: Path,
+) -> None:
+    env = {**os.environ, "TFDYNO_CACHE": str(tmp_path)}
+    asked = [sys.executable, "-m", "tfdyno", "advise", MODEL, *FULL, "--json"]
+    done = subprocess.run(asked, capture_output=True, text=True, env=env)
+    answer = json.loads(done.stdout)
+    assert answer["ranking"][0]["estimate"]["fits_verified"]
+    assert answer["open_fits"] == []
+    assert "tfdyno: first answer: Rent one T4" in done.stderr

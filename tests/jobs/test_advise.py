@@ -245,7 +245,7 @@ def test_the_answer_is_refined_after_each_family_that_was_compiled() -> None:
         return sum(route == "exact" for route in routes)
 
     last = advise(
-        replace(request(conditions=cards, route="auto"), precision="mixed_float16"),
+        replace(request(conditions=cards, route="exact"), precision="mixed_float16"),
         first=lambda early: seen.append(("first", exact_rows(early))),
         refined=lambda family, so_far: seen.append((family, exact_rows(so_far))),
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.advice import GIB, candidate, estimate, exactly, offer, run
+from tests.view.answers import advice
 
 from tfdyno.core.advice import Candidate, Title
 from tfdyno.core.feed import Feeding
@@ -287,3 +288,32 @@ def test_without_a_measured_input_nothing_is_said_of_cpus() -> None:
 )  # fmt: skip
 def test_a_card_has_the_article_that_is_spoken(name: str, told: str) -> None:
     assert words.a_card(name) == told
+
+
+def test_what_stands_behind_the_memory_of_the_cards_is_said_in_one_line() -> None:
+    compiled = advice()
+    assert words.memory_line(compiled) == ""
+    estimated = replace(compiled, exact=False)
+    assert words.memory_line(estimated) == (
+        "Where memory was not compiled it is estimated; its range leaves no pick open."
+    )
+    open_one = replace(estimated, open_fits=("Tesla T4",))
+    assert words.memory_line(open_one) == (
+        "Whether the step fits T4 is open: no compile has settled it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("cards", "what"),
+    [
+        (("Tesla T4",), "whether the step fits T4"),
+        (("Tesla T4", "NVIDIA L4"), "whether the step fits T4 and L4"),
+        (("A", "B", "C", "D"), "whether the step fits A, B, C and D"),
+        (("A", "B", "C", "D", "E"), "whether the step fits A, B, C and 2 more"),
+        ((), f"the memory of {words.card(advice().picks[1].candidate)}"),
+    ],
+)
+def test_a_first_answer_says_what_is_still_being_settled(cards: tuple[str, ...], what: str) -> None:
+    assert words.first_line(replace(advice(), open_fits=cards)) == (
+        f"First answer. Now being compiled: {what}. The final answer follows."
+    )

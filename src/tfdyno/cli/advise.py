@@ -23,6 +23,7 @@ from tfdyno.cli.options import (
 from tfdyno.cli.progress import CLEAR, progress_line
 from tfdyno.core import settings
 from tfdyno.core.advice import Scenario
+from tfdyno.core.lasting import Lasting
 
 if TYPE_CHECKING:
     from tfdyno.jobs.advise import Outcome, Request
@@ -85,15 +86,25 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     check(request)
     if html:
         check_writable(html)
-    quiet, as_json = given["quiet"], given["as_json"]
-    with progress_line(quiet=quiet, verbose=given["verbose"]) as progress:
-        # On a terminal the quick answer stands while the compiler works; elsewhere only the last.
-        live = sys.stdout.isatty() and not as_json
+    as_json = given["as_json"]
+    earlier: list[Outcome] = []
+
+    def first(early: Outcome) -> None:
+        # JSON is one document: there the first answer is a line of progress.
+        if as_json:
+            progress(Lasting(f"first answer: {early.advice.headline}"))
+        else:
+            earlier.append(early)
+            _show_first(early, show_all)
+
+    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
         outcome = answer_of(
             request,
             progress=progress,
-            first=(lambda early: _show(early, show_all, html)) if live else None,
-            refined=_show_refined if live else None,
+            first=first,
+            refined=lambda family, so_far: progress(
+                Lasting(f"{family} compiled: {so_far.advice.headline}")
+            ),
         )
     if html:
         _write_report(outcome, html)
@@ -103,6 +114,8 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
 
         click.echo(to_json(advice_document(outcome.advice, outcome.trace)).decode())
     else:
+        if earlier:
+            click.echo("\nFinal answer\n")
         _show(outcome, show_all, html)
 
 
@@ -155,9 +168,14 @@ def _write_report(outcome: Outcome, path: Path) -> None:
     write_atomic(path, page.encode())
 
 
-def _show_refined(family: str, outcome: Outcome) -> None:
-    """One line that stays: what the answer is now that a family was compiled."""
-    click.echo(f"{CLEAR}{family} compiled: {outcome.advice.headline}", err=True)
+def _show_first(outcome: Outcome, show_all: bool) -> None:
+    from tfdyno.view.advice_text import first_text
+    from tfdyno.view.text import colour_wanted, terminal_width
+
+    if sys.stderr.isatty():
+        click.echo(CLEAR, nl=False, err=True)  # the line of progress
+    width, colour = terminal_width(), colour_wanted()
+    click.echo(first_text(outcome.advice, show_all=show_all, width=width, colour=colour))
 
 
 def _show(outcome: Outcome, show_all: bool, html: Path | None) -> None:

@@ -139,6 +139,9 @@ class Advice:
     """Whether memory came from the compiler for every ranked row that runs under XLA."""
     notes: tuple[str, ...] = ()
     """What was left out or went another way, one sentence each."""
+    open_fits: tuple[str, ...] = ()
+    """Cards by name that may hold the step or not, which changes the picks: no compile has settled
+    it."""
     scaling: tuple[ScaleOut, ...] = ()
     """What more of the recommended card bring; empty where it cannot train with others."""
 

@@ -23,11 +23,11 @@ from tfdyno.model.cost import (
 from tfdyno.view.advice_words import row_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tfdyno.core.advice import Run
     from tfdyno.core.estimate import Estimate
-    from tfdyno.core.hardware import Offer
+    from tfdyno.core.hardware import Gpu, Offer
     from tfdyno.core.software import WheelSupport
     from tfdyno.jobs._feeding import Feeder
     from tfdyno.jobs._market import Supply
@@ -80,6 +80,16 @@ def on_its_machines(predictor: Predictor, offer: Offer | None) -> Predictor:
     if offer is None or not predictor.network:
         return predictor
     return replace(predictor, gpus_per_node=offer.gpu_count // offer.nodes)
+
+
+def card_of(supplies: Iterable[Supply], candidate: Candidate) -> Gpu:
+    """The card that a candidate was made of, or the share of one."""
+    offer = candidate.offer
+    wanted = candidate.gpu, candidate.count, offer and offer.slug
+    return next(
+        one.gpu for one in supplies
+        if (one.gpu.slug, one.count, one.offer and one.offer.slug) == wanted
+    )  # fmt: skip
 
 
 def check_shares(supplies: Sequence[Supply], global_batch_size: int) -> None:

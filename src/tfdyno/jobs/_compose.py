@@ -10,7 +10,7 @@ from tfdyno.catalog.assumptions import assumed, assumption_sources
 from tfdyno.catalog.generations import generations
 from tfdyno.core.advice import Advice
 from tfdyno.core.hardware import OWNED
-from tfdyno.jobs._candidates import on_its_machines
+from tfdyno.jobs._candidates import card_of, on_its_machines
 from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
 from tfdyno.jobs._picks import sober_picks, told_picks
@@ -93,11 +93,10 @@ def _with_details(
 ) -> tuple[Candidate, ...]:
     """The picks and, where there is none, the first row with all that the page tells of them."""
     named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
-    cards = {(one.gpu.slug, one.count, one.offer and one.offer.slug): one.gpu for one in market}
     found = []
     for one in ranking:
         if one.slug in named:
-            gpu = cards[one.gpu, one.count, one.offer and one.offer.slug]
+            gpu = card_of(market, one)
             full = on_its_machines(predictor, one.offer).estimate(
                 gpu,
                 replicas=one.count,

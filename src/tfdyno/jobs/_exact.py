@@ -13,7 +13,7 @@ from tfdyno.jobs._predict import family_name
 from tfdyno.jobs.compile import cached_exact, compile_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tfdyno.core.estimate import Estimate
     from tfdyno.core.hardware import Gpu
@@ -55,7 +55,6 @@ def add_compiled(
     gpus: Sequence[Gpu],
     *,
     progress: Callable[[str], None],
-    each: Callable[[str, Predictor], None] | None = None,
 ) -> tuple[Predictor, tuple[str, ...]]:
     """Compile once per family of the cards, most wanted first.
 
@@ -63,31 +62,38 @@ def add_compiled(
         predictor: What it has compiled already is kept.
         gpus: The cards to serve, most wanted first.
         progress: Called with a line at every stage.
-        each: Called with every family that was compiled and the predictor that knows it.
 
     Returns:
         The predictor with the compiled programs, and a sentence for every family that has none:
         its cards keep the quick answer.
     """
-    notes: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
     for family in families_of(gpus):
-        if family in predictor.exact:
-            continue
-        try:
-            program = compile_exact(
-                predictor.traced,
-                family=family,
-                batch_size=predictor.batch_size,
-                progress=progress,
-            )
-        except ToolError as error:
-            notes.setdefault(str(error), []).append(family)
-            continue
-        predictor = replace(predictor, exact={**predictor.exact, family: program})
-        if each:
-            each(family, predictor)
-    failed = (_kept(", ".join(families), reason) for reason, families in notes.items())
-    return predictor, (*left_out(gpus), *failed)
+        if family not in predictor.exact:
+            predictor, reason = add_family(predictor, family, progress=progress)
+            reasons |= {family: reason} if reason else {}
+    return predictor, (*left_out(gpus), *kept_quick(reasons))
+
+
+def add_family(
+    predictor: Predictor, family: str, *, progress: Callable[[str], None]
+) -> tuple[Predictor, str]:
+    """Compile for one family; with the reason where that fails, else an empty one."""
+    try:
+        program = compile_exact(
+            predictor.traced, family=family, batch_size=predictor.batch_size, progress=progress
+        )
+    except ToolError as error:
+        return predictor, str(error)
+    return replace(predictor, exact={**predictor.exact, family: program}), ""
+
+
+def kept_quick(reasons: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence for every reason why families keep the quick answer."""
+    families: dict[str, list[str]] = {}
+    for family, reason in reasons.items():
+        families.setdefault(reason, []).append(family)
+    return tuple(_kept(", ".join(names), reason) for reason, names in families.items())
 
 
 def verified_limit(

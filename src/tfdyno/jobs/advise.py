@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.clusters import check_named_once, find_network
+from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.offers import rejected_in
 from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core import settings
-from tfdyno.core.advice import Advice, Run
+from tfdyno.core.advice import Advice, Candidate, Run
 from tfdyno.core.errors import UsageError
 from tfdyno.core.feed import Feed
 from tfdyno.core.hardware import Gpu
@@ -20,24 +22,25 @@ from tfdyno.core.program import Program
 from tfdyno.core.settings import MOST_REPLICAS
 from tfdyno.core.workload import Trace, Workload
 from tfdyno.jobs._anchors import notes_on
-from tfdyno.jobs._candidates import candidates_of, check_shares
+from tfdyno.jobs._candidates import candidates_of, card_of, check_shares
 from tfdyno.jobs._card_files import sweep_notes
 from tfdyno.jobs._compose import compose
-from tfdyno.jobs._exact import add_cached, add_compiled, families_of
+from tfdyno.jobs._exact import add_cached, add_family, kept_quick
 from tfdyno.jobs._feeding import Feeder
 from tfdyno.jobs._market import Conditions, Supply, scenario_words, supplies
 from tfdyno.jobs._picks import sober_picks
 from tfdyno.jobs._predict import Predictor, check_batch, check_vendor, predictor_for
 from tfdyno.jobs._scale_out import scaling_of
-from tfdyno.jobs._verify import prove, unproven
+from tfdyno.jobs._verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs._worker import silent
 from tfdyno.jobs.estimate import Route
 from tfdyno.jobs.retreat.foretold import foretold, without_xla
+from tfdyno.jobs.settling.open_fits import deciding
 from tfdyno.jobs.trace import Traced
 from tfdyno.view.offers_text import left_out_note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tfdyno.core.scale_out import ScaleOut
@@ -127,21 +130,8 @@ def advise(
         add_cached(predictor, [supply.gpu for supply in market]),
         exact_time=request.route == "exact",
     )
-    early = _outcome(request, market, predictor)
-    wanted = _wanted(early)
-    families = [family for family in families_of(wanted) if family not in predictor.exact]
-    if not families:
-        return _verified(request, market, predictor, early, progress=progress)
-    if first:
-        first(early)
-
-    def each(family: str, so_far: Predictor) -> None:
-        if refined and family != families[-1]:
-            refined(family, _outcome(request, market, so_far))
-
-    predictor, notes = add_compiled(predictor, wanted, progress=progress, each=each)
-    outcome = _outcome(request, market, predictor, notes)
-    return _verified(request, market, predictor, outcome, progress=progress)
+    shown = _Shown(first=first, refined=refined)
+    return _settled(request, market, predictor, progress=progress, shown=shown)
 
 
 def check(request: Request) -> None:
@@ -212,40 +202,105 @@ def _unused_network(request: Request) -> tuple[str, ...]:
     return (f"{request.network} is in no row: one machine is weighed at a time; give --max-nodes.",)
 
 
-def _wanted(outcome: Outcome) -> tuple[Gpu, ...]:
-    """The cards whose memory the compiler should settle: picks, then the ranking's order.
+def _next_family(
+    request: Request, outcome: Outcome, predictor: Predictor, reasons: dict[str, str]
+) -> str:
+    """The family to compile for now, or an empty string; why one is left out goes to ``reasons``.
 
-    Only XLA's steps are compiled: a card whose every row runs without it needs none.
+    ``--route exact`` compiles for every row that runs under XLA, any other for those whose open fit
+    decides the answer. Where that is the balanced pick's alone, its own proof settles it.
     """
+    if request.route == "exact":
+        rows = _all_rows(outcome)
+    else:
+        rows = _deciding(request, outcome)
+        best = outcome.advice.pick("balanced")
+        if best and all(one.slug == best.candidate.slug for one in rows):
+            return ""
+    for family in dict.fromkeys(family_of(outcome.gpus[one.gpu]) for one in rows):
+        if family.slug in predictor.exact or family.slug in reasons:
+            continue
+        if family.supported:
+            return family.slug
+        reasons[family.slug] = family.reason
+    return ""
+
+
+def _all_rows(outcome: Outcome) -> tuple[Candidate, ...]:
+    """Picks first, then the ranking's order; without XLA nothing is compiled."""
     ordered = [pick.candidate for pick in outcome.advice.picks]
     ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
-    compiled = (one.gpu for one in ordered if one.estimate.execution == "xla")
-    return tuple(outcome.gpus[slug] for slug in dict.fromkeys(compiled))
+    return tuple(one for one in ordered if one.estimate.execution == "xla")
 
 
-def _verified(
+def _deciding(request: Request, outcome: Outcome) -> tuple[Candidate, ...]:
+    asked = (*request.conditions.gpus, *request.conditions.owned)
+    named = {gpu.slug for gpu in asked} if len(asked) < len(all_gpus()) else set()
+    return deciding(outcome.advice.ranking, outcome.advice.run, named=named)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Shown:
+    """What the reader sees of an answer while the compiler makes it sharper."""
+
+    first: Callable[[Outcome], None] | None
+    refined: Callable[[str, Outcome], None] | None
+    compiled: str = ""
+
+    def before(self, outcome: Outcome, family: str = "") -> None:
+        """Show the answer that stands before a compile; ``family``: one that serves many cards."""
+        if self.first:
+            self.first(outcome)
+        elif self.refined and self.compiled and family:
+            self.refined(self.compiled, outcome)
+        self.first, self.compiled = None, family
+
+
+def _settled(
     request: Request,
     market: Sequence[Supply],
     predictor: Predictor,
-    outcome: Outcome,
     *,
     progress: Callable[[str], None],
+    shown: _Shown,
 ) -> Outcome:
-    """The answer whose balanced pick a compile at the very batch has confirmed.
+    """The answer in which no open fit decides, and whose balanced pick surely fits.
 
-    A pick that turns out too small leaves the choice, and the next one is verified in its place.
+    A pick that turns out too small leaves the choice, and the next one is settled in its place.
     """
-    notes = outcome.advice.notes
-    while best := outcome.advice.pick("balanced"):
-        if best.candidate.estimate.fits_verified:
+    outcome, doubt = _outcome(request, market, predictor), ""
+    reasons: dict[str, str] = {}
+    while not doubt:
+        if family := _next_family(request, outcome, predictor, reasons):
+            shown.before(outcome, family)
+            predictor, reason = add_family(predictor, family, progress=progress)
+            reasons |= {family: reason} if reason else {}
+        elif pick := _unproved(request, market, outcome, predictor):
+            gpu = card_of(market, pick)
+            if not is_proof_kept(predictor, pick, gpu):
+                shown.before(outcome)
+            predictor, doubt = prove(predictor, pick, gpu, failed=reasons, progress=progress)
+        else:
             break
-        gpu = outcome.gpus[best.candidate.gpu]
-        predictor, doubt = prove(predictor, best.candidate, gpu, progress=progress)
-        if doubt:
-            return replace(outcome, advice=replace(outcome.advice, notes=(*notes, doubt)))
         outcome = _outcome(request, market, predictor)
-        outcome = replace(outcome, advice=replace(outcome.advice, notes=notes))
-    return outcome
+    return _with_notes(outcome, (*kept_quick(reasons), *([doubt] if doubt else [])))
+
+
+def _unproved(
+    request: Request, market: Sequence[Supply], outcome: Outcome, predictor: Predictor
+) -> Candidate | None:
+    """The balanced pick where a compile at its very batch has to say whether it fits."""
+    best = outcome.advice.pick("balanced")
+    if best is None or best.candidate.estimate.fits_verified:
+        return None
+    pick = best.candidate
+    wanted = request.route == "exact" or needs_proof(predictor, pick, card_of(market, pick))
+    return pick if wanted else None
+
+
+def _with_notes(outcome: Outcome, more: tuple[str, ...]) -> Outcome:
+    notes = (*outcome.advice.notes, *more)
+    return replace(outcome, advice=replace(outcome.advice, notes=notes))
 
 
 def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
@@ -265,15 +320,14 @@ def _faults_of_xla(
 
 
 def _noted(outcome: Outcome, reason: str) -> Outcome:
-    """The answer with the sentence that says why its pick is not verified."""
-    advice, best = outcome.advice, outcome.advice.pick("balanced")
-    notes = (*advice.notes, unproven(best.candidate, reason)) if best else advice.notes
-    return replace(outcome, advice=replace(advice, notes=notes))
+    """The answer with the sentence that says why its pick is not verified, where it needs to be."""
+    best = outcome.advice.pick("balanced")
+    if best is None or best.candidate.estimate.fits == "yes":
+        return outcome
+    return _with_notes(outcome, (unproven(best.candidate, reason),))
 
 
-def _outcome(
-    request: Request, market: Sequence[Supply], predictor: Predictor, notes: tuple[str, ...] = ()
-) -> Outcome:
+def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -> Outcome:
     trace = predictor.traced.trace
     release = request.tensorflow or trace.versions.get("tensorflow", "") or NEWEST
     run = run_of(request, trace, predictor.batch_size)
@@ -300,7 +354,6 @@ def _outcome(
         *_left_out(request.conditions.offers_file),
         *advice.notes,
         *_faults_of_xla(predictor, advice, gpus),
-        *notes,
         *_unused_network(request),
         *notes_on(measured.items()),
         *sweep_notes(predictor.sweeps, tuple(one.estimate.swept_by for one in advice.ranking)),
@@ -311,4 +364,6 @@ def _outcome(
         gpu = gpus[best.candidate.gpu]
         scaling = scaling_of(predictor, gpu, offer, request.global_batch_size)
     advice = replace(advice, notes=notes, scaling=scaling)
-    return Outcome(advice=advice, trace=trace, program=program, gpus=gpus)
+    outcome = Outcome(advice=advice, trace=trace, program=program, gpus=gpus)
+    open_fits = dict.fromkeys(one.gpu_name for one in _deciding(request, outcome))
+    return replace(outcome, advice=replace(advice, open_fits=tuple(open_fits)))

@@ -14,7 +14,7 @@ from tfdyno.core.codec import to_builtins, to_json
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.program import Program
 from tfdyno.jobs._worker import run_child, silent
-from tfdyno.jobs.trace import Traced, code_digest, trace
+from tfdyno.jobs.trace import Traced, code_digest, kept_trace, trace
 from tfdyno.store.cache import default_cache
 
 if TYPE_CHECKING:
@@ -128,6 +128,15 @@ def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) 
     except UsageError:
         return None
     return _stored(default_cache().root / "serving" / key)
+
+
+def cached_real(traced: Traced, *, family: str, batch_size: int, gpu: Gpu) -> Program | None:
+    """The program of ``compile_exact`` with ``real`` and a card if the cache has it."""
+    same = batch_size == traced.trace.batch_size
+    at_batch = traced if same else kept_trace(traced.trace.workload, batch_size=batch_size)
+    if at_batch is None:
+        return None
+    return _stored(default_cache().root / "program" / _key(at_batch, _served(traced, family), gpu))
 
 
 def _check(family: str, batch_size: int | None, real: bool) -> None:

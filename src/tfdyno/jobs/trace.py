@@ -108,15 +108,19 @@ def trace(
     return _read(folder, software)
 
 
-def kept_trace(workload: Workload) -> Traced | None:
-    """The trace of ``workload`` at the marker batch, where it is in the cache; nothing is started.
+def kept_trace(workload: Workload, *, batch_size: int | None = None) -> Traced | None:
+    """The trace of ``workload`` where it is in the cache; nothing is started.
+
+    Args:
+        workload: What was traced.
+        batch_size: That it was traced at; None: the marker batch.
 
     Raises:
         UsageError: Its interpreter cannot be run.
     """
     python = interpreter(workload)
     software = software_for(workload, python)
-    key = _key(workload, None, python, lowering_of(software))
+    key = _key(workload, batch_size, python, lowering_of(software))
     folder = default_cache().kept("trace", key, current=_current)
     return _read(folder, software) if folder else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.hardware import OWNED
-from tfdyno.view.advice_words import card, feed_line, range_line, terms
+from tfdyno.view.advice_words import card, feed_line, first_line, memory_line, range_line, terms
 from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.cards import old_price
 from tfdyno.view.ranking_text import ranking_lines
@@ -61,6 +61,19 @@ def advice_text(
     return "\n\n".join(block for block in blocks if block)
 
 
+def first_text(
+    advice: Advice, *, show_all: bool = False, width: int = WIDTH, colour: bool = False
+) -> str:
+    """The answer that stands while a compile settles what it names: picks and ranking."""
+    blocks = [
+        wrapped(first_line(advice), width=width),
+        _answer(advice, width, colour),
+        _picks(advice, width),
+        ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
 def _answer(advice: Advice, width: int, colour: bool) -> str:
     lines = [paint(wrapped(advice.headline, width=width), "bold", colour=colour)]
     if balanced := advice.pick("balanced"):
@@ -68,9 +81,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
         lines.append(wrapped(told, width=width))
         if balanced.candidate.feeding:
             lines.append(wrapped(feed_line(balanced.candidate), width=width))
-    if not advice.exact and advice.picks:
-        told = "Memory is a first estimate: the compiler has not confirmed it for every card."
-        lines.append(wrapped(told, width=width))
+    if standing := memory_line(advice):
+        lines.append(wrapped(standing, width=width))
     lines += [wrapped(text, width=width) for text in advice.notes]
     return "\n".join(lines)
 

@@ -24,10 +24,12 @@ from tfdyno.view.memory_words import proof
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.advice import Candidate, Pick, Run, Title
+    from tfdyno.core.advice import Advice, Candidate, Pick, Run, Title
     from tfdyno.core.estimate import Estimate
 
 ONE_MILLION = 1_000_000
+OPEN_SHOWN = 3
+"""Cards whose fit is open that are named; more would bury the answer."""
 PROBABLY_NOT = "Probably does not fit (memory not compiled)"
 _BRANDS = ("NVIDIA", "GeForce", "Tesla")
 _SPOKEN = "AEFHILMNORSX"
@@ -88,6 +90,31 @@ def range_line(candidate: Candidate) -> str:
     """The range of the answer and whether it fits, in one line."""
     money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
+
+
+def memory_line(advice: Advice) -> str:
+    """What stands behind the memory of the cards; empty where the compiler does for every one."""
+    if advice.open_fits:
+        return f"Whether the step fits {_open_cards(advice)} is open: no compile has settled it."
+    if advice.exact or not advice.picks:
+        return ""
+    return "Where memory was not compiled it is estimated; its range leaves no pick open."
+
+
+def first_line(advice: Advice) -> str:
+    """That an answer is not the last, and what is still being settled."""
+    if advice.open_fits:
+        what = f"whether the step fits {_open_cards(advice)}"
+    else:
+        balanced = advice.pick("balanced")
+        what = f"the memory of {card(balanced.candidate)}" if balanced else "memory"
+    return f"First answer. Now being compiled: {what}. The final answer follows."
+
+
+def _open_cards(advice: Advice) -> str:
+    names = [brief(name) for name in advice.open_fits]
+    more = len(names) - OPEN_SHOWN
+    return listed([*names[:OPEN_SHOWN], f"{more} more"] if more > 1 else names)
 
 
 def fit_state(estimate: Estimate) -> str:

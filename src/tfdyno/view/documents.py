@@ -121,6 +121,7 @@ def advice_document(advice: Advice, trace: Trace) -> dict[str, Any]:
         "catalogue_date": advice.catalogue_date,
         "made_on": advice.made_on,
         "exact": advice.exact,
+        "open_fits": list(advice.open_fits),
         "trace": trace_document(trace),
     }
 

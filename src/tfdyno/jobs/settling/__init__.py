@@ -1,0 +1,1 @@
+"""Settle by a compile what an estimate leaves open, where that can change an answer."""
