@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.workload import Workload
+from tfdyno.core.workload import Validation, Workload
 
 BASE = Workload(reference="train.py", kind="script")
 OTHER: dict[str, Any] = {
@@ -40,3 +40,18 @@ def test_the_id_is_the_same_in_another_process() -> None:
     )
     assert done.stdout.strip() == BASE.id
     assert re.fullmatch(r"[0-9a-f]{12}", BASE.id)
+
+
+@pytest.mark.parametrize(
+    ("found", "passes"),
+    [
+        (Validation(samples=10), 7),
+        (Validation(samples=10, every_epochs=3), 2),
+        (Validation(samples=10, every_epochs=8), 0),
+        (Validation(samples=10, in_epochs=(1, 7, 8)), 2),
+        (Validation(samples=0), 0),
+        (Validation(samples=None), 0),
+    ],
+)
+def test_validation_follows_the_epochs_that_keras_chooses(found: Validation, passes: int) -> None:
+    assert found.passes(7) == passes

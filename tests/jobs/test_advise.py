@@ -7,6 +7,7 @@ import pytest
 
 from tfdyno.catalog.gpus import find, parse_list
 from tfdyno.core.errors import UsageError
+from tfdyno.core.workload import Validation
 from tfdyno.jobs._market import Conditions
 from tfdyno.jobs.advise import Outcome, Request, advise, check, run_of
 from tfdyno.jobs.reference import parse_reference
@@ -125,10 +126,11 @@ def test_several_gpus_that_serve_are_no_graph_job() -> None:
 
 def test_a_card_that_is_owned_already_is_not_advised_to_be_bought() -> None:
     cards = Conditions(gpus=parse_list("rtx-3090,rtx-4090"))
-    bought = {change.condition for change in advise(request(conditions=cards)).advice.buy_or_rent}
+    days = request(conditions=cards, epochs=50_000)
+    bought = {change.condition for change in advise(days).advice.buy_or_rent}
     assert bought == {"buy RTX 3090", "buy RTX 4090"}
-    mine = replace(cards, owned=(find("rtx-3090"),))
-    left = {change.condition for change in advise(request(conditions=mine)).advice.buy_or_rent}
+    mine = replace(days, conditions=replace(cards, owned=(find("rtx-3090"),)))
+    left = {change.condition for change in advise(mine).advice.buy_or_rent}
     assert left == {"buy RTX 4090"}
 
 
@@ -202,6 +204,75 @@ def test_the_length_of_the_run_comes_from_the_script_where_it_says_so(whole: Out
     script = replace(whole.trace, samples_per_epoch=6400, epochs=5)
     run = run_of(request(epochs=0, samples=0), script, 64)
     assert (run.steps, run.epochs, run.length_source) == (500, 5, "from the script")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, (1280, 5)),
+        ({"epochs": 2}, (1280, 2)),
+        ({"samples": 64_000}, (12_800, 5)),  # split as the script splits
+        ({"steps": 500}, (0, 0)),
+    ],
+)
+def test_validation_of_the_run_is_that_of_the_script(
+    whole: Outcome, changes: dict[str, int], expected: tuple[int, int]
+) -> None:
+    script = replace(
+        whole.trace, samples_per_epoch=6400, epochs=5, validation=Validation(samples=1280)
+    )
+    run = run_of(request(**{"epochs": 0, "samples": 0, **changes}), script, 64)
+    assert (run.validation_samples, run.validation_passes) == expected
+
+
+@pytest.mark.parametrize("validation", [None, Validation(samples=0), Validation(samples=None)])
+def test_validation_that_is_not_known_is_not_counted(
+    whole: Outcome, validation: Validation | None
+) -> None:
+    script = replace(whole.trace, samples_per_epoch=6400, epochs=5, validation=validation)
+    run = run_of(request(epochs=0, samples=0), script, 64)
+    assert (run.validation_samples, run.validation_passes) == (0, 0)
+
+
+VALIDATING = """
+import keras, numpy as np
+net = keras.Sequential([keras.Input((16,)), keras.layers.Dense(4)])
+net.compile("sgd", "mse")
+x, y = np.zeros((6400, 16)), np.zeros((6400, 4))
+net.fit(x, y, epochs=50, validation_data=(x[:3200], y[:3200]), validation_freq=10)
+"""
+
+
+def test_validation_of_a_script_is_in_hours_and_cost_and_told_as_a_part(tmp_path: Path) -> None:
+    """5 passes of 100 batches of 32 beside 50 of 200 steps, each about a third of a step."""
+    script = tmp_path / "train.py"
+    script.write_text(VALIDATING)
+    workload, cards = parse_reference(str(script)), Conditions(gpus=(find("t4"),), counts=(1,))
+    advice = advise(request(workload=workload, conditions=cards, batch_size=0, epochs=0,
+                            samples=0)).advice  # fmt: skip
+    assert (advice.run.validation_samples, advice.run.validation_passes) == (3200, 5)
+    assert advice.assumptions["validation"].startswith("validation on 3,200 samples 5 times")
+    pick = advice.pick("balanced")
+    assert pick
+    one, part, step = pick.candidate, pick.candidate.validation_h, pick.candidate.estimate
+    assert part
+    assert step.forward_compile_s
+    overhead = 1.08 if one.spot else 1.0
+    passes_s = 500 * step.step_s.best * step.forward_ratio
+    assert part.best * 3600 == pytest.approx(overhead * (passes_s + step.forward_compile_s.best))
+    assert 0.0 < step.forward_ratio < 1.0
+    training_s = overhead * (10_000 * step.step_s.best + step.compile_s.best) + 180.0
+    assert one.hours.best * 3600 == pytest.approx(training_s + part.best * 3600)
+
+
+def test_cards_that_no_one_would_buy_for_a_short_run_are_left_out() -> None:
+    cards = Conditions(gpus=parse_list("rtx-3090,rtx-4090"))
+    short = advise(request(conditions=cards, epochs=1, samples=64_000)).advice
+    assert short.buy_or_rent == ()
+    unknown = advise(request(conditions=cards, epochs=0, samples=0)).advice
+    assert unknown.run.length_source == "assumed"
+    assert {change.condition for change in unknown.buy_or_rent} == {"buy RTX 3090", "buy RTX 4090"}
+    assert all("runs like" not in change.consequence for change in unknown.buy_or_rent)
 
 
 @pytest.mark.parametrize(

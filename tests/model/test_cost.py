@@ -7,7 +7,7 @@ from tests.advice import estimate, exactly, offer, run
 
 from tfdyno.core.advice import Assumed
 from tfdyno.core.interval import Interval
-from tfdyno.model.cost import run_cost_usd, run_energy_kwh, run_hours, steps_of
+from tfdyno.model.cost import run_cost_usd, run_energy_kwh, run_hours, steps_of, validation_hours
 
 ASSUMED = Assumed(
     spot_overhead_ratio=0.08,
@@ -49,6 +49,36 @@ def test_hours_carry_the_ends_of_both_intervals() -> None:
     assert (hours.low, hours.high) == pytest.approx((0.5, 2.2))
 
 
+VALIDATING = run(validation_samples=1_950, validation_passes=9)
+
+
+def test_validation_takes_the_forward_pass_of_its_batches_and_a_compile_of_its_own() -> None:
+    # by hand: 9 passes of ceil(1950 / 100) = 20 batches of 0.25 x 3.6 s = 162 s, and 18 s: 0.05 h
+    step = estimate(step_s=exactly(3.6), forward_ratio=0.25, forward_compile_s=exactly(18.0))
+    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    assert part
+    assert part.best == pytest.approx(0.05)
+    both = run_hours(VALIDATING, step, spot_overhead_ratio=0.0).best
+    assert both == pytest.approx(run_hours(run(), step, spot_overhead_ratio=0.0).best + 0.05)
+    on_spot = validation_hours(VALIDATING, step, spot_overhead_ratio=0.08)
+    assert on_spot
+    assert on_spot.best == pytest.approx(0.054)
+
+
+def test_a_pass_of_validation_exchanges_no_gradients() -> None:
+    # by hand: of 4 s a step exchanges 1 s: 180 batches of 0.5 x 3 s = 270 s = 0.075 h
+    step = estimate(step_s=exactly(4.0), exposed_s=1.0, forward_ratio=0.5)
+    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    assert part
+    assert part.best == pytest.approx(0.075)
+
+
+def test_without_validation_there_is_no_part_of_it() -> None:
+    step = estimate(forward_ratio=0.25, forward_compile_s=exactly(18.0))
+    assert validation_hours(run(), step, spot_overhead_ratio=0.0) is None
+    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(100.0 / 3600)
+
+
 def test_a_rented_machine_costs_its_hours() -> None:
     cost = run_cost_usd(offer(usd_per_h=2.5), exactly(4.0), exactly(100.0), assumed=ASSUMED)
     assert cost.best == pytest.approx(10.0)
@@ -60,6 +90,12 @@ def test_an_owned_card_costs_its_electricity() -> None:
     own = offer(provider="owned", usd_per_h=0.0)
     assert energy.best == pytest.approx(10.0)
     assert run_cost_usd(own, exactly(4.0), energy, assumed=ASSUMED).best == pytest.approx(2.0)
+
+
+def test_energy_counts_the_passes_of_validation_by_their_time() -> None:
+    # by hand: 180 batches are 45 steps beside 1000: 1045 x 36 kJ = 10.45 kWh
+    step = estimate(energy_j_per_step=exactly(36_000.0), forward_ratio=0.25)
+    assert run_energy_kwh(VALIDATING, step).best == pytest.approx(10.45)
 
 
 @given(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,7 +178,10 @@ def test_a_step_takes_as_long_as_its_batch_needs_to_be_made() -> None:
 
 def test_a_step_that_is_fed_in_time_stays_as_it_is() -> None:
     own = estimate()
-    assert fed(own, short(exactly(1000.0)), waiting_w=exactly(50.0)) is own
+    quick = replace(own, forward_ratio=0.3)
+    ample = fed(quick, short(exactly(1000.0)), waiting_w=exactly(50.0))
+    assert ample == replace(quick, forward_ratio=1.0)  # a pass of validation reads as fast
+    assert fed(quick, short(exactly(1e6)), waiting_w=exactly(50.0)) == quick
 
 
 def test_input_that_may_be_late_widens_the_range_alone() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch, of_dataset, of_fit
+from tfdyno.core.workload import Validation
+from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch, of_dataset, of_fit, validation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,3 +145,52 @@ def test_only_as_much_of_a_generator_is_taken_as_is_needed() -> None:
     counted = itertools.count()
     of_fit({"x": (images(2 + next(counted)) for _ in range(10))})
     assert next(counted) == 1
+
+
+class Fives:
+    """As ``keras.utils.PyDataset`` without Keras: seven batches of 5."""
+
+    num_batches = 7
+
+    def __getitem__(self, _index: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        return images(5), labels(5)
+
+
+class Failing(Fives):
+    def __getitem__(self, _index: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        raise FileNotFoundError("image-0.png")
+
+
+def endless() -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    while True:
+        yield images(4), labels(4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, Validation(samples=0)),
+        ({"validation_split": 0.1}, Validation(samples=11)),  # ceil(10.1)
+        ({"validation_data": (images(40), labels(40))}, Validation(samples=40)),
+        # data of its own wins over a split; 32 is Keras' own batch
+        ({"validation_data": (images(40), labels(40)), "validation_split": 0.5,
+          "validation_steps": 1}, Validation(samples=32)),
+        ({"validation_data": (images(40), labels(40)), "batch_size": 16,
+          "validation_batch_size": 8, "validation_steps": 3}, Validation(samples=24)),
+        ({"validation_data": Fives()}, Validation(samples=35)),
+        ({"validation_data": Fives(), "validation_steps": 2}, Validation(samples=10)),
+        ({"validation_data": endless(), "validation_steps": 6}, Validation(samples=24)),
+        ({"validation_data": endless()}, Validation(samples=None)),
+        ({"validation_data": Failing()}, Validation(samples=None)),
+        ({"validation_split": 0.1, "validation_freq": 5}, Validation(samples=11, every_epochs=5)),
+        ({"validation_split": 0.1, "validation_freq": [1, 5]},
+         Validation(samples=11, in_epochs=(1, 5))),
+    ],
+)  # fmt: skip
+def test_validation_is_what_fit_was_told(arguments: dict[str, Any], expected: Validation) -> None:
+    assert validation_of({"x": images(101), "y": labels(101), **arguments}) == expected
+
+
+def test_data_for_validation_leave_the_training_data_whole() -> None:
+    found = of_fit({"x": images(100), "validation_split": 0.5, "validation_data": images(7)})
+    assert found.samples_per_epoch == 100

@@ -13,6 +13,7 @@ from tests.view import answers
 from tfdyno.core.interval import Interval
 from tfdyno.core.program import Rematerialisation
 from tfdyno.view import sentences
+from tfdyno.view.cards import recommended
 from tfdyno.view.figure_cost import frontier
 from tfdyno.view.layers import LayerGroup
 
@@ -62,6 +63,19 @@ def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
     assert text.startswith("Nine times in ten it takes 4.7–6.9 h and costs $3.70–5.60.")
     assert "It fits with room to spare (5.6 of 78.4 GiB)." in text
     assert text.endswith("Memory traffic, not arithmetic, sets its pace (68% of a step).")
+
+
+def test_the_answer_says_how_much_of_it_is_validation(advice: Advice) -> None:
+    best = recommended(advice)
+    assert best
+    tenth = replace(best, validation_h=best.hours.times(0.1))
+    ranking = tuple(tenth if one is best else one for one in advice.ranking)
+    picks = tuple(
+        replace(one, candidate=tenth) if one.candidate is best else one for one in advice.picks
+    )
+    text = sentences.answer(replace(advice, ranking=ranking, picks=picks))
+    assert " and costs $3.70–5.60. Of it validation: " in text
+    assert ", 10%. It fits with room" in text
 
 
 @pytest.mark.parametrize(

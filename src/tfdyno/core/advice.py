@@ -37,6 +37,10 @@ class Assumed:
     offer_cpu_ratio: float = 1.0
     """Speed of an offer's CPU over that of the machine where the input was measured, at the least;
     at the most its inverse."""
+    card_life_h: float = 26_280.0
+    """For which a bought card is used."""
+    run_every_h: float = 24.0
+    """A shorter run is not started more often than once in these hours, year in, year out."""
     feed_loss_ratio: float = 0.0
     """Samples per second that an input pipeline loses with each doubling of the CPUs beyond those
     it was measured with."""
@@ -60,6 +64,9 @@ class Run:
     holds: Literal["batch per replica", "global batch"]
     length_source: str = ""
     """Who named the length, in words: ``as asked``, ``from the script``, ``assumed``."""
+    validation_samples: int = 0
+    """Of one pass over the validation data; 0: none is counted."""
+    validation_passes: int = 0
     length: Literal["samples", "steps"] = "samples"
     """What every row has in common: replicas share the samples, or each row takes all the steps."""
 
@@ -86,6 +93,8 @@ class Candidate:
     reason: str
     """In words, for this row."""
     pareto: bool
+    validation_h: Interval | None = None
+    """The part of ``hours`` that validates; None: none is counted."""
     feeding: Feeding | None = None
     """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
     pipeline was measured, or nobody says how many CPUs there are."""

@@ -120,6 +120,12 @@ class Estimate:
     nodes: int = 1
     network: str = ""
     """Slug of what joins the nodes, with its ports where there are several (``8xib-hdr-200``)."""
+    forward_ratio: float = 0.0
+    """Share of the step that its forward pass takes, without the exchange of gradients: about what
+    a batch of validation takes."""
+    forward_compile_s: Interval | None = None
+    """What XLA needs to compile the forward pass as a program of its own, as validation is; None:
+    not asked for."""
     exposed_s: float = 0.0
     """What the exchange of gradients adds to the step; ``terms_s`` has all of it."""
     efficiency_ratio: Interval | None = None

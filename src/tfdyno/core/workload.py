@@ -61,6 +61,24 @@ class TensorSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What a call of ``fit`` evaluates between its epochs."""
+
+    samples: int | None
+    """Of one pass; 0: it validates nothing. None: its length cannot be read."""
+    every_epochs: int = 1
+    in_epochs: tuple[int, ...] = ()
+    """Epochs, counted from 1, after which it validates; empty: after every ``every_epochs``."""
+
+    def passes(self, epochs: int) -> int:
+        """How often it validates in so many epochs."""
+        if not self.samples:
+            return 0
+        named = sum(1 for epoch in set(self.in_epochs) if 1 <= epoch <= epochs)
+        return named if self.in_epochs else epochs // self.every_epochs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """One real step of a workload as StableHLO, without weights, at the traced batch."""
 
@@ -93,6 +111,8 @@ class Trace:
     samples_per_epoch: int = 0
     """Length of the dataset that ``fit`` was given; 0 when unknown."""
     epochs: int = 0
+    validation: Validation | None = None
+    """None: no call of ``fit`` was seen."""
     warnings: tuple[str, ...] = ()
     cudnn_layers: tuple[str, ...] = ()
     """Recurrent layers that TensorFlow hands to cuDNN on a GPU; the traced step has loops."""

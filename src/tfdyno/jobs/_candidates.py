@@ -19,6 +19,7 @@ from tfdyno.model.cost import (
     run_energy_kwh,
     run_hours,
     steps_of,
+    validation_hours,
 )
 from tfdyno.view.advice_words import row_reason
 
@@ -112,6 +113,7 @@ def _candidate(
         estimate, feeding = feeder.on(estimate, offer, supply.gpu)
     overhead = assumption.spot_overhead_ratio if offer and offer.spot else 0.0
     hours = run_hours(run, estimate, spot_overhead_ratio=overhead).plus(start_h(supply, estimate))
+    validation_h = validation_hours(run, estimate, spot_overhead_ratio=overhead)
     energy_kwh = run_energy_kwh(run, estimate)
     cost = run_cost_usd(offer, hours, energy_kwh, assumed=assumption) if offer else None
     # A board gets its TensorFlow from the maker's image, which the official wheel says nothing of.
@@ -131,6 +133,7 @@ def _candidate(
         tensorflow=_tensorflow(support),
         reason="",
         pareto=False,
+        validation_h=validation_h,
         feeding=feeding,
     )
     draft = with_reason(draft, run)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.software import NEWEST, wheel_support
 from tfdyno.core.hardware import OWNED
-from tfdyno.model.buy import break_even_h
+from tfdyno.model.buy import break_even_h, paid_off_after_h
 from tfdyno.model.whatif import (
     batch_limits,
     flip_price,
@@ -22,7 +22,7 @@ from tfdyno.view import change_words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.advice import Candidate, Change
+    from tfdyno.core.advice import Candidate, Change, Run
     from tfdyno.core.hardware import Gpu
 
 BOUGHT = 3
@@ -63,8 +63,14 @@ def changes_of(
     return tuple(change for change in found if change)
 
 
-def buying_of(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> tuple[Change, ...]:
-    """Break-even hours of the cheapest rentable cards that a person can buy, and has not yet."""
+def buying_of(
+    ranking: Sequence[Candidate], gpus: Mapping[str, Gpu], run: Run
+) -> tuple[Change, ...]:
+    """Break-even hours of the cheapest rentable cards that a person can buy, and has not yet.
+
+    A card that has not paid for itself while it lasts, by runs as often as somebody makes them, is
+    left out. Where nobody said how long the run is, the card is taken to work all the time.
+    """
     found: dict[str, Change] = {}
     settled = {one.gpu for one in ranking if one.offer and one.offer.provider == OWNED}
     for one in ranking:
@@ -79,9 +85,12 @@ def buying_of(ranking: Sequence[Candidate], gpus: Mapping[str, Gpu]) -> tuple[Ch
             rent_usd_per_h=rent,
             electricity_usd_per_kwh=assumed().electricity_usd_per_kwh,
         )
-        runs = hours / (one.hours.best * one.count)
         settled.add(one.gpu)
-        found[one.gpu] = change_words.buying(gpu, hours, rent, runs)
+        run_h = 0.0 if run.length_source == "assumed" else one.hours.best * one.count
+        until_h = paid_off_after_h(hours, run_h, run_every_h=assumed().run_every_h)
+        if until_h <= assumed().card_life_h:
+            runs = hours / run_h if run_h else 0.0
+            found[one.gpu] = change_words.buying(gpu, hours, rent, runs)
     return tuple(found.values())
 
 

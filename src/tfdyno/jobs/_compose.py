@@ -14,7 +14,7 @@ from tfdyno.jobs._candidates import card_of, on_its_machines
 from tfdyno.jobs._changes import buying_of, changes_of
 from tfdyno.jobs._market import scenario_words
 from tfdyno.jobs._picks import sober_picks, told_picks
-from tfdyno.view.advice_words import headline
+from tfdyno.view.advice_words import headline, validation_words
 from tfdyno.view.memory_words import standings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def compose(
         ranking=detailed,
         picks=picks,
         changes=changes_of(detailed, balanced, gpus, unheld=unheld),
-        buy_or_rent=buying_of(detailed, gpus),
+        buy_or_rent=buying_of(detailed, gpus, run),
         assumptions=_assumptions(detailed, predictor, run, tensorflow, feeder),
         sources=_sources(detailed),
         catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
@@ -123,6 +123,7 @@ def _assumptions(
     found = {
         "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source}){_baked(trace)}",
         "length": _length(run, ranking),
+        "validation": validation_words(run, trace.validation, trace.workload.mode),
         "precision": precision + ("" if predictor.precision else " (the script's own)"),
         "execution": _execution(predictor, ranking),
         "software": _software(predictor.traced.software),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -175,6 +176,7 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
     elif not per_epoch:
         per_epoch, source = assumed().default_samples, "assumed"
     samples = per_epoch * max(1, epochs)
+    validated, passes = _validation(request, trace, max(1, epochs))
     return Run(
         steps=-(-samples // batch_size),
         samples=samples,
@@ -185,8 +187,25 @@ def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
         scenario=request.conditions.scenario,
         holds="global batch" if request.global_batch_size else "batch per replica",
         length_source=source,
+        validation_samples=validated,
+        validation_passes=passes,
         length="steps" if request.steps else "samples",
     )
+
+
+def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
+    """Samples of a pass over the validation data, and how often the run makes one.
+
+    Where other data than the script's are asked for, they are taken to be split alike.
+    """
+    found = trace.validation
+    if request.steps or trace.workload.mode == "infer" or not (found and found.samples):
+        return 0, 0
+    ratio = 1.0
+    if request.samples and trace.samples_per_epoch:
+        ratio = request.samples / trace.samples_per_epoch
+    passes = found.passes(epochs)
+    return (math.ceil(found.samples * ratio), passes) if passes else (0, 0)
 
 
 def _left_out(offers_file: Path | None) -> tuple[str, ...]:

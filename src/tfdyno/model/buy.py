@@ -33,3 +33,16 @@ def break_even_h(gpu: Gpu, *, rent_usd_per_h: float, electricity_usd_per_kwh: fl
         )
     saved_usd_per_h = rent_usd_per_h - gpu.tdp_w / 1000.0 * electricity_usd_per_kwh
     return gpu.launch_price_usd / saved_usd_per_h if saved_usd_per_h > 0 else float("inf")
+
+
+def paid_off_after_h(break_even_h: float, run_h: float, *, run_every_h: float) -> float:
+    """Hours on the clock until so many hours of use are over.
+
+        t = break-even / run * max(run, run every)
+
+    Args:
+        break_even_h: Hours of use after which the card has paid for itself.
+        run_h: That one run uses the card; 0.0: not known, the card never rests.
+        run_every_h: A shorter run is started once in so many hours.
+    """
+    return break_even_h * max(1.0, run_every_h / run_h) if run_h > 0.0 else break_even_h

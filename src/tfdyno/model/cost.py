@@ -31,26 +31,56 @@ def steps_of(run: Run, estimate: Estimate) -> int:
 def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> Interval:
     """Wall-clock hours of the run, the compilation in the first step counted once.
 
-        t = (steps * step + compile) * (1 + overhead) / 3600
+        t = (steps * step + compile + validation) * (1 + overhead) / 3600
 
     Args:
         run: How many samples there are to see.
         estimate: Of one step, on this card and number of replicas.
         spot_overhead_ratio: Share of hours lost to interruptions; 0.0 for capacity that stays.
     """
-    steps = steps_of(run, estimate)
-    step, first = estimate.step_s, estimate.compile_s
-    seconds = Interval(
-        low=steps * step.low + first.low,
-        best=steps * step.best + first.best,
-        high=steps * step.high + first.high,
-    )
+    training = _sum(estimate.step_s.times(steps_of(run, estimate)), estimate.compile_s)
+    seconds = _sum(training, _validation_s(run, estimate))
+    return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
+
+
+def validation_hours(
+    run: Run, estimate: Estimate, *, spot_overhead_ratio: float
+) -> Interval | None:
+    """The part of ``run_hours`` that validates; None where no pass is counted.
+
+        t = (batches * forward + compile of the forward pass) * (1 + overhead) / 3600
+
+    A batch is that of the step, and takes its forward pass, which is a program of its own.
+    """
+    if not run.validation_passes:
+        return None
+    seconds = _validation_s(run, estimate)
     return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
 
 
 def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:
     """Energy that the GPUs draw in the run, without the host, in kWh."""
-    return estimate.energy_j_per_step.times(steps_of(run, estimate) / JOULES_PER_KWH)
+    steps = steps_of(run, estimate) + _validation_steps(run, estimate)
+    return estimate.energy_j_per_step.times(steps / JOULES_PER_KWH)
+
+
+def _validation_s(run: Run, estimate: Estimate) -> Interval:
+    if not run.validation_passes:
+        return Interval(low=0.0, best=0.0, high=0.0)
+    passes = estimate.step_s.times(_validation_steps(run, estimate))
+    compiling = estimate.forward_compile_s
+    return _sum(passes, compiling) if compiling else passes
+
+
+def _validation_steps(run: Run, estimate: Estimate) -> float:
+    """Steps of training that take as long as all passes: nothing is exchanged in a pass."""
+    batches = math.ceil(run.validation_samples / estimate.global_batch_size)
+    alone_ratio = 1.0 - estimate.exposed_s / estimate.step_s.best
+    return run.validation_passes * batches * estimate.forward_ratio * alone_ratio
+
+
+def _sum(one: Interval, other: Interval) -> Interval:
+    return Interval(low=one.low + other.low, best=one.best + other.best, high=one.high + other.high)
 
 
 def run_cost_usd(

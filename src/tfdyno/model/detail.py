@@ -49,6 +49,18 @@ def seconds_by_kind(table: KernelTable, seconds: Floats) -> dict[str, float]:
     return _sorted(by_kind)
 
 
+def forward_ratio(kernels: Iterable[Kernel], seconds: Floats) -> float:
+    """Share of the kernels' seconds that the forward pass takes; 1.0 where there is nothing."""
+    forward = np.array([kernel.phase == "forward" for kernel in kernels], dtype=bool)
+    whole = float(seconds.sum())
+    return float(seconds[forward].sum()) / whole if whole > 0.0 else 1.0
+
+
+def forward_kernels(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Those of the forward pass."""
+    return tuple(kernel for kernel in kernels if kernel.phase == "forward")
+
+
 def layer_times(
     kernels: Iterable[Kernel], seconds: Floats, batch_size: float
 ) -> tuple[LayerTime, ...]:

@@ -11,7 +11,9 @@ from tfdyno.core.interval import Interval
 from tfdyno.model.kernel_table import LIBRARY_KINDS
 
 if TYPE_CHECKING:
-    from tfdyno.core.program import Program
+    from collections.abc import Iterable
+
+    from tfdyno.core.program import Kernel
     from tfdyno.core.time_model import TimeModel
 
 HALF = ("f16", "bf16")
@@ -77,11 +79,12 @@ class CompileWork:
     single_products: int
 
 
-def compile_work(program: Program) -> CompileWork:
-    """Count what a program makes its compiler try out."""
+def compile_work(kernels: Iterable[Kernel]) -> CompileWork:
+    """Count what a program of these kernels makes its compiler try out."""
+    kernels = tuple(kernels)
     alike = {
         (one.kind, one.dtype, one.direction, tuple(sorted(one.dims.items())))
-        for one in program.kernels
+        for one in kernels
         if one.kind in LIBRARY_KINDS
     }
     kinds = Counter(
@@ -91,7 +94,7 @@ def compile_work(program: Program) -> CompileWork:
         for kind, dtype, _, dims in alike
     )
     return CompileWork(
-        launches=float(sum(one.count / max(1, one.repeats) for one in program.kernels)),
+        launches=float(sum(one.count / max(1, one.repeats) for one in kernels)),
         convolutions=kinds["convolution"],
         grouped=kinds["grouped"],
         half_products=kinds["half"],

@@ -255,9 +255,8 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
     flops = float(table.flops.sum(axis=0) @ (1.0, case.batch_size))
     samples = float(case.batch_size * case.replicas)
     peak = peak_flops_per_s(case.gpu, case.precision, case.trace.policy)
-    compiling = energy.compile_time_s(
-        energy.compile_work(program), case.setting.execution, case.time_model
-    )
+    forward = detail.forward_kernels(program.kernels)
+    how = case.setting.execution, case.time_model
     joules = energy.step_energy_j(
         step_s=best,
         compute_s=timed.terms_s["compute"],
@@ -270,6 +269,7 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
         "samples_per_s": Interval(
             low=samples / best.high, best=samples / best.best, high=samples / best.low
         ),
+        "forward_ratio": detail.forward_ratio(program.kernels, timed.timing.seconds),
         "bound_by": max(timed.terms_s, key=timed.terms_s.__getitem__),
         "terms_s": timed.terms_s,
         "flops_per_step": flops * case.replicas,
@@ -280,7 +280,8 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
             samples=case.trace.samples_per_epoch,
             batch_size=case.batch_size * case.replicas,
         ),
-        "compile_s": compiling,
+        "compile_s": energy.compile_time_s(energy.compile_work(program.kernels), *how),
+        "forward_compile_s": energy.compile_time_s(energy.compile_work(forward), *how),
     }
 
 

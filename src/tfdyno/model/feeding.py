@@ -219,12 +219,17 @@ def fed(estimate: Estimate, given: Feeding, *, waiting_w: Interval) -> Estimate:
         best=max(own.best, size / rate.best),
         high=max(own.high, size / rate.low),
     )
+    # A pass of validation reads as fast as the training does, and computes less.
+    forward_ratio = max(
+        estimate.forward_ratio * own.best / step.best, min(1.0, size / rate.best / step.best)
+    )
     if step == own:
-        return estimate
+        return replace(estimate, forward_ratio=forward_ratio)
     energy = _with_waiting(estimate.energy_j_per_step, own, step, waiting_w)
     return replace(
         estimate,
         step_s=step,
+        forward_ratio=forward_ratio,
         samples_per_s=Interval(low=size / step.high, best=size / step.best, high=size / step.low),
         terms_s={**estimate.terms_s, "input": step.best - own.best},
         bound_by="input" if step.best > own.best else estimate.bound_by,

@@ -8,11 +8,11 @@ import inspect
 import runpy
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.dataspec import DataSpec, of_batch, of_fit
+from tfdyno.runtime.dataspec import DataSpec, of_batch, of_fit, validation_of
 from tfdyno.runtime.failure import Declined, user_code
 
 if TYPE_CHECKING:
@@ -116,11 +116,15 @@ def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
     return held
 
 
+def _of_fit(bound: dict[str, Any]) -> DataSpec:
+    return replace(of_fit(bound), validation=validation_of(bound))
+
+
 def _of_train_on_batch(bound: dict[str, Any]) -> DataSpec:
     return of_batch(bound.get("x"), bound.get("y"), bound.get("sample_weight"))
 
 
-_CAUGHT = {"fit": of_fit, "train_on_batch": _of_train_on_batch, "predict": of_fit}
+_CAUGHT = {"fit": _of_fit, "train_on_batch": _of_train_on_batch, "predict": of_fit}
 
 
 class History:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from tfdyno.core.errors import UsageError
+from tfdyno.core.workload import Validation
 
 DEFAULT_BATCH = 32  # of Keras' fit for arrays
 NARROWER = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
@@ -34,6 +35,8 @@ class DataSpec:
     samples_per_epoch: int = 0
     """0: unknown."""
     epochs: int = 0
+    validation: Validation | None = None
+    """None: not looked for."""
 
 
 def of_fit(arguments: dict[str, Any]) -> DataSpec:
@@ -51,6 +54,41 @@ def of_fit(arguments: dict[str, Any]) -> DataSpec:
     steps = arguments.get("steps_per_epoch")
     samples = steps * found.batch_size if steps else found.samples_per_epoch
     return replace(found, samples_per_epoch=samples, epochs=int(arguments.get("epochs") or 1))
+
+
+def validation_of(arguments: dict[str, Any]) -> Validation:
+    """What a call of ``fit`` validates; of a generator it takes a batch."""
+    try:
+        often: Any = arguments.get("validation_freq") or 1
+        named = tuple(map(int, often)) if hasattr(often, "__iter__") else ()
+        return Validation(
+            samples=_validated_samples(arguments),
+            every_epochs=1 if named else int(often),
+            in_epochs=named,
+        )
+    except Exception:  # the user's data may fail in any way: the training is estimated without it
+        return Validation(samples=None)
+
+
+def _validated_samples(arguments: dict[str, Any]) -> int | None:
+    data, share = arguments.get("validation_data"), arguments.get("validation_split")
+    if data is None and not share:
+        return 0
+    batch = arguments.get("validation_batch_size") or arguments.get("batch_size") or DEFAULT_BATCH
+    if data is None:
+        samples = _split_off(_length(arguments.get("x")), share)
+    elif isinstance(data, tuple | list):
+        samples = _length(data[0])
+    elif found := _of_source(data):
+        samples, batch = found.samples_per_epoch, found.batch_size
+    else:
+        samples = _length(data)
+    most = int(arguments.get("validation_steps") or 0) * int(batch)
+    return (min(samples, most) if samples and most else samples or most) or None
+
+
+def _split_off(samples: int, share: Any) -> int:  # noqa: ANN401
+    return math.ceil(samples * float(share or 0.0))
 
 
 def of_batch(*arrays: Any) -> DataSpec:
@@ -117,7 +155,8 @@ def _of_arrays(arguments: dict[str, Any]) -> DataSpec:
             why=f"its first argument is of type {type(x).__name__}",
             remedy="give arrays, a tf.data.Dataset, a PyDataset or a generator",
         )
-    samples -= math.ceil(samples * float(arguments.get("validation_split") or 0.0))
+    if arguments.get("validation_data") is None:  # which wins over a split
+        samples -= _split_off(samples, arguments.get("validation_split"))
     batch = int(arguments.get("batch_size") or DEFAULT_BATCH)
     return replace(found, batch_size=batch, samples_per_epoch=samples)
 

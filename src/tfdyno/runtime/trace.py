@@ -124,6 +124,7 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
         "script_seconds_s": subject.seconds_s,
         "samples_per_epoch": data.samples_per_epoch if data else 0,
         "epochs": data.epochs if data else 0,
+        "validation": data.validation if data else None,
         "warnings": subject.warnings + notes + recurrent_notes(model),
         "cudnn_layers": cudnn_layers(model),
     }

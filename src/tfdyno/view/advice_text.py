@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.hardware import OWNED
-from tfdyno.view.advice_words import card, feed_line, first_line, memory_line, range_line, terms
+from tfdyno.view.advice_words import (
+    card,
+    feed_line,
+    first_line,
+    memory_line,
+    range_line,
+    terms,
+    validation_line,
+)
 from tfdyno.view.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.cards import old_price
 from tfdyno.view.ranking_text import ranking_lines
@@ -25,6 +33,7 @@ _SHORT_ASSUMPTIONS = (
     "batch",
     "memory",
     "length",
+    "validation",
     "spot",
     "start-up",
     "electricity",
@@ -79,6 +88,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
     if balanced := advice.pick("balanced"):
         told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
         lines.append(wrapped(told, width=width))
+        if validation := validation_line(balanced.candidate):
+            lines.append(wrapped(validation, width=width))
         if balanced.candidate.feeding:
             lines.append(wrapped(feed_line(balanced.candidate), width=width))
     if standing := memory_line(advice):

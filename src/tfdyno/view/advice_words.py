@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from tfdyno.core.advice import Advice, Candidate, Pick, Run, Title
     from tfdyno.core.estimate import Estimate
+    from tfdyno.core.workload import Validation
 
 ONE_MILLION = 1_000_000
+A_PERCENT = 0.01
 OPEN_SHOWN = 3
 """Cards whose fit is open that are named; more would bury the answer."""
 PROBABLY_NOT = "Probably does not fit (memory not compiled)"
@@ -90,6 +92,40 @@ def range_line(candidate: Candidate) -> str:
     """The range of the answer and whether it fits, in one line."""
     money = f", {usd_range(candidate.cost_usd)}" if candidate.cost_usd else ""
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
+
+
+def validation_line(candidate: Candidate) -> str:
+    """How much of the answer is validation; empty where none is counted."""
+    part = candidate.validation_h
+    if part is None:
+        return ""
+    share = part.best / candidate.hours.best
+    told = percent(share) if share >= A_PERCENT else "under 1%"
+    return f"Of it validation: {short_hours(part.best)}, {told}."
+
+
+def validation_words(run: Run, found: Validation | None, mode: str) -> str:
+    """What of the validation is in hours and cost, for the list of assumptions."""
+    if mode == "infer":
+        return ""
+    if found and found.samples == 0:
+        return "no validation, as in the script's fit"
+    if run.validation_passes:
+        often = run.validation_passes == max(1, run.epochs)
+        when = "after each epoch" if often else f"{plural(run.validation_passes, 'time')} in all"
+        return (
+            f"validation on {plural(run.validation_samples, 'sample')} {when}, at the pace of the "
+            "step's forward pass"
+        )
+    if found is None:
+        why = "no fit says of what"
+    elif run.length == "steps":
+        why = "--steps counts training alone"
+    elif found.samples is None:
+        why = "its length cannot be read"
+    else:
+        why = "no epoch of the run ends with it"
+    return f"validation is not in hours and cost ({why})"
 
 
 def memory_line(advice: Advice) -> str:

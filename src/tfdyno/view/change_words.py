@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tfdyno.core.advice import Candidate
     from tfdyno.core.hardware import Gpu
 
-NEVER_H = 1e6
-
 
 def choice(candidate: Candidate) -> str:
     """``4 x A100 on demand, 2.8 h, $14``."""
@@ -89,17 +87,17 @@ def newer_tensorflow(names: Sequence[str], release: str) -> Change:
 
 
 def buying(gpu: Gpu, hours: float, rent_usd_per_h: float, runs: float) -> Change:
-    """When a card at its launch price has paid for itself, and what it asks of the computer."""
+    """When a card at its launch price has paid for itself, and what it asks of the computer.
+
+    ``runs`` below 1 are not told.
+    """
     rent = usd_per_h(rent_usd_per_h)
     condition = f"buy {brief(gpu.name)}"
     price = f"${gpu.launch_price_usd:,.0f}"
-    if hours >= NEVER_H:
-        consequence = f"at {price} never pays for itself: renting is {rent}, about its electricity"
-    else:
-        consequence = (
-            f"at {price} pays for itself after about {significant(hours, 2)} h of renting "
-            f"at {rent}" + (f", {significant(runs, 2)} runs like this one" if runs >= 1 else "")
-        )
+    consequence = (
+        f"at {price} pays for itself after about {significant(hours, 2)} h of renting "
+        f"at {rent}" + (f", {significant(runs, 2)} runs like this one" if runs >= 1 else "")
+    )
     return Change(condition=condition, consequence="; ".join([consequence, *_needs(gpu)]))
 
 

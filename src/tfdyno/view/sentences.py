@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
-from tfdyno.view.advice_words import PROBABLY_NOT, fit_state
+from tfdyno.view.advice_words import PROBABLY_NOT, fit_state, validation_line
 from tfdyno.view.cards import (
     by_verdict,
     card_in_words,
@@ -56,10 +56,14 @@ def answer(advice: Advice) -> str:
             f"{amounts.hours_range(best.hours)}, {best.verdict}. {_fits(estimate)}"
         )
     cost = f" and costs {amounts.usd_range(best.cost_usd)}" if best.cost_usd else ""
-    return (
-        f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}. "
-        f"{_fits(estimate)} {_pace(estimate)} {old_price(best, advice.made_on)}"
-    ).strip()
+    told = (
+        f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
+        validation_line(best),
+        _fits(estimate),
+        _pace(estimate),
+        old_price(best, advice.made_on),
+    )
+    return " ".join(filter(None, told))
 
 
 def _fits(estimate: Estimate) -> str:
