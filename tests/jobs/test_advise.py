@@ -265,6 +265,18 @@ def test_validation_of_a_script_is_in_hours_and_cost_and_told_as_a_part(tmp_path
     assert one.hours.best * 3600 == pytest.approx(training_s + part.best * 3600)
 
 
+def test_validation_whose_length_cannot_be_read_is_said_to_be_missing(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        VALIDATING.replace("(x[:3200], y[:3200]), validation_freq=10", "(z for z in [(x, y)])")
+    )
+    workload, cards = parse_reference(str(script)), Conditions(gpus=(find("t4"),), counts=(1,))
+    advice = advise(request(workload=workload, conditions=cards, batch_size=0, epochs=0,
+                            samples=0)).advice  # fmt: skip
+    assert advice.run.validation_passes == 0
+    assert advice.notes[0].startswith("Validation is not in hours and cost: ")
+
+
 def test_cards_that_no_one_would_buy_for_a_short_run_are_left_out() -> None:
     cards = Conditions(gpus=parse_list("rtx-3090,rtx-4090"))
     short = advise(request(conditions=cards, epochs=1, samples=64_000)).advice

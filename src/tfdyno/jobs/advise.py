@@ -215,6 +215,15 @@ def _left_out(offers_file: Path | None) -> tuple[str, ...]:
     return (note,) if note else ()
 
 
+def _unread_validation(trace: Trace) -> tuple[str, ...]:
+    if trace.validation is None or trace.validation.samples is not None:
+        return ()
+    return (
+        "Validation is not in hours and cost: how long its data are cannot be read; "
+        "give fit its validation_steps.",
+    )
+
+
 def _unused_network(request: Request) -> tuple[str, ...]:
     if not request.network or request.conditions.max_nodes > 1:
         return ()
@@ -372,6 +381,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
     notes = (
         *_left_out(request.conditions.offers_file),
         *advice.notes,
+        *_unread_validation(trace),
         *_faults_of_xla(predictor, advice, gpus),
         *_unused_network(request),
         *notes_on(measured.items()),
