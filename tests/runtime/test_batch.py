@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import Workload
+from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.trace import trace
 from tfdyno.runtime import batch
 from tfdyno.runtime.dataspec import DataSpec, Leaf
 from tfdyno.runtime.workloads import Subject
@@ -15,6 +18,7 @@ from tfdyno.runtime.workloads import Subject
 if TYPE_CHECKING:
     from types import ModuleType
 
+SCRIPTS = Path(__file__).parents[1] / "data" / "scripts"
 TRAIN = Workload(reference="a.py:build", kind="function")
 SERVE = Workload(reference="a.py:build", kind="function", mode="infer")
 
@@ -140,6 +144,56 @@ def test_every_size_of_weights_data_and_layers_is_found(keras: ModuleType) -> No
     assert {12, 37, 5, 7} <= batch.dimensions(model, data)
 
 
-def test_leaves_are_found_in_the_order_of_the_structure() -> None:
-    a, b, c = (Leaf(shape=(size,), dtype="f") for size in (1, 2, 3))
-    assert list(batch.leaves({"x": [a, (b,)], "none": None, "y": c})) == [a, b, c]
+def test_a_sequential_without_an_input_is_of_no_batch_once_its_targets_are_known(
+    keras: ModuleType,
+) -> None:
+    model = keras.Sequential([keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    workload = Workload(reference="a.py:b", kind="function", input_shapes=((5,),))
+    assert of(model, workload)[0].y.shape == (3,)
+    assert batch.baked_batch(model) == 0
+
+
+def test_open_data_have_the_sizes_of_the_model_and_of_what_it_gives(keras: ModuleType) -> None:
+    data = DataSpec(
+        x=Leaf(shape=(None, None, 3), dtype="float32"), y=Leaf(shape=(None,), dtype="float32")
+    )
+    (found,) = of(classifier(keras, (8, 8, 3), "mse"), TRAIN, data)
+    assert (found.x.shape, found.y.shape, found.notes) == ((8, 8, 3), (10,), ())
+
+
+def test_what_the_model_leaves_open_too_is_as_in_the_first_batch_and_told(
+    keras: ModuleType,
+) -> None:
+    open_size = Leaf(shape=(None,), dtype="float32")
+    first = DataSpec(x=Leaf(shape=(16, 16, 3), dtype="float32"), y=Leaf(shape=(10,), dtype="f"),
+                     sample_weight=Leaf(shape=(4,), dtype="f"))  # fmt: skip
+    data = DataSpec(x=Leaf(shape=(None, None, 3), dtype="float32"), y=first.y,
+                    sample_weight=open_size, read=lambda: first)  # fmt: skip
+    (found,) = of(classifier(keras, (None, None, 3), "mse"), TRAIN, data)
+    assert (found.x.shape, found.y.shape, found.sample_weight.shape) == ((16, 16, 3), (10,), (4,))
+    (note,) = found.notes
+    assert note.endswith("first batch: (None, None, 3) as (16, 16, 3), (None,) as (4,).")
+
+
+# Steps and channels of one sample, or the two windows by their names.
+WINDOWS = {
+    "with_input": ([[20, 3]], 0),
+    "without_input": ([[20, 3]], 1),
+    "in_sequence": ([[20, 3]], 1),
+    "of_any_rank": ([[20, 3]], 0),
+    "by_name": ([[20, 2], [20, 3]], 0),
+}
+
+
+@pytest.mark.tf
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_open_length_are_traced_with_the_batch_of_their_data(name: str) -> None:
+    shapes, read = WINDOWS[name]
+    traced = trace(parse_reference(f"{SCRIPTS / 'windows.py'}:{name}")).trace
+    inputs = [list(tensor.shape[1:]) for tensor in traced.tensors if tensor.role == "input"]
+    assert sorted(inputs) == shapes
+    assert traced.script_batch_size == 16
+    assert traced.marker
+    assert sum("first batch" in told for told in traced.warnings) == read
+    assert traced.path == ("tensorflow" if name == "of_any_rank" else "jax")

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import Validation
-from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch, of_dataset, of_fit, validation_of
+from tfdyno.runtime.dataspec import (
+    DataSpec,
+    Leaf,
+    leaves,
+    of_batch,
+    of_dataset,
+    of_fit,
+    validation_of,
+    with_batch_size,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,3 +203,17 @@ def test_validation_is_what_fit_was_told(arguments: dict[str, Any], expected: Va
 def test_data_for_validation_leave_the_training_data_whole() -> None:
     found = of_fit({"x": images(100), "validation_split": 0.5, "validation_data": images(7)})
     assert found.samples_per_epoch == 100
+
+
+def test_leaves_are_found_in_the_order_of_the_structure() -> None:
+    a, b, c = (Leaf(shape=(size,), dtype="f") for size in (1, 2, 3))
+    assert list(leaves({"x": [a, (b,)], "none": None, "y": c})) == [a, b, c]
+
+
+def test_a_batch_that_nothing_names_is_as_large_as_the_first() -> None:
+    first = of_batch(images(12))
+    open_size = DataSpec(x=IMAGES, read=lambda: first)
+    assert with_batch_size(open_size).batch_size == 12
+    assert with_batch_size(DataSpec(x=IMAGES)).batch_size == 0
+    named = DataSpec(x=IMAGES, batch_size=8, read=lambda: first)
+    assert with_batch_size(named).batch_size == 8

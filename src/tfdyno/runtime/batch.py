@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.dataspec import Leaf
+from tfdyno.runtime.dataspec import DataSpec, Leaf, leaves
 from tfdyno.runtime.keras2 import is_keras2, output_of
+from tfdyno.runtime.tracing.open_sizes import is_open, refuse_open, with_declared, with_given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tfdyno.core.workload import Workload
     from tfdyno.runtime.workloads import Subject
 
@@ -24,6 +23,8 @@ class Batch:
     x: Any
     y: Any = None
     sample_weight: Any = None
+    notes: tuple[str, ...] = ()
+    """What was assumed of it, in sentences."""
 
 
 def batches(subject: Subject, workload: Workload) -> list[Batch]:
@@ -32,16 +33,52 @@ def batches(subject: Subject, workload: Workload) -> list[Batch]:
     Raises:
         UsageError: A dimension of an input is unknown and no ``--input-shape`` was given.
     """
-    model, data = subject.model, subject.data
-    x = data.x if data else _model_inputs(model, workload)
-    x = _known(x, workload.input_shapes)
-    if workload.mode == "infer":
-        return [Batch(x=x)]
-    if data and data.y is not None:
-        return [Batch(x=x, y=_known(data.y, ()), sample_weight=data.sample_weight)]
-    if data or model.loss is None:
+    if subject.data:
+        return [_of_data(subject.model, subject.data, workload)]
+    model = subject.model
+    x = with_given(_model_inputs(model, workload), workload.input_shapes)
+    refuse_open(x, workload.input_shapes)
+    if workload.mode == "infer" or model.loss is None:
         return [Batch(x=x)]
     return [Batch(x=x, y=y) for y in _targets(model, x)]
+
+
+def _of_data(model: Any, data: DataSpec, workload: Workload) -> Batch:  # noqa: ANN401
+    """The batch of a dataset; what that leaves open the model may say, and its first batch does."""
+    x = with_given(with_declared(data.x, _declared_inputs(model)), workload.input_shapes)
+    batch = Batch(x=x)
+    if workload.mode != "infer" and data.y is not None:
+        y = _with_targets(data.y, model, x)
+        batch = Batch(x=x, y=y, sample_weight=data.sample_weight)
+    if is_open(_parts(batch)) and data.read:
+        batch = _as_read(batch, data.read())
+    refuse_open(_parts(batch), workload.input_shapes)
+    return batch
+
+
+def _parts(data: Batch | DataSpec) -> tuple[Any, Any, Any]:
+    return data.x, data.y, data.sample_weight
+
+
+def _as_read(batch: Batch, first: DataSpec) -> Batch:
+    """The batch with the sizes of one that was read, and a note of them."""
+    before = _parts(batch)
+    x, y, weight = after = tuple(map(with_declared, before, _parts(first)))
+    pairs = zip(leaves(before), leaves(after), strict=True)
+    told = [f"{a.shape if a.has_rank else 'any'} as {b.shape}" for a, b in pairs if a != b]
+    note = f"The data leave sizes open; traced as in their first batch: {', '.join(told)}."
+    return Batch(x=x, y=y, sample_weight=weight, notes=(note,) if told else ())
+
+
+def _with_targets(y: Any, model: Any, x: Any) -> Any:  # noqa: ANN401
+    """The targets with the sizes of what the model gives, where its loss compares the two."""
+    if not is_open(y) or is_open(x) or model.loss is None:
+        return y
+    with contextlib.suppress(Exception):  # what the user's code does wrong its trace will tell
+        for each in _targets(model, x):
+            if not is_open(found := with_declared(y, each)):
+                return found
+    return y
 
 
 def baked_batch(model: Any) -> int:  # noqa: ANN401
@@ -64,20 +101,8 @@ def dimensions(model: Any, batch: Batch) -> set[int]:  # noqa: ANN401
     return {int(size) for size in found}
 
 
-def leaves(structure: Any) -> Iterator[Leaf]:  # noqa: ANN401
-    """Every ``Leaf`` of a structure in its own order."""
-    if isinstance(structure, Leaf):
-        yield structure
-    elif isinstance(structure, dict):
-        for value in structure.values():
-            yield from leaves(value)
-    elif isinstance(structure, tuple | list):
-        for value in structure:
-            yield from leaves(value)
-
-
-def _model_inputs(model: Any, workload: Workload) -> Any:  # noqa: ANN401
-    """The inputs as the model declares them, in the structure that it wants."""
+def _declared_inputs(model: Any) -> Any:  # noqa: ANN401
+    """The inputs as the model declares them, in the structure that it wants; None: it does not."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None and getattr(model, "inputs", None):
         structure = model.inputs if len(model.inputs) > 1 else model.inputs[0]
@@ -86,6 +111,13 @@ def _model_inputs(model: Any, workload: Workload) -> Any:  # noqa: ANN401
     shapes = list((getattr(model, "_build_shapes_dict", None) or {}).values())
     if len(shapes) == 1 and isinstance(shapes[0], tuple | list):
         return Leaf(shape=tuple(shapes[0])[1:], dtype="float32")
+    return None
+
+
+def _model_inputs(model: Any, workload: Workload) -> Any:  # noqa: ANN401
+    """The inputs that the model declares, else those of the command line."""
+    if (declared := _declared_inputs(model)) is not None:
+        return declared
     given = [Leaf(shape=shape, dtype="float32") for shape in workload.input_shapes]
     if not given:
         raise UsageError(
@@ -108,49 +140,6 @@ def _dtype(tensor: Any) -> str:  # noqa: ANN401
     return str(getattr(tensor.dtype, "name", tensor.dtype))
 
 
-def _known(structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:  # noqa: ANN401
-    """The structure with the given shapes in place of unknown ones, in order."""
-    remaining = iter(shapes)
-
-    def fill(part: Any) -> Any:  # noqa: ANN401
-        if isinstance(part, dict):
-            return {key: fill(value) for key, value in part.items()}
-        if isinstance(part, tuple | list):
-            return type(part)(fill(value) for value in part)
-        if not isinstance(part, Leaf) or None not in part.shape:
-            return part
-        return _filled(part, next(remaining, None))
-
-    filled = fill(structure)
-    if (left := next(remaining, None)) and left not in [leaf.shape for leaf in leaves(filled)]:
-        what = f"--input-shape {','.join(map(str, left))} fits no input whose shape is open"
-        known = ", ".join(str(leaf.shape) for leaf in leaves(filled))
-        raise UsageError(what, why=f"the inputs are {known} without the batch")
-    return filled
-
-
-def _example(leaf: Leaf) -> str:
-    """Sizes as they may be: an image of 224 by 224, a text of 128 tokens."""
-    usual = 224 if len(leaf.shape) == 3 else 128
-    return ",".join(str(size or usual) for size in leaf.shape)
-
-
-def _filled(leaf: Leaf, shape: tuple[int, ...] | None) -> Leaf:
-    if shape is None:
-        raise UsageError(
-            f"the input {leaf.name or 'of the model'} has the shape {leaf.shape} without the batch",
-            why="None is not known before the data is",
-            remedy=f"say it with --input-shape, for example --input-shape {_example(leaf)}",
-        )
-    fits = len(shape) == len(leaf.shape) and all(
-        known in (None, size) for known, size in zip(leaf.shape, shape, strict=False)
-    )
-    if not fits:
-        what = f"--input-shape {','.join(map(str, shape))} does not fit the input {leaf.name}"
-        raise UsageError(what, why=f"its shape without the batch is {leaf.shape}")
-    return replace(leaf, shape=shape)
-
-
 def _targets(model: Any, x: Any) -> list[Any]:  # noqa: ANN401
     """Targets for a model without data: integers for sparse losses, else like the output."""
     outputs = _outputs(model, x)
@@ -164,7 +153,7 @@ def _outputs(model: Any, x: Any) -> Any:  # noqa: ANN401
     if structure is None and getattr(model, "outputs", None):
         structure = model.outputs if len(model.outputs) > 1 else model.outputs[0]
     if structure is not None:
-        return _known(_declared(structure), ()) if _complete(structure) else _inferred(model, x)
+        return _declared(structure) if _complete(structure) else _inferred(model, x)
     return _inferred(model, x)
 
 
@@ -179,8 +168,11 @@ def _inferred(model: Any, x: Any) -> Any:  # noqa: ANN401
     from keras import tree
     from keras.src import backend
 
+    # A Sequential without an Input builds one of what it is called with first.
+    batch = None if isinstance(model, keras.Sequential) else 2
+
     def symbolic(leaf: Leaf) -> Any:  # noqa: ANN401
-        return keras.KerasTensor((2, *leaf.shape), leaf.dtype)
+        return keras.KerasTensor((batch, *leaf.shape), leaf.dtype)
 
     return _declared(backend.compute_output_spec(model, tree.map_structure(symbolic, x)))
 

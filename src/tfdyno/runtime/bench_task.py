@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.measurement import BenchTask
-from tfdyno.runtime.batch import leaves
+from tfdyno.runtime.dataspec import leaves
 from tfdyno.runtime.trace import describe
 from tfdyno.runtime.workloads import Subject
 

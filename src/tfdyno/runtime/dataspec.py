@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.workload import Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DEFAULT_BATCH = 32  # of Keras' fit for arrays
 NARROWER = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
@@ -21,6 +26,8 @@ class Leaf:
     shape: tuple[int | None, ...]
     dtype: str
     name: str = ""
+    has_rank: bool = True
+    """False: not even how many sizes it has is known; ``shape`` is empty then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,8 @@ class DataSpec:
     epochs: int = 0
     validation: Validation | None = None
     """None: not looked for."""
+    read: Callable[[], DataSpec] | None = field(default=None, compare=False)
+    """Reads the first batch of a dataset, which knows every size; None: all are known."""
 
 
 def of_fit(arguments: dict[str, Any]) -> DataSpec:
@@ -106,6 +115,25 @@ def of_dataset(data: Any) -> DataSpec:  # noqa: ANN401
     return of_fit({"x": data})
 
 
+def with_batch_size(data: DataSpec) -> DataSpec:
+    """The data with the size of their first batch, where nothing else says how many it has."""
+    if data.batch_size or data.read is None:
+        return data
+    return replace(data, batch_size=data.read().batch_size)
+
+
+def leaves(structure: Any) -> Iterator[Leaf]:  # noqa: ANN401
+    """Every ``Leaf`` of a structure in its own order."""
+    if isinstance(structure, Leaf):
+        yield structure
+    elif isinstance(structure, dict):
+        for value in structure.values():
+            yield from leaves(value)
+    elif isinstance(structure, tuple | list):
+        for value in structure:
+            yield from leaves(value)
+
+
 def _of_source(x: Any) -> DataSpec | None:  # noqa: ANN401
     """The spec of a dataset-like object; None for arrays."""
     if hasattr(x, "element_spec"):
@@ -126,7 +154,14 @@ def _of_tensorflow(dataset: Any) -> DataSpec:  # noqa: ANN401
     batch = _first_dimension(parts[0]) or _batch_of_pipeline(dataset)
     count = int(dataset.cardinality())
     samples = count * batch if count > 0 else 0
-    return DataSpec(x=x, y=y, sample_weight=weight, batch_size=batch, samples_per_epoch=samples)
+    return DataSpec(
+        x=x,
+        y=y,
+        sample_weight=weight,
+        batch_size=batch,
+        samples_per_epoch=samples,
+        read=cache(lambda: _of_batches(next(iter(dataset), None), 0)),
+    )
 
 
 def _batch_of_pipeline(dataset: Any) -> int:  # noqa: ANN401
@@ -135,7 +170,11 @@ def _batch_of_pipeline(dataset: Any) -> int:  # noqa: ANN401
         size = getattr(dataset, "_batch_size", None)
         if size is not None:
             return int(size)
-        dataset = getattr(dataset, "_input_dataset", None) or getattr(dataset, "_dataset", None)
+        zipped = getattr(dataset, "_datasets", None)
+        while isinstance(zipped, tuple | list | dict) and zipped:
+            zipped = next(iter(zipped.values() if isinstance(zipped, dict) else zipped))
+        within = (getattr(dataset, name, None) for name in ("_input_dataset", "_dataset"))
+        dataset = next((each for each in within if each is not None), zipped)
     return 0
 
 
@@ -189,7 +228,9 @@ def _leaf(value: Any) -> Leaf:  # noqa: ANN401
         )
     dtypes = getattr(value, "dtypes", None)  # a pandas table has one per column
     dtype = str(getattr(value.dtype, "name", value.dtype)) if dtypes is None else "float32"
-    return Leaf(shape=tuple(value.shape)[1:], dtype=NARROWER.get(dtype, dtype))
+    has_rank = getattr(value.shape, "rank", 0) is not None
+    shape = tuple(value.shape)[1:] if has_rank else ()
+    return Leaf(shape=shape, dtype=NARROWER.get(dtype, dtype), has_rank=has_rank)
 
 
 def _length(structure: Any) -> int:  # noqa: ANN401

@@ -16,7 +16,7 @@ from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.runtime.batch import Batch, baked_batch, batches, dimensions
 from tfdyno.runtime.dataspec import Leaf
 from tfdyno.runtime.environment import files_used, versions
-from tfdyno.runtime.failure import Declined, first_line, place
+from tfdyno.runtime.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.marker import marker_batch, marker_of
 
 if TYPE_CHECKING:
@@ -117,14 +117,12 @@ def _by_keras(workload: Workload, request: child.Request, progress: child.Progre
     progress(f"tracing {subject.title} with TensorFlow")
     asked = request["batch_size"]
     own = baked_batch(subject.model) or (subject.data.batch_size if subject.data else 0)
-    tries = [
-        (batch, *size)
-        for batch in batches(subject, workload)
-        for size in _sizes(subject.model, batch, asked, own)
-    ]
+    with user_code(subject.title):
+        found = batches(subject, workload)
+    tries = [(batch, *size) for batch in found for size in _sizes(subject.model, batch, asked, own)]
 
     def attempt(batch: Batch, size: int, marker: int) -> _Made:
-        notes: list[str] = []
+        notes = list(batch.notes)
         with _recomputing(subject.model, workload.remat, batch, size, notes):
             exported = _export_keras(subject.model, batch, size, workload.mode)
         about = {**describe(subject, tuple(notes)), "execution": _execution(subject)}

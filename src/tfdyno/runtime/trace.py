@@ -154,7 +154,8 @@ def _lowered(
                 lowered = lower_step(
                     model, batch, batch_size=size, mode=workload.mode, lowering=lowering
                 )
-                return _Step(lowered=lowered, batch_size=size, marker=marker, notes=notes)
+                told = batch.notes + notes
+                return _Step(lowered=lowered, batch_size=size, marker=marker, notes=told)
             except TfdynoError:
                 raise
             except Exception as failure:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tfdyno.core.errors import UsageError
 from tfdyno.runtime import capture
-from tfdyno.runtime.dataspec import DataSpec, of_dataset
+from tfdyno.runtime.dataspec import DataSpec, of_dataset, with_batch_size
 from tfdyno.runtime.failure import user_code
 from tfdyno.runtime.keras2 import forced_policy, is_keras2
 from tfdyno.runtime.other_optimizer import take_optimizer
@@ -60,6 +60,8 @@ def load(workload: Workload) -> Subject:
     strategies = [] if _is_distributed_loop(workload) else note_strategies()
     with policy_held(workload.precision, notes):
         model, title, data = _LOADERS[workload.kind](workload)
+        with user_code(title):
+            data = data and with_batch_size(data)
         if workload.mode == "train" and not getattr(model, "compiled", False):
             notes.append(default_compile(model, named=workload.kind != "application"))
         if workload.optimizer:
