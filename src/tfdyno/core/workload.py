@@ -116,3 +116,5 @@ class Trace:
     warnings: tuple[str, ...] = ()
     cudnn_layers: tuple[str, ...] = ()
     """Recurrent layers that TensorFlow hands to cuDNN on a GPU; the traced step has loops."""
+    outside_xla: tuple[str, ...] = ()
+    """Operations of TensorFlow that XLA does not have; the traced step is without them."""

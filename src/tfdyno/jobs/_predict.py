@@ -283,6 +283,7 @@ def predictor_for(
     if not traced.trace.marker and traced.trace.batch_size != size:
         traced = trace(named, batch_size=size, progress=progress, fresh=fresh)
     _check_own_batch(traced.trace, size)
+    _check_compiles(traced.trace, execution)
     return Predictor(
         traced=traced,
         batch_size=size,
@@ -295,6 +296,15 @@ def predictor_for(
         anchors=anchors_for(traced.trace),
         sweeps=stored_sweeps() if card_files else Sweeps(),
     )
+
+
+def _check_compiles(trace: Trace, execution: str) -> None:
+    if execution == "xla" and trace.outside_xla:
+        raise UsageError(
+            f"XLA cannot compile the step of {trace.title}",
+            why=f"it uses {', '.join(trace.outside_xla)}, which exists outside of XLA only",
+            remedy="leave --execution out, and train with jit_compile=False",
+        )
 
 
 def check_batch(batch_size: int) -> None:

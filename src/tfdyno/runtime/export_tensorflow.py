@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.runtime.failure import first_line
+from tfdyno.runtime.tracing.ctc_outside import ctc_outside
 
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
@@ -28,6 +29,8 @@ UNKNOWN = re.compile(r"(\w+) \(No registered")
 """An operation in TensorFlow's message about those that XLA does not know."""
 OPEN_SIZE = frozenset({"Unique", "UniqueV2", "Where"})
 EARLIER = "do that part in the dataset, before the step"
+OTHERWISE = "write what belongs to the loss or the model with operations of tf.math or keras.ops"
+"""For what works on what the model gives: no dataset has that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class Exported:
     """Fields of ``core.workload.TensorSpec``."""
     parameter_count: int
     trainable_parameter_count: int
+    outside: dict[str, int]
+    """Operations that XLA does not have and that were left out, as ``ctc_outside`` finds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +81,12 @@ def export(
     def flat_step(*tensors: Any) -> Any:  # noqa: ANN401  (HLO is made for flat arguments only)
         return step(*tf.nest.pack_sequence_as(list(arguments), tensors))
 
+    outside: dict[str, int] = {}
+
     def traced() -> tuple[Any, Any]:
         function = tf.function(flat_step, jit_compile=True, autograph=autograph)
-        return function, function.get_concrete_function(*flat)
+        with ctc_outside(outside):
+            return function, function.get_concrete_function(*flat)
 
     try:
         compiled, concrete = traced()
@@ -102,6 +110,7 @@ def export(
         tensors=(*_given(arguments, roles), *captured),
         parameter_count=trainable + _elements(variables.state),
         trainable_parameter_count=trainable,
+        outside=outside,
     )
 
 
@@ -216,7 +225,7 @@ def _refusal(error: Exception) -> TfdynoError:
     """What TensorFlow means when it refuses a step, in one sentence."""
     if operations := sorted(set(UNKNOWN.findall(str(error)))):
         why = f"it uses {', '.join(operations)}, which exists outside of XLA only"
-        return UsageError("XLA cannot compile this step", why=why, remedy=EARLIER)
+        return UsageError("XLA cannot compile this step", why=why, remedy=f"{EARLIER}; {OTHERWISE}")
     why = f"{type(error).__name__}: {first_line(error)}"
     if isinstance(error, tf.errors.OpError):
         return UsageError("XLA cannot compile this step", why=why)

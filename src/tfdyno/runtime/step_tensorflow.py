@@ -126,9 +126,25 @@ def _by_keras(workload: Workload, request: child.Request, progress: child.Progre
         with _recomputing(subject.model, workload.remat, batch, size, notes):
             exported = _export_keras(subject.model, batch, size, workload.mode)
         about = {**describe(subject, tuple(notes)), "execution": _execution(subject)}
+        about |= _outside(exported, about)
         return _Made(exported=exported, batch_size=size, marker=marker, about=about)
 
     return _first_that_works(attempt, tries, subject.title)
+
+
+def _outside(exported: Any, about: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    """What the trace has to say otherwise of a step with operations that XLA does not have."""
+    if not exported.outside:
+        return {}
+    from tfdyno.runtime.tracing.ctc_outside import outside_note
+
+    names = sorted(exported.outside)
+    return {
+        "title": f"{about['title']} (without {', '.join(names)})",
+        "execution": "graph",
+        "outside_xla": tuple(names),
+        "warnings": (*about["warnings"], outside_note(exported.outside)),
+    }
 
 
 def _execution(subject: Subject) -> str:
@@ -196,7 +212,8 @@ def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noq
     _build(model, given[0])
 
     def step(*data: Any) -> Any:  # noqa: ANN401
-        return model.train_step(data[0] if len(data) == 1 else data)
+        alone = len(data) == 1 and not isinstance(data[0], tuple | list)  # as Keras packs it
+        return model.train_step(data[0] if alone else data)
 
     return export(step, given, ROLES[: len(given)], sort, autograph=autograph)
 
@@ -233,6 +250,10 @@ def _build(model: Any, x: Any) -> None:  # noqa: ANN401
     """Make the weights and the optimizer's slots, where the model can be called by itself."""
     import tensorflow as tf
 
+    with contextlib.suppress(ImportError):  # Keras 2 has none
+        from keras.src.random.seed_generator import global_seed_generator
+
+        global_seed_generator()  # made by a trace that fails, it has no value for the next one
     if not model.built:
         # A model of several networks may have a train_step only: that makes its variables then.
         with contextlib.suppress(Exception):
@@ -284,7 +305,8 @@ def _by_loop(workload: Workload, step: LoopStep, asked: int | None) -> _Made:
         specs = step.specs(size)
         exported = export(step.function, specs, roles, split_by_name, autograph=step.autograph)
         batch_size = size or step.batch_size
-        return _Made(exported=exported, batch_size=batch_size, marker=marker, about=about)
+        fields = about | _outside(exported, about)
+        return _Made(exported=exported, batch_size=batch_size, marker=marker, about=fields)
 
     return _first_that_works(attempt, tries, step.name)
 
