@@ -43,7 +43,7 @@ def state_of(model: Any, extra: Iterable[Any] = ()) -> State:  # noqa: ANN401
     """
     groups = {
         "model": [*model.trainable_variables, *model.non_trainable_variables],
-        "optimizer": [v for each in _optimizers(model) for v in _variables(each)],
+        "optimizer": [v for each in optimizers_of(model) for v in _variables(each)],
         "metrics": list(model.metrics_variables),
         "extra": list(extra),
     }
@@ -58,7 +58,8 @@ def state_of(model: Any, extra: Iterable[Any] = ()) -> State:  # noqa: ANN401
     return state
 
 
-def _optimizers(model: Any) -> list[Any]:  # noqa: ANN401
+def optimizers_of(model: Any) -> list[Any]:  # noqa: ANN401
+    """The optimizer of ``compile``, then those that a model with an own ``train_step`` keeps."""
     import keras
 
     found = [getattr(model, "optimizer", None)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
+from tensorflow.python.eager.lift_to_graph import UnliftableError
 
 from tfdyno.core.errors import UsageError
+from tfdyno.runtime.checkpoint_state import optimizers_of
 from tfdyno.runtime.dataspec import of_fit
 from tfdyno.runtime.rebatch import is_arrays
+from tfdyno.runtime.step_hooks import Update, has_own_step, held_updates
 
 if TYPE_CHECKING:
     from tfdyno.core.recipe import Recipe
@@ -23,13 +27,64 @@ def build_for(model: Any, element_spec: Any) -> None:  # noqa: ANN401
         element_spec: Of the dataset: (x,), (x, y) or (x, y, sample_weight), batched.
     """
     build_model(model, element_spec)
-    if model.optimizer is not None and not model.optimizer.built:
+    if not (model.optimizer is None or model.optimizer.built or is_aside(model)):
         model.optimizer.build(model.trainable_variables)
 
 
 def build_model(model: Any, element_spec: Any) -> None:  # noqa: ANN401
-    """Make the variables of the model, its metrics and its loss."""
+    """Make the variables of the model, its metrics and its loss.
+
+    A model with a step of its own has what that makes, its optimizers' variables included: it need
+    not have a ``call``, nor one that takes what the data have.
+    """
+    if has_own_step(model) and not model.run_eagerly:
+        if _is_left_to_step(model):
+            _trace_step(model, element_spec)
+        metrics = getattr(model, "_compile_metrics", None)
+        if not model.built and (metrics is None or metrics.built):
+            return
+        with contextlib.suppress(Exception):  # what is left, Keras makes when it needs it
+            model._symbolic_build(data_batch=tf.nest.map_structure(_leaf, element_spec))
+        return
     model._symbolic_build(data_batch=tf.nest.map_structure(_leaf, element_spec))
+
+
+def is_aside(model: Any) -> bool:  # noqa: ANN401
+    """Whether the step of a built model updates by other optimizers than that of ``compile``."""
+    kept, *others = optimizers_of(model)
+    return has_own_step(model) and not kept.built and any(each.built for each in others)
+
+
+def _is_left_to_step(model: Any) -> bool:  # noqa: ANN401
+    """Whether the first step would make variables that no call of the model makes."""
+    parts = [*model._flatten_layers(), *optimizers_of(model)]
+    return not all(part.built for part in parts if part is not model.optimizer)
+
+
+def _trace_step(model: Any, element_spec: Any) -> None:  # noqa: ANN401
+    """Make what a trace of the model's own step makes, as Keras does with the first batch.
+
+    Its optimizers are built afterwards, for the variables that it gives them: within a replica of
+    several they cannot be.
+    """
+    updates: list[Update] = []
+
+    def step(data: Any) -> Any:  # noqa: ANN401
+        return model.distribute_strategy.run(model.train_step, args=(data,))
+
+    try:
+        with held_updates(updates):
+            traced = tf.function(step, autograph=False)
+            traced.get_concrete_function(tf.nest.map_structure(_leaf, element_spec))
+    except UnliftableError:
+        raise UsageError(
+            f"{model.name} has layers that its first step would make",
+            why="on several replicas a step of its own cannot",
+            remedy="give each model in it an Input, or call it once on data before fit",
+        ) from None
+    for update in updates:
+        if not update.optimizer.built:
+            update.optimizer.build(update.variables)
 
 
 def change_model(

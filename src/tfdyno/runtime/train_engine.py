@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.errors import UsageError
+from tfdyno.core.recipe import Recipe
 from tfdyno.runtime import preprocessing
-from tfdyno.runtime.checkpoint_state import State, state_of
+from tfdyno.runtime.checkpoint_state import State, optimizers_of, state_of
 from tfdyno.runtime.composed_step import ComposedStep, Whole
 from tfdyno.runtime.input_options import with_input_options
 from tfdyno.runtime.recipe_apply import replicas
-from tfdyno.runtime.train_build import build_for, build_model, change_model, is_always_full
+from tfdyno.runtime.train_build import (
+    build_for,
+    build_model,
+    change_model,
+    is_always_full,
+    is_aside,
+)
 from tfdyno.runtime.train_settle import is_composed, settle_training, taken_over
 from tfdyno.runtime.train_strategy import worker_count
 
@@ -17,8 +25,10 @@ if TYPE_CHECKING:
     import contextlib
     from collections.abc import Callable
 
-    from tfdyno.core.recipe import Recipe
     from tfdyno.runtime.remat import RematPlan
+
+OF_OPTIMIZER = ("accumulation", "clip_norm", "ema", "loss_scale")
+"""Settings of a recipe that an optimizer does."""
 
 
 class Engine:
@@ -128,6 +138,7 @@ class Engine:
                 self._scheduled.build(element_spec)
                 return
             build_for(model, element_spec)
+            _refuse_unreached(model, recipe)
             if self.is_composed:
                 self.composed = ComposedStep(
                     model,
@@ -147,9 +158,7 @@ class Engine:
 
     def iterations(self) -> int:
         """Batches that the optimizer has taken (updates, where tfdyno accumulates)."""
-        inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
-        variable = getattr(inner, "_iterations", None)
-        return int(variable.numpy()) if variable is not None else 0
+        return max(map(_iterations, optimizers_of(self.model)), default=0)
 
     def one_batch(self) -> Callable[[Any], Any]:
         """A function that trains on one batch and returns the logs, with nothing around it."""
@@ -159,3 +168,21 @@ class Engine:
             type(self.model).make_train_function(self.model, True)
             run = self.model.train_function
         return lambda batch: run(iter([batch]))
+
+
+def _refuse_unreached(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    """Refuse what is set on the optimizer of ``compile`` where the step uses others."""
+    plain = Recipe()
+    unreached = [name for name in OF_OPTIMIZER if getattr(recipe, name) != getattr(plain, name)]
+    if unreached and is_aside(model):
+        raise UsageError(
+            f"{unreached[0]} cannot be set for {model.name}",
+            why="its train_step updates by optimizers of its own",
+            remedy="set it on those in the script",
+        )
+
+
+def _iterations(optimizer: Any) -> int:  # noqa: ANN401
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    variable = getattr(inner, "_iterations", None)
+    return int(variable.numpy()) if variable is not None else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,7 +90,7 @@ def outcome_of(
         replica_count=replica_count,
         global_batch_size=counts.samples_per_step,
         seed=plan.recipe.seed,
-        parameter_count=int(model.count_params()),
+        parameter_count=sum(math.prod(weight.shape) for weight in model.weights),
         peak_memory_bytes=watch.memory_bytes,
         memory_kind=watch.memory_kind,
         stopped=stopped,
@@ -153,14 +155,40 @@ def _accumulation_of_keras(model: Any) -> int:  # noqa: ANN401
 
 
 def saved(model: Any, path: Path) -> tuple[str, tuple[str, ...]]:  # noqa: ANN401
-    """Write the model so that a kill leaves the old file or the new; its path, and notes."""
+    """Write the model so that a kill leaves the old file or the new; its path, and notes.
+
+    Of one that Keras cannot write, or that was never called, the models in it are written too.
+    """
+    error = _written(model, path)
+    notes = () if model.built and not error else _saved_parts(model, path)
+    if error:  # a model that cannot be saved is still trained
+        notes = (f"The model was not saved: {error}.", *notes)
+    return str(path) if is_chief() and not error else "", notes
+
+
+def _written(model: Any, path: Path) -> str:  # noqa: ANN401
+    """Write one file whole; why that failed, in half a sentence."""
     part = path.with_name(f".{path.name}.part.keras")
     try:
-        model.save(part)  # all workers: reading the variables is a joint operation
-        if not is_chief():
-            return "", ()
-        part.replace(path)
-    except Exception as error:  # a model that cannot be saved is still trained
+        with warnings.catch_warnings():  # of a model that was never called, whose parts have all
+            warnings.filterwarnings("ignore", message=".*model that has not yet been built")
+            model.save(part)  # all workers: reading the variables is a joint operation
+        if is_chief():
+            part.replace(path)
+    except Exception as error:
         part.unlink(missing_ok=True)
-        return "", (f"The model was not saved: {error}.",)
-    return str(path), ()
+        # Keras tells how to write code behind it.
+        return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+    return ""
+
+
+def _saved_parts(model: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401
+    """Write the models that a model keeps, each by the name that its code has for it; notes."""
+    import keras
+
+    parts = {name: one for name, one in vars(model).items() if isinstance(one, keras.Model)}
+    named = {name: path.with_name(f"{path.stem}.{name}{path.suffix}") for name in parts}
+    files = [file.name for name, file in named.items() if not _written(parts[name], file)]
+    if not files:
+        return ()
+    return (f"Models in it, which Keras loads by themselves: {', '.join(files)}.",)
