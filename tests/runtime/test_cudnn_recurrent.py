@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STEPS, INPUTS, HIDDEN = 20, 24, 16
 MODEL = """
 import keras
+import tensorflow as tf
 from keras import layers
 
 def built(*parts):
@@ -32,6 +33,9 @@ def lstm():
 
 def two_ways():
     return built(layers.Bidirectional(layers.GRU(16)))
+
+def by_tensorflow():
+    return built(layers.LSTM(16), layers.Lambda(lambda x: tf.identity(x), (16,)))
 
 def plain():
     return built(layers.LSTM(16, use_cudnn=False))
@@ -111,3 +115,18 @@ def test_a_model_that_cudnn_serves_runs_without_xla(folder: Path) -> None:
     made = traced(folder, "lstm")
     assert made.trace.execution == "graph"
     assert any("cuDNN" in warning for warning in made.trace.warnings)
+
+
+@pytest.mark.tf
+def test_a_step_that_tensorflow_traced_has_the_same_kernels_of_cudnn(folder: Path) -> None:
+    made, other = traced(folder, "by_tensorflow"), traced(folder, "lstm")
+    assert (made.trace.path, other.trace.path) == ("tensorflow", "jax")
+    assert made.trace.execution == other.trace.execution == "graph"
+
+    def by_cudnn(one: Traced) -> list[tuple[str, str, int, float]]:
+        kernels = (kernel for kernel in primitives(one) if "cudnn_" in kernel.name)
+        return sorted((k.name, k.phase, k.count, k.flops.per_sample) for k in kernels)
+
+    assert len(by_cudnn(other)) == 8
+    assert by_cudnn(made) == by_cudnn(other)
+    assert all(one.repeats == 1 for one in primitives(made) if one.kind != "recurrent")

@@ -6,6 +6,7 @@ before runs time step by time step: a product and the arithmetic of the gates, o
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +27,7 @@ PACKING = 20
 """Small kernels in which Keras arranges a layer's weights as cuDNN wants them, in each pass
 (``_standardize_cudnn_weights`` of ``keras/src/backend/tensorflow/rnn.py``, Keras 3.15)."""
 MATRIX = 2
+_NUMBER = re.compile(r"_\d+$")
 KEPT = frozenset({"convert"})
 """Operations of such a layer that stay: its weights are cast."""
 Numbered = tuple[int, Kernel]
@@ -55,7 +57,7 @@ def recurrent_kernels(
     inside: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for index, node in enumerate(graph.nodes):
         layer = layer_of(node.location)
-        if not layers.isdisjoint(layer.split("/")):
+        if any(_is_one(part, layers) for part in layer.split("/")):
             inside[_named(layer, layers), _is_backward(node.location, mode)].append(index)
     made: list[Numbered] = []
     replaced: set[int] = set()
@@ -70,11 +72,20 @@ def recurrent_kernels(
     return made, replaced
 
 
+def _is_one(part: str, layers: frozenset[str]) -> bool:
+    """Whether a scope is a layer's; TensorFlow numbers the scopes of a second trace."""
+    return part in layers or _NUMBER.sub("", part) in layers
+
+
 def _named(layer: str, layers: frozenset[str]) -> str:
-    """The path of a layer up to the name that is looked for."""
+    """The path of a layer up to the name that is looked for.
+
+    TensorFlow's gradient of a loop has the whole path of the loop again behind its own.
+    """
     parts = layer.split("/")
-    last = max(i for i, part in enumerate(parts) if part in layers)
-    return "/".join(parts[: last + 1])
+    last = max(i for i, part in enumerate(parts) if _is_one(part, layers))
+    first = max(i for i, part in enumerate(parts[: last + 1]) if part == parts[0])
+    return "/".join(parts[first : last + 1])
 
 
 def _stays(node: Node) -> bool:

@@ -18,6 +18,7 @@ from tfdyno.runtime.dataspec import Leaf
 from tfdyno.runtime.environment import files_used, versions
 from tfdyno.runtime.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.marker import marker_batch, marker_of
+from tfdyno.runtime.recurrent import keeps_xla_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -149,9 +150,9 @@ def _outside(exported: Any, about: dict[str, Any]) -> dict[str, Any]:  # noqa: A
 
 def _execution(subject: Subject) -> str:
     """What Keras would do on a GPU: ``jit_compile="auto"`` means off only on this CPU."""
-    if subject.strategy:
-        return "graph"
     model = subject.model
+    if subject.strategy or keeps_xla_off(model):
+        return "graph"
     if getattr(model, "jit_compile", False) is True:
         return "xla"
     arguments = getattr(getattr(model, "_compile_config", None), "config", {})
