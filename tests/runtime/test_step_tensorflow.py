@@ -147,3 +147,10 @@ def test_a_spec_that_cannot_be_read_is_named() -> None:
     workload = parse_reference(f"{SCRIPTS / 'loop.py'}:train_step", input_spec=("float32(3)",))
     with pytest.raises(UsageError, match=r"float32\(3\).*write dtype"):
         trace(workload)
+
+
+def test_a_step_for_one_batch_alone_is_traced_at_it_after_the_other_one_failed() -> None:
+    traced = trace(parse_reference(f"{SCRIPTS / 'diffusion.py'}:build"))
+    assert (traced.trace.batch_size, traced.trace.marker) == (16, 0)
+    # A convolution of 3 x 3 from 3 to 3 channels on 8 x 8: forward, and for its weights alone.
+    assert flops_per_sample(traced.program) == 0  # all is the batch's: none is known of a sample
