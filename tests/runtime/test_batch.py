@@ -181,7 +181,7 @@ WINDOWS = {
     "with_input": ([[20, 3]], 0),
     "without_input": ([[20, 3]], 1),
     "in_sequence": ([[20, 3]], 1),
-    "of_any_rank": ([[20, 3]], 0),
+    "of_a_generator": ([[20, 3]], 0),
     "by_name": ([[20, 2], [20, 3]], 0),
 }
 
@@ -196,4 +196,10 @@ def test_windows_of_open_length_are_traced_with_the_batch_of_their_data(name: st
     assert traced.script_batch_size == 16
     assert traced.marker
     assert sum("first batch" in told for told in traced.warnings) == read
-    assert traced.path == ("tensorflow" if name == "of_any_rank" else "jax")
+    assert traced.path == ("tensorflow" if name == "of_a_generator" else "jax")
+
+
+@pytest.mark.tf
+def test_data_of_unknown_rank_are_refused_with_what_to_do() -> None:
+    with pytest.raises(UsageError, match=r"how many dimensions.*an output_signature"):
+        trace(parse_reference(f"{SCRIPTS / 'windows.py'}:of_any_rank"))

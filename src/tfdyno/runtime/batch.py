@@ -65,7 +65,7 @@ def _as_read(batch: Batch, first: DataSpec) -> Batch:
     before = _parts(batch)
     x, y, weight = after = tuple(map(with_declared, before, _parts(first)))
     pairs = zip(leaves(before), leaves(after), strict=True)
-    told = [f"{a.shape if a.has_rank else 'any'} as {b.shape}" for a, b in pairs if a != b]
+    told = [f"{a.shape} as {b.shape}" for a, b in pairs if a != b]
     note = f"The data leave sizes open; traced as in their first batch: {', '.join(told)}."
     return Batch(x=x, y=y, sample_weight=weight, notes=(note,) if told else ())
 

@@ -26,8 +26,6 @@ class Leaf:
     shape: tuple[int | None, ...]
     dtype: str
     name: str = ""
-    has_rank: bool = True
-    """False: not even how many sizes it has is known; ``shape`` is empty then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,9 +226,13 @@ def _leaf(value: Any) -> Leaf:  # noqa: ANN401
         )
     dtypes = getattr(value, "dtypes", None)  # a pandas table has one per column
     dtype = str(getattr(value.dtype, "name", value.dtype)) if dtypes is None else "float32"
-    has_rank = getattr(value.shape, "rank", 0) is not None
-    shape = tuple(value.shape)[1:] if has_rank else ()
-    return Leaf(shape=shape, dtype=NARROWER.get(dtype, dtype), has_rank=has_rank)
+    if getattr(value.shape, "rank", 0) is None:
+        raise UsageError(
+            "the dataset does not say how many dimensions its batches have",
+            why="Keras does not train on tensors of unknown rank",
+            remedy="give from_generator an output_signature, or call tf.ensure_shape in a map",
+        )
+    return Leaf(shape=tuple(value.shape)[1:], dtype=NARROWER.get(dtype, dtype))
 
 
 def _length(structure: Any) -> int:  # noqa: ANN401

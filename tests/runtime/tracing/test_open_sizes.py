@@ -13,13 +13,11 @@ def leaf(*shape: int | None, name: str = "") -> Leaf:
     return Leaf(shape=shape, dtype="float32", name=name)
 
 
-ANY = Leaf(shape=(), dtype="float32", has_rank=False)
 SERIES, OTHER = leaf(None, 7, name="series"), leaf(None, 3, name="other")
 
 
-def test_a_size_or_a_rank_that_is_not_known_is_open() -> None:
+def test_a_size_that_is_not_known_is_open() -> None:
     assert is_open([leaf(2), {"a": leaf(None, 2)}])
-    assert is_open(ANY)
     assert not is_open((leaf(2), None))
 
 
@@ -31,7 +29,6 @@ def test_a_size_or_a_rank_that_is_not_known_is_open() -> None:
         (leaf(None, 1), leaf(50), (50, 1)),  # Keras takes it away
         (leaf(None, 7), leaf(50, 6), (None, 7)),
         (leaf(None, None), leaf(None, 7), (None, 7)),
-        (ANY, leaf(30, 4), (30, 4)),
     ],
 )
 def test_what_a_model_declares_fills_what_fits_it(
@@ -67,7 +64,6 @@ def test_other_structures_are_filled_by_their_order() -> None:
         ([leaf(4, 3), OTHER], [(4, 3)], [(4, 3), (4, 3)]),
         # Only one order fits both: the first shape is not for the first input.
         ([leaf(None, None), SERIES], [(9, 7), (9, 2)], [(9, 2), (9, 7)]),
-        ([ANY], [(3, 2)], [(3, 2)]),
         ([leaf(5)], [], [(5,)]),
     ],
 )

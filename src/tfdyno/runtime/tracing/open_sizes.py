@@ -18,8 +18,8 @@ Shape = tuple[int | None, ...]
 
 
 def is_open(structure: Any) -> bool:  # noqa: ANN401
-    """Whether a size of a leaf, or how many it has, is not known."""
-    return any(None in leaf.shape or not leaf.has_rank for leaf in leaves(structure))
+    """Whether a size of a leaf is not known."""
+    return any(None in leaf.shape for leaf in leaves(structure))
 
 
 def with_declared(structure: Any, declared: Any) -> Any:  # noqa: ANN401
@@ -91,8 +91,6 @@ def _replaced(structure: Any, new: Iterator[Leaf]) -> Any:  # noqa: ANN401
 
 def _merged(leaf: Leaf, known: Leaf) -> Leaf:
     """The leaf with the sizes of one that fits; an axis of 1 at the end Keras adds or removes."""
-    if not leaf.has_rank:
-        return replace(leaf, shape=known.shape, has_rank=known.has_rank)
     without = known.shape[:-1] if known.shape[-1:] == (1,) else known.shape
     for shape in (known.shape, without, (*known.shape, 1)):
         if _fits(leaf.shape, shape):
@@ -107,10 +105,6 @@ def _fits(left: Shape, right: Shape) -> bool:
     )
 
 
-def _takes(leaf: Leaf, shape: Shape) -> bool:
-    return not leaf.has_rank or _fits(leaf.shape, shape)
-
-
 def _assigned(own: list[Leaf], shapes: list[Shape], *, one_each: bool) -> list[Leaf] | None:
     """The leaves with every shape at one of them; None where that cannot be."""
     if not shapes:
@@ -119,9 +113,9 @@ def _assigned(own: list[Leaf], shapes: list[Shape], *, one_each: bool) -> list[L
     # As many as there are inputs are in their order; fewer are for the open ones.
     order = sorted(range(len(own)), key=lambda n: not one_each and not is_open(own[n]))
     for number in order:
-        if not _takes(own[number], first):
+        if not _fits(own[number].shape, first):
             continue
-        taken = replace(own[number], shape=first, has_rank=True)
+        taken = replace(own[number], shape=first)
         left = [*own[:number], *own[number + 1 :]]
         found = _assigned(left, others, one_each=one_each)
         if found is not None:
@@ -131,7 +125,7 @@ def _assigned(own: list[Leaf], shapes: list[Shape], *, one_each: bool) -> list[L
 
 def _unfit(own: list[Leaf], shapes: Sequence[Shape]) -> UsageError:
     """Which of the shapes has no input."""
-    wrong = next((s for s in shapes if not any(_takes(leaf, s) for leaf in own)), shapes[-1])
+    wrong = next((s for s in shapes if not any(_fits(leaf.shape, s) for leaf in own)), shapes[-1])
     open_ones = [leaf for leaf in own if is_open(leaf)]
     text = f"--input-shape {','.join(map(str, wrong))}"
     if len(open_ones) == 1 and len(own) == 1:
