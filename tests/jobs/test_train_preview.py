@@ -24,6 +24,13 @@ model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(4)], name="line
 model.compile("sgd", "mse")
 model.fit(numpy.ones((640, 16)), numpy.ones((640, 4)), batch_size=32, epochs=2)
 """
+DEEP = """
+import keras, numpy
+layers = [keras.layers.Dense(256, activation="relu") for _ in range(24)]
+model = keras.Sequential([keras.Input((256,)), *layers, keras.layers.Dense(1)], name="deep")
+model.compile("sgd", "mse")
+model.fit(numpy.ones((8192, 256)), numpy.ones((8192, 1)), batch_size=4096)
+"""
 
 
 @pytest.fixture
@@ -47,7 +54,33 @@ def test_the_plan_is_estimated_for_the_named_card(question: Question, tmp_path: 
     assert (shared.replicas, shared.batch_size, shared.global_batch_size) == (2, 16, 32)
     assert shared.estimate is not None
     assert (shared.estimate.replicas, shared.estimate.precision) == (2, "mixed_float16")
-    assert "The estimate does not count remat." in shared.notes
+    assert (
+        "The memory is that with remat; the time leaves out what is computed again." in shared.notes
+    )
+
+
+def test_the_memory_of_a_chain_follows_remat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep.py").write_text(DEEP)
+    asked = Question(workload=parse_reference("deep.py"), settings=RunSettings(output="run"))
+    plans = [
+        preview(replace(asked, recipe=Recipe(remat=remat)), gpu="l4")
+        for remat in ("", "blocks", "1GiB")
+    ]
+    plain, again, budget = (plan.estimate for plan in plans)
+    assert plain
+    assert again
+    assert budget
+    # 24 results of 4096 x 256 float32 are kept without, about sqrt(2 * 24) = 7 with
+    result_bytes = 4096 * 256 * 4
+    kept = plain.memory_parts_bytes["activations"] - again.memory_parts_bytes["activations"]
+    assert kept > 12 * result_bytes
+    assert again.device_memory_bytes.best < plain.device_memory_bytes.best
+    assert again.step_s == plain.step_s
+    assert budget.device_memory_bytes == plain.device_memory_bytes
+    assert "The estimate does not count remat." in plans[2].notes
 
 
 def test_without_a_card_the_plan_stands_without_an_estimate(

@@ -82,6 +82,17 @@ def blocks():
     model = keras.Sequential([keras.Input((16,)), Block(), Block(), Block(), L.Dense(1)])
     return model, random.normal(size=(64, 16)).astype("f")
 
+def chain():
+    layers = [layer for _ in range(4) for layer in (
+        L.Dense(32, "gelu"), L.BatchNormalization(), L.Dropout(0.3))]
+    model = keras.Sequential([*layers, L.Dense(1)])  # built by the first batch
+    return model, random.normal(size=(64, 16)).astype("f")
+
+def recurrent():
+    model = keras.Sequential([keras.Input((12, 4)), *[
+        L.LSTM(8, return_sequences=True, dropout=0.2) for _ in range(3)], L.LSTM(8), L.Dense(1)])
+    return model, random.normal(size=(64, 12, 4)).astype("f")
+
 def transformer():
     inputs = keras.Input((12,), dtype="int32")
     x = L.Embedding(20, 16, mask_zero=True)(inputs)

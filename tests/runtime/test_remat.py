@@ -17,6 +17,8 @@ result["bfloat16"] = same(transformer, policy="mixed_bfloat16", run_eagerly=True
 result["nested"] = same(nested)
 result["transformer"] = same(transformer)
 result["functional"] = same(residual, "block[01]_*")
+result["chain"] = same(chain)
+result["recurrent"] = same(recurrent)
 result["xla"] = same(residual, jit_compile=True)
 result["mirrored"] = same(blocks, strategy=tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
 
@@ -101,7 +103,9 @@ def memory() -> dict[str, Any]:
     return in_tensorflow(MEMORY + MODELS + PEAKS)
 
 
-CASES = "sequential subclassed nested transformer functional xla bfloat16 mirrored".split()
+CASES = (
+    "sequential chain recurrent subclassed nested transformer functional xla bfloat16 mirrored"
+).split()
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -86,6 +87,60 @@ def test_a_chain_is_cut_into_about_the_root_of_its_length() -> None:
     assert [(a.last, b.first) for a, b in itertools.pairwise(found)] == [
         (a.last, a.last) for a in found[:-1]
     ]
+
+
+@st.composite
+def steps_of_a_chain(draw: st.DrawFn) -> list[Step]:
+    found = []
+    for n in range(draw(st.integers(1, 8))):
+        kept = draw(st.integers(0, 60))
+        makes = ((n + 1, draw(st.integers(0, 60))),)
+        allowed = draw(st.integers(0, 5)) > 0
+        found.append(Step(name=f"s{n}", reads=(n,), makes=makes, kept_bytes=kept, allowed=allowed))
+    return found
+
+
+def every_peak(steps: list[Step], first: int = 0, held: int = 0) -> list[int]:
+    """The peak of every way to cut a chain from an operation on."""
+    if first == len(steps):
+        return [0]
+    found = []
+    for last in range(first + 1, len(steps) + 1):
+        inside = steps[first:last]
+        kept, passed = sum(each.kept_bytes for each in inside), inside[-1].makes[0][1]
+        if last == first + 1:
+            after = held + kept
+            found += [max(after, each) for each in every_peak(steps, last, after)]
+        if all(each.allowed for each in inside) and passed < kept:
+            rest = every_peak(steps, last, held + passed)
+            found += [max(held + kept, each) for each in rest]
+    return found
+
+
+@given(steps_of_a_chain())
+def test_no_cut_of_a_chain_has_a_lower_peak(steps: list[Step]) -> None:
+    parts = all_parts(steps, segments(steps, [len(steps)]))
+    assert peak_bytes(parts, blocks(parts)) == min(every_peak(steps))
+
+
+def test_a_chain_that_narrows_is_cut_by_bytes() -> None:
+    # Results of 128, 64, 32 and 1: the first two at once are the least that a step can hold.
+    sizes = [128, 64, 32, 1]
+    steps = [
+        Step(name=f"s{n}", reads=(n,), makes=((n + 1, size),), kept_bytes=size)
+        for n, size in enumerate(sizes)
+    ]
+    found = segments(steps, [4])
+    assert (found[0].first, found[0].last) == (0, 2)
+    parts = all_parts(steps, found)
+    assert peak_bytes(parts, blocks(parts)) == 128 + 64
+
+
+def test_a_chain_of_which_no_cut_is_worth_it_is_left_alone_unless_it_is_wanted() -> None:
+    steps = chain(2)  # all of the second is held at once with what the first gave
+    steps = [replace(steps[0], kept_bytes=10), steps[1]]
+    assert segments(steps, [2]) == []
+    assert [(x.first, x.last) for x in segments(steps, [2], wanted=True)] == [(0, 2)]
 
 
 def test_cuts_lie_where_one_tensor_passes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from tfdyno.core.workload import Trace, Workload
     from tfdyno.jobs.train import Question
 
+_OF_MEMORY = (
+    "peak_memory_bytes", "memory_parts_bytes", "context_bytes", "device_memory_bytes", "fits",
+    "fits_verified", "max_batch_size", "max_batch_verified", "memory_measured_on",
+    "process_memory_bytes", "rematerialisation", "max_batch_rematerialisation",
+)  # fmt: skip
 NO_GPU = "No time or memory: there is no GPU here. Name one with --gpu."
 
 
@@ -65,6 +71,9 @@ def preview(
         )
         answer = estimating.estimate(asked, progress=progress)
         traced, found, notes = answer.trace, answer.estimates[0], answer.notes
+        if _is_counted(recipe):
+            again = replace(asked, workload=replace(workload, remat=recipe.remat))
+            found = _holding(found, estimating.estimate(again, progress=progress).estimates[0])
     return TrainPreview(
         reference=workload.reference,
         title=traced.title,
@@ -99,10 +108,26 @@ def _share_of(traced: Trace, replicas: int) -> int:
     return -(-traced.script_batch_size // replicas) if traced.script_batch_size else 0
 
 
+def _is_counted(recipe: Recipe) -> bool:
+    """Whether what is computed again is the same at any batch, as one trace stands for all."""
+    return bool(recipe.remat) and not recipe.remat_budget_bytes
+
+
+def _holding(plain: Estimate, again: Estimate) -> Estimate:
+    """The time of a step, and the memory of one that computes parts of itself again."""
+    memory = {name: getattr(again, name) for name in _OF_MEMORY}
+    made_by = {**plain.made_by, "memory": again.made_by["memory"]}
+    return replace(plain, made_by=made_by, **memory)
+
+
 def _left_out(recipe: Recipe, found: Estimate | None) -> tuple[str, ...]:
     """What the recipe asks for and the estimate does not know."""
-    names = [name for name in ("remat", "ema") if getattr(recipe, name)]
+    counted = _is_counted(recipe)
+    names = ["remat"] if recipe.remat and not counted else []
+    names += ["ema"] if recipe.ema else []
     names += ["precision = float8"] if recipe.precision == "float8" else []
-    if not found or not names:
+    if not found:
         return ()
-    return (f"The estimate does not count {' and '.join(names)}.",)
+    time = ("The memory is that with remat; the time leaves out what is computed again.",)
+    told = (f"The estimate does not count {' and '.join(names)}.",) if names else ()
+    return (*(time if counted else ()), *told)

@@ -120,6 +120,9 @@ def _trace(subject: Subject, specs: Any, notes: list[str]) -> None:  # noqa: ANN
 def _within(cut: Cut, subject: Subject, wanted: str, notes: list[str]) -> frozenset[str]:
     """The blocks to recompute: for a budget, or those without which the peak would rise."""
     everything = blocks(cut.parts)
+    if wanted == BLOCKS and not everything:
+        notes.append("Nothing is recomputed: no cut of the model lowers what activations take.")
+        return everything
     if subject.traced is None:
         if wanted == BLOCKS:
             return everything

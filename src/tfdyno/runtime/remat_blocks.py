@@ -88,21 +88,42 @@ def repeated_blocks(subject: Subject) -> Cut | None:
 
 
 def graph_cut(subject: Subject) -> Cut | None:
-    """The functional model that keeps most, cut into segments; None: there is none to cut."""
-    best: tuple[int, Functional] | None = None
-    for functional in subject.functionals:
-        own = [n for n, node in enumerate(functional.nodes) if not _holds_graph(node.operation)]
-        kept = sum(_amounts(subject, functional, n)[0] for n in own)
-        if best is None or kept > best[0]:
-            best = (kept, functional)
-    if best is None:
+    """Functional models cut into segments; None: there is none.
+
+    It is the one that keeps most, or each of them where models lie in models and that is better. A
+    cut without segments: none lowers the peak.
+    """
+    most = max(subject.functionals, key=lambda each: _own_bytes(subject, each), default=None)
+    if most is None:
         return None
-    cut = _segment_cut(subject, best[1], lambda _name: True)
-    return cut if cut.segments else None
+    best = _segment_cut(subject, most, lambda _name: True)
+    if subject.traced and len(subject.functionals) > 1:
+        every = _joined(subject, [_own_cut(subject, each) for each in subject.functionals])
+        best = min(best, every, key=lambda cut: cut.peak_bytes)
+    return best
+
+
+def _own_bytes(subject: Subject, functional: Functional) -> int:
+    """What the operations of a functional model keep, but for the models among them."""
+    own = [n for n, node in enumerate(functional.nodes) if not _holds_graph(node.operation)]
+    return sum(_amounts(subject, functional, n)[0] for n in own)
+
+
+def _own_cut(subject: Subject, functional: Functional) -> Cut:
+    """A functional model cut between the models that it holds."""
+    inner = {node.operation.name for node in functional.nodes if _holds_graph(node.operation)}
+    return _segment_cut(subject, functional, lambda name: name not in inner)
+
+
+def _joined(subject: Subject, cuts: Sequence[Cut]) -> Cut:
+    """Several cuts as one."""
+    found = Cut(segments=[each for cut in cuts for each in cut.segments])
+    found.parts = _parts(subject, found)
+    return found
 
 
 def best_cut(subject: Subject) -> Cut:
-    """The better of both ways.
+    """The better of both ways; without blocks where no cut of a functional model lowers the peak.
 
     Raises:
         UsageError: The model has nothing that could be recomputed.
@@ -137,7 +158,7 @@ def named_cut(subject: Subject, patterns: Sequence[str]) -> Cut:
     single -= {layer.name for layer in layers if id(layer) in matched} - {x.name for x in whole}
     cut = _layer_cut(subject, [layer for layer in whole if layer.name not in single])
     for functional in subject.functionals:
-        more = _segment_cut(subject, functional, single.__contains__)
+        more = _segment_cut(subject, functional, single.__contains__, wanted=True)
         cut.segments += more.segments
     cut.parts = _parts(subject, cut)
     if not blocks(cut.parts):
@@ -181,11 +202,17 @@ def _layer_cut(subject: Subject, layers: Iterable[Any]) -> Cut:
     return cut
 
 
-def _segment_cut(subject: Subject, functional: Functional, allowed: Callable[[str], bool]) -> Cut:
+def _segment_cut(
+    subject: Subject,
+    functional: Functional,
+    allowed: Callable[[str], bool],
+    *,
+    wanted: bool = False,
+) -> Cut:
     amounts = [_amounts(subject, functional, n) for n in range(len(functional.nodes))]
     kept, cost = [each[0] for each in amounts], [each[1] for each in amounts]
     steps = functional.steps(kept, cost, subject.batch_size, allowed)
-    found = segments(steps, functional.results)
+    found = segments(steps, functional.results, wanted=wanted)
     cut = Cut(segments=[(functional, found)] if found else [])
     cut.parts = _parts(subject, cut)
     return cut

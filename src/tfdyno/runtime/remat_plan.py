@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _FRONT = 4000
 """Choices followed at a time; beyond it, those that differ least are dropped."""
+_SEARCH = 1000
+"""The peak of a cut is least to a thousandth of what the whole model keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,29 +123,51 @@ def _undominated(
     return [*best[:-1:stride], best[-1]]  # the fewest bytes and the fewest operations stay
 
 
-def segments(steps: Sequence[Step], results: Iterable[int]) -> list[Segment]:
-    """Cut a functional model where little passes, so that the peak is least.
+def segments(
+    steps: Sequence[Step], results: Iterable[int], *, wanted: bool = False
+) -> list[Segment]:
+    """Cut a functional model by what its operations keep, so that the peak is least.
 
-    Tried are cuts where few tensors pass, and stretches of many sizes; with n like blocks of one
-    size the best has about √n of them.
+    Tried are cuts where few tensors pass. Of n like operations in a chain the least peak is that of
+    about √(2n) at once: segments hold the fewer, the more lies before them.
 
     Args:
         steps: All operations in their order.
         results: Tensors that the model gives.
+        wanted: Whether what may be recomputed is, also where no cut lowers the peak.
 
     Returns:
-        The segments in their order, none empty; operations between them are computed once.
+        The segments in their order; operations between them are computed once. Without any, no
+        cut lowers the peak.
     """
     last_use = _last_uses(steps, frozenset(results))
     counts = [_passing(steps, last_use, n) for n in range(len(steps) + 1)]
-    total = sum(step.kept_bytes for step in steps if step.allowed)
-    found: list[tuple[int, int, list[Segment]]] = []
+    least = peak_bytes(all_parts(steps, ()), ())
+    everywhere = frozenset(range(len(counts)))
+    best = (_cut_within(steps, last_use, everywhere, least) or []) if wanted else []
     for most in sorted(set(counts))[:4]:
-        for number in range(1, 65):
-            cut = _cut(steps, last_use, counts, most, total / number)
-            peak = peak_bytes(all_parts(steps, cut), {each.part.name for each in cut})
-            found.append((peak, len(cut), cut))
-    return min(found, key=lambda each: each[:2])[2] if found else []
+        places = [n for n, count in enumerate(counts) if count <= most or n == len(steps)]
+        cut = _least_cut(steps, last_use, frozenset(places), least)
+        peak = peak_bytes(all_parts(steps, cut), {each.part.name for each in cut})
+        if peak < least:
+            least, best = peak, cut
+    return best
+
+
+def _least_cut(
+    steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], total: int
+) -> list[Segment]:
+    """The cut with the least peak, to a part in ``_SEARCH``; it lies at ``places`` only."""
+    found: list[Segment] = []
+    low, high = 0, total
+    while high - low > total // _SEARCH:
+        middle = (low + high) // 2
+        cut = _cut_within(steps, last_use, places, middle)
+        if cut is None:
+            low = middle + 1
+        else:
+            found, high = cut, middle
+    return found
 
 
 def all_parts(steps: Sequence[Step], cut: Sequence[Segment]) -> list[Part]:
@@ -173,36 +197,57 @@ def _passing(steps: Sequence[Step], last_use: dict[int, int], cut: int) -> int:
     return sum(last_use.get(tensor, -1) >= cut for tensor in made)
 
 
-def _cut(
-    steps: Sequence[Step], last_use: dict[int, int], counts: list[int], most: int, limit: float
-) -> list[Segment]:
-    """Stretches of at most ``limit`` bytes kept, or one more operation than that."""
+def _cut_within(
+    steps: Sequence[Step], last_use: dict[int, int], places: frozenset[int], budget_bytes: int
+) -> list[Segment] | None:
+    """The cut whose parts hold least after all of them, with no peak above a budget.
+
+    What is held before an operation is never worth more than less, so the least of each prefix is
+    enough to know. None: no cut keeps within the budget.
+    """
+    held: list[int | None] = [0]
+    taken: list[Segment | None] = [None]
+    for last, step in enumerate(steps, 1):
+        before = held[last - 1]
+        alone = None if before is None else before + step.kept_bytes
+        best, segment = (None if alone is None or alone > budget_bytes else alone), None
+        for each in _ending_at(steps, last_use, last, budget_bytes) if last in places else ():
+            start = held[each.first] if each.first in places else None
+            if start is None or start + each.part.kept_bytes > budget_bytes:
+                continue
+            after = start + each.part.passed_bytes
+            if each.part.passed_bytes < each.part.kept_bytes and (best is None or after < best):
+                best, segment = after, each
+        held.append(best)
+        taken.append(segment)
+    return None if held[-1] is None else _followed(taken)
+
+
+def _ending_at(
+    steps: Sequence[Step], last_use: dict[int, int], last: int, budget_bytes: int
+) -> Iterator[Segment]:
+    """Stretches up to an operation, the shortest first, that keep no more than a budget."""
+    kept = passed = 0
+    cost = 0.0
+    for first in range(last - 1, -1, -1):
+        step = steps[first]
+        kept += step.kept_bytes
+        if not step.allowed or kept > budget_bytes:
+            return
+        passed += sum(size for tensor, size in step.makes if last_use.get(tensor, -1) >= last)
+        cost += step.forward_flops
+        name = step.name if first == last - 1 else f"{step.name}..{steps[last - 1].name}"
+        part = Part(name=name, kept_bytes=kept, passed_bytes=passed, forward_flops=cost)
+        yield Segment(first=first, last=last, part=part)
+
+
+def _followed(taken: Sequence[Segment | None]) -> list[Segment]:
+    """The segments that lead to the end, in their order."""
     found: list[Segment] = []
-    first = size = 0
-    for n, step in enumerate(steps):
-        if not step.allowed:
-            _close(found, steps, last_use, first, n)
-            first, size = n + 1, 0
-            continue
-        size += step.kept_bytes
-        if size >= limit and counts[n + 1] <= most:
-            _close(found, steps, last_use, first, n + 1)
-            first, size = n + 1, 0
-    _close(found, steps, last_use, first, len(steps))
-    return found
-
-
-def _close(
-    found: list[Segment], steps: Sequence[Step], last_use: dict[int, int], first: int, last: int
-) -> None:
-    """Append the segment from ``first`` to ``last`` where it keeps anything."""
-    inside = steps[first:last]
-    kept = sum(step.kept_bytes for step in inside)
-    made = [each for step in inside for each in step.makes]
-    passed = sum(size for tensor, size in made if last_use.get(tensor, -1) >= last)
-    if not inside or kept <= passed:
-        return  # nothing is won
-    cost = sum(step.forward_flops for step in inside)
-    name = inside[0].name if len(inside) == 1 else f"{inside[0].name}..{inside[-1].name}"
-    part = Part(name=name, kept_bytes=kept, passed_bytes=passed, forward_flops=cost)
-    found.append(Segment(first=first, last=last, part=part))
+    n = len(taken) - 1
+    while n > 0:
+        segment = taken[n]
+        if segment is not None:
+            found.append(segment)
+        n = segment.first if segment else n - 1
+    return found[::-1]

@@ -2,8 +2,8 @@
 
 The step is traced into a graph of its own, with the batch that is asked for. Counted are the
 tensors of the forward pass that operations of the gradient read: those that TensorFlow's executor
-keeps. XLA may keep less, as it computes cheap operations again on its own. What loops keep inside
-(recurrent layers without unrolling) is not seen.
+keeps. XLA may keep less, as it computes cheap operations again on its own. A loop (a recurrent
+layer without unrolling) keeps what it pushes in each turn, as many as its input has steps.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
+from tensorflow.python.ops import while_v2
 
 from tfdyno.runtime.remat_functional import Functional, float_bytes
 
@@ -27,6 +28,8 @@ _VIEWS = frozenset(
 )
 """Operations whose result is the memory of their first input."""
 _SOURCES = frozenset("Const Placeholder ReadVariableOp VarHandleOp".split())
+_OTHERS = frozenset("Const ReadVariableOp TensorListGetItem".split())
+"""Operations in a loop whose results are the memory of a weight or of the loop's input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,8 @@ def trace(
         results = [x for x in keras.tree.flatten(outputs) if x.dtype.is_floating]
         weights = list(tape.watched_variables())
         tape.gradient(results, weights)
-    _count(found, graph.get_operations(), last)
+    sizes = [x.shape[0] for x in keras.tree.flatten(inputs) if x is not None and x.shape.rank]
+    _count(found, graph.get_operations(), last, sizes[0] if sizes else 1)
     return found
 
 
@@ -140,8 +144,11 @@ def _position(graph: Any) -> int:  # noqa: ANN401
     return len(graph.get_operations())
 
 
-def _count(found: Traced, operations: Sequence[Any], last: int) -> None:
-    """Fill in what each operation of the forward pass keeps and computes."""
+def _count(found: Traced, operations: Sequence[Any], last: int, batch_size: int) -> None:
+    """Fill in what each operation of the forward pass keeps and computes.
+
+    The batch stands where an operation forgets it, as those of strings do.
+    """
     place = {operation.name: n for n, operation in enumerate(operations)}
     kept = [0] * last
     seen = set()
@@ -151,8 +158,8 @@ def _count(found: Traced, operations: Sequence[Any], last: int) -> None:
             number = place[root.op.name]
             if number < last and root.name not in seen and not _is_source(root.op):
                 seen.add(root.name)
-                kept[number] += _bytes(root)
-    costs = [_flops(operation) for operation in operations]
+                kept[number] += _bytes(root, batch_size)
+    costs = [_flops(operation, batch_size) for operation in operations]
     found.kept, found.flops = _sums(kept), _sums(costs[:last])
     found.step_flops = sum(costs)
 
@@ -175,23 +182,37 @@ def _is_source(operation: Any) -> bool:  # noqa: ANN401
     return operation.type in _SOURCES
 
 
-def _elements(shape: Any) -> int:  # noqa: ANN401
+def _elements(shape: Any, batch_size: int) -> int:  # noqa: ANN401
+    """Of a shape; the batch stands for an unknown first dimension, other unknown ones count one."""
     dims = shape.as_list() if shape.rank is not None else [0]
-    return math.prod(dim or 0 for dim in dims)
+    return math.prod((1 if n else batch_size) if x is None else x for n, x in enumerate(dims))
 
 
-def _bytes(tensor: Any) -> int:  # noqa: ANN401
+def _bytes(tensor: Any, batch_size: int) -> int:  # noqa: ANN401
+    if tensor.dtype == tf.variant and tensor.op.type in ("While", "StatelessWhile"):
+        return _pushed_bytes(tensor, batch_size)
     size = getattr(tensor.dtype, "size", 0)
-    return _elements(tensor.shape) * size if tensor.dtype != tf.resource else 0
+    return _elements(tensor.shape, batch_size) * size if tensor.dtype != tf.resource else 0
 
 
-def _flops(operation: Any) -> float:  # noqa: ANN401
+def _pushed_bytes(tensor: Any, batch_size: int) -> int:  # noqa: ANN401
+    """What a loop keeps in one of the lists that its gradient reads; 0: nobody knows how often."""
+    body = while_v2._get_graph(tensor.op, "body", "_body_graph")
+    push = body.outputs[tensor.value_index].op
+    if push.type != "TensorListPushBack" or push.inputs[1].op.type in _OTHERS:
+        return 0
+    made = [x.op for x in tensor.op.inputs if x.op.type == "TensorListFromTensor"]
+    turns = max((op.inputs[0].shape[0] or 0 for op in made), default=0)
+    return int(turns * _bytes(push.inputs[1], batch_size))
+
+
+def _flops(operation: Any, batch_size: int = 1) -> float:  # noqa: ANN401
     """Floating-point operations: two for each multiplication with its sum, one for the others."""
     shapes = [x.shape for x in operation.inputs]
     outputs = [x for x in operation.outputs if x.dtype.is_floating]
     if not outputs or operation.type in _VIEWS | _SOURCES or any(s.rank is None for s in shapes):
         return 0.0
-    size = float(_elements(outputs[0].shape))
+    size = float(_elements(outputs[0].shape, batch_size))
     kind = operation.type
     if kind in ("MatMul", "BatchMatMulV2", "BatchMatMul"):
         turned = operation.get_attr("transpose_a" if kind == "MatMul" else "adj_x")
@@ -200,6 +221,8 @@ def _flops(operation: Any) -> float:  # noqa: ANN401
         return 2.0 * _einsum(operation.get_attr("equation").decode(), shapes)
     if kind.startswith(("Conv2D", "Conv3D", "DepthwiseConv2d")):
         filters = outputs[0].shape if "BackpropFilter" in kind else shapes[0 if "x" in kind else 1]
+        if "Backprop" in kind:
+            size = float(_elements(operation.inputs[2].shape, batch_size))
         return _convolution(kind, operation, filters, size)
     return size
 
@@ -225,6 +248,4 @@ def _convolution(kind: str, operation: Any, filters: Any, size: float) -> float:
     per_output = math.prod(dim or 0 for dim in filters.as_list()[:-1])
     if kind.startswith("Depthwise"):
         per_output = math.prod(dim or 0 for dim in filters.as_list()[:2])
-    if "Backprop" in kind:
-        size = float(_elements(operation.inputs[2].shape))
     return 2.0 * size * per_output

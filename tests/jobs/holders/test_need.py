@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.probe.fake_nvml import FakeNvml, NoNvml
@@ -40,8 +41,11 @@ def test_only_a_kept_trace_tells_the_need(tmp_path: Path, monkeypatch: pytest.Mo
     assert need == answer.process_memory_bytes
     assert need
     assert need.low > answer.peak_memory_bytes.low  # the context of CUDA is in it
-    for other in (Recipe(remat="blocks"), Recipe(precision="float8"), Recipe(ema=0.9)):
+    for other in (Recipe(remat="1GiB"), Recipe(precision="float8"), Recipe(ema=0.9)):
         assert known_need(workload, other, None, library=nvml) is None  # not in the estimate
+    assert known_need(workload, Recipe(remat="blocks"), None, library=nvml) is None  # no such trace
+    trace(replace(workload, remat="blocks"))
+    assert known_need(workload, Recipe(remat="blocks"), None, library=nvml)
     shared = Recipe(strategy="mirrored", devices=2)
     assert known_need(workload, shared, None, library=FakeNvml(count=2)) is None
     assert known_need(workload, Recipe(), None, library=NoNvml()) is None

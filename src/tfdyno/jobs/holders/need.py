@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import TfdynoError
@@ -19,7 +20,8 @@ def known_need(
     """Bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
 
     Only where one card trains: a batch that is shared among several is another question. What a
-    recipe holds back or computes again (``remat``, ``ema``, float8) is not in the estimate.
+    recipe holds back or computes again to a budget (``remat = "8GiB"``, ``ema``, float8) is not in
+    the estimate.
 
     Args:
         workload: What would run.
@@ -31,11 +33,11 @@ def known_need(
     from tfdyno.jobs._found_cards import found_cards
     from tfdyno.jobs.trace import kept_trace
 
-    if recipe.remat or recipe.ema or recipe.precision == "float8":
+    if recipe.remat_budget_bytes or recipe.ema or recipe.precision == "float8":
         return None
     try:
         found = found_cards(visible=visible, library=library)
-        traced = kept_trace(workload) if found else None
+        traced = kept_trace(replace(workload, remat=recipe.remat)) if found else None
         if traced is None or recipe.replica_count(len(found)) > 1:
             return None
         asked = estimating.Question(
