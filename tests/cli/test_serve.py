@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,14 +88,91 @@ def test_a_script_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) 
     assert called(capsys, "no.py:build") == (2, "", "tfdyno: there is no file no.py.\n")
 
 
-def test_without_an_environment_nothing_is_downloaded(
+def test_without_an_environment_or_a_terminal_nothing_is_downloaded(
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    code, out, err = called(capsys, model, "--port", "0")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"tfdyno: there is no serving environment in {tmp_path / 'none'}; make it once with tfdyno "
+        "serve --setup, or add --yes.\n"
+    )
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_model_that_is_not_there_is_told_before_an_environment_is_made(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
-    code, out, err = called(capsys, "cnn")
-    assert (code, out) == (2, "")
-    assert "make it once with tfdyno serve --setup" in err
+    code, _, err = called(capsys, str(tmp_path / "no.keras"), "--yes")
+    assert code == 2
+    assert "no.keras" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def at_a_terminal(answer: str, *words: str, **environment: str) -> tuple[int, str]:
+    """What the command line prints where someone types an answer when it asks."""
+    command = [sys.executable, "-m", "tfdyno", *words]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, command, {**os.environ, **environment})
+    said, asked = b"", False
+    while chunk := read_terminal(terminal):
+        said += chunk
+        if not asked and said.rstrip().endswith(b":") and b"[Y/n]" in said:
+            asked = True
+            os.write(terminal, f"{answer}\n".encode())
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.decode()
+
+
+def read_terminal(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux tells the end of a terminal
+        return b""
+
+
+def test_a_terminal_is_asked_and_a_no_downloads_nothing(model: str, tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    code, said = at_a_terminal("n", "serve", model, "--port", "0", TFDYNO_SERVING=str(folder))
+    assert code == 2
+    assert f"There is no serving environment in {folder}. Models are served in one" in said
+    assert "packages of 1.8 GB" in said
+    assert "make it once with tfdyno serve --setup" in said
+    assert not folder.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["y", ""])
+def test_a_yes_makes_the_environment_and_a_failure_leaves_nothing(
+    answer: str, model: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "data" / "serving"
+    words = ("serve", model, "--port", "0")
+    code, said = at_a_terminal(answer, *words, TFDYNO_SERVING=str(place), PIP_NO_INDEX="1")
+    assert code == 3
+    assert "making an empty environment" in said
+    assert "the serving environment could not be made" in said
+    assert list(place.parent.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_where_there_is_no_terminal_a_yes_on_the_command_line_makes_it(
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "data" / "serving"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    code, out, err = called(capsys, model, "--port", "0", "--yes")
+    assert (code, out) == (3, "")
+    assert "could not be made: Could not find a version" in err
 
 
 def test_a_port_in_use_is_told_before_anything_is_started(

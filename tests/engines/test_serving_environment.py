@@ -38,6 +38,28 @@ def test_an_environment_of_other_requirements_is_refused(tmp_path: Path) -> None
         python_of(made(tmp_path / "old", digest="other"))
 
 
+def test_progress_says_which_of_all_packages_is_had() -> None:
+    told: list[str] = []
+    tell = serving_environment._placed(told.append, REQUIREMENTS[False])
+    lines = (
+        "Collecting absl-py==2.5.1 (from -r x)",
+        "Downloading absl_py-2.5.1-py3.whl (136 kB)",
+        "Collecting aiohttp==3.14.5 (from -r x)",
+        "Installing collected packages: a",
+    )
+    for line in lines:
+        tell(serving_environment._told(line))
+    pins = [x for x in REQUIREMENTS[False].read_text().splitlines() if "==" in x]
+    assert [pin.split("==")[0] for pin in pins[:3]] == ["absl-py", "aiohappyeyeballs", "aiohttp"]
+    count = len(pins)
+    assert told == [
+        f"package 1 of {count}: looking for absl-py==2.5.1",
+        f"package 1 of {count}: downloading absl_py (136 kB)",
+        f"package 3 of {count}: looking for aiohttp==3.14.5",
+        "installing the packages",
+    ]
+
+
 def test_an_environment_of_these_requirements_is_found_and_not_made_again(tmp_path: Path) -> None:
     digest = serving_environment._digest(gpu=False)
     folder = made(tmp_path / "serving", digest=digest)

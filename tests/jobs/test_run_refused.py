@@ -13,7 +13,7 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import DOCUMENT, LOCK, LOG, ProjectRun
 from tfdyno.jobs import _run_step
-from tfdyno.jobs.run import Question, preview
+from tfdyno.jobs.run import Question, needed_server, preview
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -219,6 +219,18 @@ def test_serving_is_refused_before_anything_runs_where_there_is_nothing_to_serve
         run_all(file)
     assert not (tmp_path / "ran.txt").exists()
     assert run_all(file, only=("c",)).status == "finished"
+
+
+def test_an_environment_is_offered_only_where_the_run_would_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
+    serving = chain(tmp_path, f'{CHAIN}\n[steps.serve]\ncommand = "serve"\nmodel = "{{c}}/m"\n')
+    needed = needed_server(Question(file=serving), step_commands)
+    assert needed
+    assert needed.folder == tmp_path / "none"
+    assert needed_server(Question(file=serving, only=("c",)), step_commands) is None
+    assert needed_server(Question(file=chain(tmp_path)), step_commands) is None
 
 
 def test_a_server_that_does_not_start_is_told_by_its_own_sentence(

@@ -10,6 +10,7 @@ import click
 
 from tfdyno.cli.options import JSON, QUIET, Filled
 from tfdyno.cli.progress import CLEAR, progress_line, tell
+from tfdyno.cli.serve import YES, offer_setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ BROKEN = 3
     "--init", "workload", type=Filled(), metavar="WORKLOAD",
     help="Write PROJECT with the usual steps for this script or model; nothing runs.",
 )  # fmt: skip
+@YES
 @JSON
 @QUIET
 def run(**given: Any) -> int:
@@ -56,12 +58,14 @@ def run(**given: Any) -> int:
         _begin(given)
         return 0
     from tfdyno.cli import step_commands
-    from tfdyno.jobs.run import Question, Told, preview
+    from tfdyno.jobs.run import Question, Told, needed_server, preview
     from tfdyno.jobs.run import run as run_project
 
     question = Question(
         file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
     )
+    if not given["dry_run"]:
+        offer_setup(needed_server(question, step_commands), given)
     with progress_line(quiet=given["quiet"], verbose=False) as progress:
         shown = _Shown(progress, quiet=given["quiet"])
         told = Told(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,

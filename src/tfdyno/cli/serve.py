@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from tfdyno.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tfdyno.jobs.serve import Ready, ServeQuestion
+    from tfdyno.jobs.serve_setup import NeededSetup
 
 TOKEN = "TFDYNO_SERVE_TOKEN"
 MIB = 1024**2
@@ -42,6 +44,9 @@ SETUP = together(
         help="Interpreter that --setup takes: 3.11, 3.12.",
     ),
     click.option("--gpu", is_flag=True, help="With --setup: TensorFlow's CUDA libraries as well."),
+)
+YES = click.option(
+    "--yes", is_flag=True, help="Make the environment of serve without asking, where there is none."
 )
 ADDRESS = together(
     click.option("--host", type=Filled(), default="127.0.0.1", show_default=True,
@@ -92,6 +97,7 @@ LIMITS = together(
 @click.option("--log", type=NewFile(), metavar="FILE", help="Add what the processes print to it.")
 @WAIT_FREE
 @SETUP
+@YES
 @RENDER
 @JSON
 @QUIET
@@ -104,8 +110,9 @@ def serve(**given: Any) -> None:
     "ready URL" tells when it answers. A new version is served without a lost request. SIGTERM or
     Ctrl-C: what is in flight is answered, within 10 s.
 
-    Once before: tfdyno serve --setup. With --render nothing is served: the files of another server
-    are written.
+    The first time it asks whether it may make the environment that models are served in (1.8 GB):
+    where there is no terminal, --yes or tfdyno serve --setup. With --render nothing is served: the
+    files of another server are written.
     """
     if given["setup"]:
         _setup(given)
@@ -119,10 +126,13 @@ def serve(**given: Any) -> None:
     check_unused(given)
     if not given["model"]:
         raise UsageError("there is no model to serve", remedy="name it: tfdyno serve MODEL")
-    from tfdyno.jobs.serve import Told
+    from tfdyno.jobs.serve import Told, check_model
     from tfdyno.jobs.serve import serve as run
+    from tfdyno.jobs.serve_setup import needed_setup
 
     question = _question(given)
+    check_model(question)
+    offer_setup(needed_setup(), given)
     with contextlib.ExitStack() as shown:
         progress = shown.enter_context(
             progress_line(quiet=given["quiet"], verbose=given["verbose"])
@@ -137,6 +147,32 @@ def serve(**given: Any) -> None:
                 click.echo(f"tfdyno: {text.rstrip('.')}.", err=True)
 
         run(question, Told(progress=progress, ready=ready, notice=notice))
+
+
+def offer_setup(needed: NeededSetup | None, given: dict[str, Any]) -> None:
+    """Make the environment where that is agreed to; else what needs it says that it is missing."""
+    if not needed or not (given["yes"] or (sys.stdin.isatty() and _agreed(needed))):
+        return
+    from tfdyno.jobs.serve_setup import setup
+
+    verbose = given.get("verbose", False)
+    with progress_line(quiet=given["quiet"], verbose=verbose) as progress:
+        made = setup(folder=needed.folder, gpu=needed.gpu, progress=progress)
+    if not given["quiet"]:
+        size = f"{made.size_bytes / 1e9:.1f} GB"
+        click.echo(f"tfdyno: the serving environment is in {made.folder} ({size}).", err=True)
+
+
+def _agreed(needed: NeededSetup) -> bool:
+    """Whether the person says yes; on stderr, since what is printed is for programs."""
+    more = " and TensorFlow's CUDA libraries, for this machine's GPU" if needed.gpu else ""
+    size = f"{needed.size_bytes / 1e9:.1f} GB"
+    click.echo(
+        f"{needed.why[:1].upper()}{needed.why[1:]}. Models are served in one of its own: packages "
+        f"of {size}{more}, about a minute.",
+        err=True,
+    )
+    return click.confirm("Make it now?", default=True, err=True)
 
 
 def _question(given: dict[str, Any]) -> ServeQuestion:

@@ -32,8 +32,11 @@ REQUIREMENTS = {False: DATA / "serving.txt", True: DATA / "serving-gpu.txt"}
 STAMP = "tfdyno-serving.json"
 PYTHONS = ("3.11", "3.12")
 """Those that numpy below 2 has wheels for, and tfdyno runs in."""
-REMEDY = "make it once with tfdyno serve --setup"
+REMEDY = "make it once with tfdyno serve --setup, or add --yes"
+SIZE_BYTES = 1_800_000_000
+"""On disk without CUDA libraries: as ``serving.txt`` was installed with Python 3.11."""
 LONGEST_S = 3600.0
+_LOOKING, _DOWNLOADING = "looking for", "downloading"
 CHECKED = """
 import ctypes, os, sys, sysconfig
 if sys.platform != "linux" or os.uname().machine != "x86_64":
@@ -74,8 +77,15 @@ def python_of(folder: Path) -> Path:
     stamp = _stamp_of(folder)
     if stamp and stamp["requirements"] != _digest(gpu=stamp["gpu"]):
         what = f"the serving environment in {folder} was made by another version of tfdyno"
-        raise UsageError(what, remedy="bring it up to date with tfdyno serve --setup")
+        remedy = "bring it up to date with tfdyno serve --setup, or add --yes"
+        raise UsageError(what, remedy=remedy)
     return python
+
+
+def is_for_gpu(folder: Path) -> bool | None:
+    """Whether the environment in a folder has CUDA libraries; None: tfdyno made none there."""
+    stamp = _stamp_of(folder)
+    return bool(stamp["gpu"]) if stamp else None
 
 
 def make(
@@ -169,9 +179,26 @@ def _fill(folder: Path, python: str, gpu: bool, progress: Callable[[str], None])
     # Hashes are checked; wheels only, so that no package runs code here.
     safe = ("--no-input", "--no-deps", "--only-binary", ":all:", "--require-hashes")
     quiet = ("--progress-bar", "off", "--no-warn-script-location")
-    _run((*pip, *safe, *quiet, "--requirement", str(REQUIREMENTS[gpu])), progress)
+    file = REQUIREMENTS[gpu]
+    _run((*pip, *safe, *quiet, "--requirement", str(file)), _placed(progress, file))
     progress("trying it")
     _run((pip[0], "-c", "import pytriton.triton, tensorflow_serving.apis, msgspec"), progress)
+
+
+def _placed(progress: Callable[[str], None], file: Path) -> Callable[[str], None]:
+    """Progress that says which of a file's packages pip is at: it takes them in their order."""
+    names = [line.split("==")[0] for line in file.read_text().splitlines() if "==" in line]
+    place = 0
+
+    def tell(text: str) -> None:
+        nonlocal place
+        name = text.removeprefix(_LOOKING).split("==")[0].strip()
+        if text.startswith(_LOOKING) and name in names:
+            place = names.index(name) + 1
+        is_one = place and text.startswith((_LOOKING, _DOWNLOADING))
+        progress(f"package {place} of {len(names)}: {text}" if is_one else text)
+
+    return tell
 
 
 def _run(words: tuple[str, ...], progress: Callable[[str], None]) -> None:
@@ -194,9 +221,9 @@ def _told(line: str) -> str:
     """What a line of pip means to a person; empty: nothing."""
     words = line.split()
     if line.lstrip().startswith("Downloading ") and len(words) > 2:
-        return f"downloading {words[1].split('/')[-1].split('-')[0]} {' '.join(words[2:4])}"
+        return f"{_DOWNLOADING} {words[1].split('/')[-1].split('-')[0]} {' '.join(words[2:4])}"
     if line.startswith("Collecting "):
-        return f"looking for {words[1]}"
+        return f"{_LOOKING} {words[1]}"
     return "installing the packages" if line.startswith("Installing collected") else ""
 
 

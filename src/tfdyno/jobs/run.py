@@ -17,11 +17,12 @@ from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.folder_lock import FolderLock
 from tfdyno.core.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.core.project_file import FILE, project_from
-from tfdyno.jobs._run_check import Commands, shapes_of
+from tfdyno.jobs._run_check import SERVE, Commands, shapes_of
 from tfdyno.jobs._run_outputs import Output
 from tfdyno.jobs._run_state import Question, RunState, settled
 from tfdyno.jobs._run_step import Failed, made_by, serving_check
 from tfdyno.jobs._run_told import Told
+from tfdyno.jobs.serve_setup import needed_setup
 from tfdyno.probe.near import no_such
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 
     from tfdyno.core.project import Project, Step
     from tfdyno.core.project_output import Made
+    from tfdyno.jobs.serve_setup import NeededSetup
 
-__all__ = ["Question", "Told", "preview", "read_project", "run"]
+__all__ = ["Question", "Told", "needed_server", "preview", "read_project", "run"]
 
 BEGIN = "check the path, or have one written for a script by tfdyno run --init train.py"
 KEPT = "what is finished is kept, and the same command goes on."
@@ -115,6 +117,20 @@ def preview(question: Question, commands: Commands, told: Told | None = None) ->
         so_far=ProjectRun(id="", project=project.name, tfdyno=__version__),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
+
+
+def needed_server(question: Question, commands: Commands) -> NeededSetup | None:
+    """What has to be made before the project's models can be served; None: nothing.
+
+    Raises:
+        UsageError: As ``run`` does.
+    """
+    needed = needed_setup()
+    if not needed or all(step.command != SERVE for step in read_project(question.file).steps):
+        return None
+    would = preview(question, commands).steps
+    is_served = any(one.command == SERVE and one.status != "reused" for one in would)
+    return needed if is_served else None
 
 
 def _check_ahead(state: RunState) -> None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-__all__ = ["Ready", "ServeQuestion", "Told", "check", "serve"]
+    from tfdyno.jobs._serve_versions import Wanted
+
+__all__ = ["Ready", "ServeQuestion", "Told", "check", "check_model", "serve"]
 
 LOOPBACKS = {"127.0.0.1", "localhost", "::1"}
 
@@ -66,6 +68,18 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         ) from None
 
 
+def check_model(question: ServeQuestion) -> tuple[Wanted, ...]:
+    """Refuse a model or an address that cannot be served; raises ``UsageError``.
+
+    Returns:
+        The versions to serve as of now, the default one first.
+    """
+    if is_code(question.reference):
+        raise exported_first(question.reference, "tfdyno serve")
+    check(question)
+    return Policy(reference=question.reference, versions=question.versions).now()
+
+
 def serve(question: ServeQuestion, told: Told) -> None:
     """Serve until SIGTERM or Ctrl-C; a second one kills what is still in flight.
 
@@ -73,12 +87,9 @@ def serve(question: ServeQuestion, told: Told) -> None:
         UsageError: The model, the address or an option cannot be served.
         ToolError: A process failed again and again.
     """
-    if is_code(question.reference):  # before a serving environment is asked for
-        raise exported_first(question.reference, "tfdyno serve")
+    first = check_model(question)  # before a serving environment is asked for
     python = serving_python()
-    check(question)
     policy = Policy(reference=question.reference, versions=question.versions)
-    first = policy.now()
     own_name = resolve(question.reference).name
     name = question.name or re.sub(r"[^A-Za-z0-9._-]+", "-", own_name)  # as part of an address
     supervisor = Supervisor(question, told, python, name, Watch(policy, first))

@@ -43,6 +43,4 @@ def start_text(project: Project, *, width: int = WIDTH) -> str:
         else f"tfdyno run {shlex.quote(str(project.file))}"
     )
     rows = [("look", f"{run} --dry-run"), ("run", run)]
-    if any(step.command == "serve" for step in project.steps):
-        rows.insert(1, ("once before", "tfdyno serve --setup"))
     return f"{wrapped(head, width=width)}\n\n{pairs(rows, width=width)}"
