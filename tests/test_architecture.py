@@ -70,8 +70,7 @@ UNTESTED_MODULES = {
     # What a child process runs: the tests of jobs/trace.py and jobs/compile.py start it.
     "runtime/bridge", "runtime/child", "runtime/compile", "runtime/count", "runtime/keras2",
     "runtime/loop_step", "runtime/recurrent", "runtime/standins", "runtime/step_function",
-    "runtime/step_jax", "runtime/trace", "runtime/weightless",
-    "runtime/workloads",
+    "runtime/step_jax", "runtime/trace", "runtime/workloads",
     # Read by runtime/test_hlo_plan.py and test_hlo_buffers.py.
     "runtime/hlo_bridge",
     # Words and drawings of the terminal and of the page: with the files that use them.

@@ -56,6 +56,13 @@ def test_what_another_moment_holds_more_counts_as_gradients() -> None:
     assert TWO_MOMENTS.parts_at(20) == {"weights": 100.0, "activations": 200.0}
 
 
+def test_the_parts_of_another_moment_are_its_own_where_they_are_known() -> None:
+    taken_back = {"weights": Scaled(fixed=180.0)}
+    known = replace(TWO_MOMENTS, envelope_parts=(TWO_MOMENTS.parts_bytes, taken_back))
+    assert known.parts_at(2) == {"weights": 180.0}
+    assert known.parts_at(20) == {"weights": 100.0, "activations": 200.0}
+
+
 def test_what_another_order_saves_is_the_difference_of_the_peaks() -> None:
     other = replace(TWO_MOMENTS, reordered=(Scaled(fixed=100.0, per_sample=8.0),))
     # by hand: max(100 + 10 n, 180) - (100 + 8 n), and never less than nothing

@@ -63,6 +63,38 @@ def test_a_temporary_is_told_by_its_size_and_by_what_it_is_made_of() -> None:
     assert parts.of(gradient.producer, gradient.type) == "gradients"
 
 
+def test_a_frozen_kernel_taken_back_from_int8_is_no_gradient() -> None:
+    arguments = (
+        ("input", (37, 8)),
+        ("weight", (8, 2)),
+        ("state", (8, 4), "int8"),
+        ("state", (4,)),
+    )
+
+    def step(x: jax.Array, w: jax.Array, kernel: jax.Array, scale: jax.Array) -> jax.Array:
+        @jax.custom_vjp
+        def product(x: jax.Array) -> jax.Array:
+            return (jnp.round(x).astype(jnp.int8) @ kernel).astype(jnp.float32) / scale
+
+        def backward(_: None, upstream: jax.Array) -> tuple[jax.Array]:
+            return (upstream @ (kernel.astype(jnp.float32) / scale).T,)
+
+        product.defvjp(lambda x: (product(x), None), backward)
+        return jax.grad(lambda w: jnp.sum(product(jnp.tanh(x @ w @ w.T))))(w)
+
+    traced = graph(step, *arguments)
+    parts = TemporaryParts(traced, Sizes(37, 37), tensors(*arguments))
+    found = {
+        (traced.nodes[value.producer].op, parts.of(value.producer, value.type))
+        for value in traced.values
+        if value.type.shape == (8, 4) and traced.nodes[value.producer].op != "argument"
+    }
+    assert found >= {("convert", "weights"), ("divide", "weights")}
+    assert {part for _, part in found} == {"weights"}
+    (gradient,) = (traced.values[value] for value in traced.outputs)
+    assert parts.of(gradient.producer, gradient.type) == "gradients"
+
+
 def test_the_bytes_of_every_part_are_the_sum_of_its_buffers() -> None:
     found = parts_bytes([buffer("weights", 8.0), buffer("inputs", 2.0), buffer("weights", 1.0)])
     assert tuple(found) == PARTS

@@ -7,6 +7,8 @@ import pytest
 from jax import numpy as jnp
 from tests.runtime.lowered import Step, program
 
+from tfdyno.core.interval import Scaled
+
 if TYPE_CHECKING:
     from tfdyno.core.program import BufferPlan
 
@@ -72,6 +74,11 @@ def test_at_a_small_batch_the_gradients_make_the_peak() -> None:
     assert plan.peak_at(1) >= 8 * MATRIX + MATRIX
     assert plan.peak_at(1) >= plan.peak_bytes.at(1)
     assert sum(plan.parts_at(1).values()) == pytest.approx(plan.peak_at(1))
+    assert len(plan.envelope_parts) == len(plan.envelope)
+    for moment, parts in zip(plan.envelope, plan.envelope_parts, strict=True):
+        held = sum(parts.values(), start=Scaled())
+        assert held.fixed == pytest.approx(moment.fixed)
+        assert held.per_sample == pytest.approx(moment.per_sample)
 
 
 def test_the_peak_at_another_batch_is_that_of_a_program_made_there() -> None:

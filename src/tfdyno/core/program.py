@@ -104,6 +104,9 @@ class BufferPlan:
     At a small batch another moment (all gradients alive) can be the peak than at a large one.
     """
 
+    envelope_parts: tuple[dict[str, Scaled], ...] = ()
+    """Each moment of ``envelope`` split as ``parts_bytes``; empty: not known."""
+
     reordered: tuple[Scaled, ...] = ()
     """The same of the order in which XLA's list scheduling would hold least; empty: not looked for.
 
@@ -126,9 +129,13 @@ class BufferPlan:
     def parts_at(self, batch_size: float) -> dict[str, float]:
         """``peak_at`` split into parts, in bytes.
 
-        What another moment holds more than the one of ``parts_bytes`` counts as gradients: at a
-        small batch they make the peak.
+        Where the parts of other moments are not known, what one holds more than the one of
+        ``parts_bytes`` counts as gradients: at a small batch they make the peak.
         """
+        if self.envelope_parts:
+            moments = zip(self.envelope, self.envelope_parts, strict=True)
+            _, held = max(moments, key=lambda moment: moment[0].at(batch_size))
+            return {part: amount.at(batch_size) for part, amount in held.items()}
         parts = {part: amount.at(batch_size) for part, amount in self.parts_bytes.items()}
         more = self.peak_at(batch_size) - self.peak_bytes.at(batch_size)
         if more > 0.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.interval import Scaled
@@ -36,16 +37,31 @@ class TemporaryParts:
         self._graph, self._sizes = graph, sizes
         self._from_input = depends_on_roles(graph, tensors, INPUT_ROLES)
         self._from_weight = depends_on_roles(graph, tensors, frozenset({"weight"}))
+        self._from_frozen = depends_on_roles(graph, tensors, frozenset({"state"}))
+        frozen = {math.prod(spec.shape) for spec in tensors if spec.role == "state"}
+        self._frozen_elements = frozen | {2 * count for count in frozen}  # int4: two in a byte
         self._weights = {spec.shape for spec in tensors if spec.role == "weight"}
 
     def of(self, node: int, kind: TensorType) -> str:
         """The part of a result of ``node``, which holds a ``kind``."""
+        if self._is_frozen_weight(node, kind):
+            return "weights"
         like_weight = kind.shape in self._weights or self._sizes.marker > 0
         late = phase_of(self._graph.nodes[node].location) in ("backward", "update")
         if late and like_weight and not self._sizes.grows(kind.elements):
             return "gradients"
         cast = self._from_weight[node] and not self._from_input[node]
         return "weights" if cast else "activations"
+
+    def _is_frozen_weight(self, node: int, kind: TensorType) -> bool:
+        """Whether it is made of weights that are not trained, and of nothing else.
+
+        So is the kernel that int8 layers take back to floating point in the backward pass. Each
+        gradient comes from the data.
+        """
+        if self._from_input[node] or self._from_weight[node] or not self._from_frozen[node]:
+            return False
+        return not self._sizes.grows(kind.elements) and kind.elements in self._frozen_elements
 
 
 def parts_bytes(held: Iterable[Buffer]) -> dict[str, Scaled]:

@@ -79,7 +79,12 @@ class GraphMemory:
         at = max(range(len(live)), key=lambda step: live[step].at(batch))
         argument = _sum(self._size(value) for value in self.graph.arguments)
         output = _sum(self._size(buffer) for buffer in self.operations.outputs)
-        held = [self._buffer(stay) for stay in self.stays if stay.start <= at <= stay.end]
+        made = [(stay, self._buffer(stay)) for stay in self.stays]
+
+        def held_at(moment: int) -> list[Buffer]:
+            return [buffer for stay, buffer in made if stay.start <= moment <= stay.end]
+
+        held, lines = held_at(at), envelope(live)
         return BufferPlan(
             argument_bytes=argument,
             output_bytes=output,
@@ -89,7 +94,8 @@ class GraphMemory:
             parts_bytes=parts_bytes(held),
             largest=largest(held, batch),
             live_curve=curve(live, Scaled(), batch),
-            envelope=tuple(envelope(live)),
+            envelope=tuple(lines),
+            envelope_parts=tuple(parts_bytes(held_at(live.index(line))) for line in lines),
         )
 
     def lives(self) -> list[Life]:

@@ -57,10 +57,15 @@ def buffer_plan(
     output = _sum(_size(graph, sizes, value) for value in graph.outputs)
     reused = _sum(_size(graph, sizes, value) for value in graph.outputs if value in aliased)
     resident = argument + output + reused.times(-1)
-    envelope = tuple(resident + line for line in hull(live))
-    held = _resident_buffers(graph, sizes, tensors, fresh)
-    alive = [span for span in spans if span.start <= at <= span.end]
-    held += _temporary_buffers(graph, sizes, tensors, alive)
+    lines = hull(live)
+    stay = _resident_buffers(graph, sizes, tensors, fresh)
+    passing = list(zip(spans, _temporary_buffers(graph, sizes, tensors, spans), strict=True))
+
+    def held_at(moment: int) -> list[Buffer]:
+        alive = (buffer for span, buffer in passing if span.start <= moment <= span.end)
+        return [*stay, *alive]
+
+    held = held_at(at)
     return BufferPlan(
         argument_bytes=argument,
         output_bytes=output,
@@ -70,7 +75,8 @@ def buffer_plan(
         parts_bytes=parts_bytes(held),
         largest=largest(held, sizes.batch_size),
         live_curve=curve(live, resident, sizes.batch_size),
-        envelope=envelope,
+        envelope=tuple(resident + line for line in lines),
+        envelope_parts=tuple(parts_bytes(held_at(live.index(line))) for line in lines),
     )
 
 

@@ -2,15 +2,21 @@
 
 A variable made from an initialiser keeps the initialiser and runs it only when somebody reads its
 value outside a trace. Models of any size are then built in the time that Python needs for it.
+
+``quantize`` of a layer reads each kernel, computes new ones and collects garbage: of a model with
+hundreds of layers that are minutes for values that nobody needs. It is traced here, not run.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
+import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
@@ -35,8 +41,74 @@ def weightless() -> Iterator[None]:
         (keras.Variable, "__init__", deferred),
         (keras_variables, "initialize_all_variables", never),
         *_no_weight_files(),
+        *_traced_quantizing(),
     ):
         yield
+
+
+_TRACEABLE = ("int8", "float8")
+"""Modes of ``quantize`` that look at no data and compute nothing in numpy."""
+
+
+def _traced_quantizing() -> list[tuple[Any, str, Any]]:
+    """Quantizing makes the variables and sets the layers as ever; their values stay unknown."""
+    import keras
+    from keras.src.quantizers import quantizers
+
+    def changed(owner: type) -> tuple[Any, str, Any]:
+        original = vars(owner)["quantize"]
+
+        def quantize(self: Any, mode: Any = None, *args: Any, **options: Any) -> None:  # noqa: ANN401
+            named = mode or getattr(options.get("config"), "mode", "")
+            if named in _TRACEABLE and not keras.src.backend.in_stateless_scope():
+                _trace(lambda: original(self, mode, *args, **options))
+            else:
+                with _replaced((gc, "collect", int)):
+                    original(self, mode, *args, **options)
+
+        return owner, "quantize", functools.wraps(original)(quantize)
+
+    owners = [keras.Model, *(one for one in vars(keras.layers).values() if _quantizes(one))]
+    plain = {name: vars(quantizers)[name] for name in _ON_NUMPY}
+    return [
+        *(changed(owner) for owner in owners),
+        *((quantizers, name, _on_tensors(function)) for name, function in plain.items()),
+    ]
+
+
+_ON_NUMPY = ("abs_max_quantize", "abs_max_quantize_grouped_with_zero_point")
+"""Functions of Keras that quantize in numpy where they are asked to, which no trace can follow."""
+
+
+def _quantizes(one: object) -> bool:
+    import keras
+
+    return isinstance(one, type) and issubclass(one, keras.Layer) and "quantize" in vars(one)
+
+
+def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is, but with symbols where values are symbols."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def quantized(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+        import keras
+
+        given = signature.bind(*args, **options)
+        if keras.src.backend.in_stateless_scope():
+            given.arguments["to_numpy"] = False
+        return function(*given.args, **given.kwargs)
+
+    return quantized
+
+
+def _trace(function: Callable[[], None]) -> None:
+    """Run a function whose tensors are symbols; what it assigns to variables is forgotten."""
+    import jax
+    import keras
+
+    with keras.StatelessScope(initialize_variables=False), _replaced((gc, "collect", int)):
+        jax.eval_shape(function)
 
 
 def _no_weight_files() -> list[tuple[Any, str, Any]]:
