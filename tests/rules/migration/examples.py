@@ -43,6 +43,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "visible_devices_late": (TF + 'import os\nx = tf.zeros(3)\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"', 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\n' + TF + "x = tf.zeros(3)"),
     "visible_devices_after_import": (TF + 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"', 'import os\nos.environ.update({"CUDA_VISIBLE_DEVICES": "1"})\n' + TF),
     "backend_after_import": ("import os\n" + KERAS + 'os.environ["KERAS_BACKEND"] = "jax"', 'import os\nos.environ["KERAS_BACKEND"] = "jax"\n' + KERAS),
+    "legacy_keras_ignored": ("import os\n" + TF + 'os.environ["TF_USE_LEGACY_KERAS"] = "1"', 'import os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"\n' + TF),
     "deprecated_call": (TF + "tf.test.is_gpu_available()", TF + "tf.test.is_built_with_cuda()"),
     "tensorrt": ("from tensorflow.python.compiler.tensorrt import trt_convert as trt", "import tensorrt as trt\n" + TF),
     "keras2_name": ("from keras.utils import multi_gpu_model", "from keras.utils import to_categorical"),

@@ -9,7 +9,7 @@ from tests.rules.migration.examples import EXAMPLES, KERAS, NOT_PYTHON, TF
 
 from tfdyno.core.errors import ToolError
 from tfdyno.rules.causes import cause, group
-from tfdyno.rules.migration.check import check_code, with_keras
+from tfdyno.rules.migration.check import check_code, legacy_values, with_keras
 from tfdyno.rules.wording import finding
 
 ROOT = Path(__file__).parents[3]
@@ -88,20 +88,100 @@ def test_a_finding_is_proven_only_where_the_version_is_known() -> None:
 def test_keras_follows_from_tensorflow_and_from_the_legacy_switch() -> None:
     assert with_keras({"tensorflow": "2.15.1"})["keras"] == "2.15.1"
     assert with_keras({"tensorflow": "2.16.2"})["keras"] == "3"
-    assert with_keras({"tensorflow": "2.17.0", "legacy_keras": "1"})["keras"] == "2.17.0"
+    legacy = legacy_values({"tensorflow": "2.17.0", "keras": "3.15.1"})
+    assert legacy
+    assert legacy["keras"] == "2.17.0"
+    assert legacy_values({"tensorflow": "2.15.1", "keras": "3.15.1"}) is None
     assert "keras" not in with_keras({})
 
 
+SWITCH = 'import os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"\n'
+DIRECT = "import keras\nkeras.optimizers.legacy.Adam()\n"
+BEHIND = TF + "tf.keras.optimizers.legacy.Adam()\n"
+
+
 def test_a_file_that_asks_for_keras_2_is_judged_by_it() -> None:
-    source = (
-        'import os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"\n'
-        + TF
-        + "tf.keras.optimizers.legacy.Adam()"
-    )
-    assert "optimizers_legacy" not in found(source, {"tensorflow": "2.17.0"})
+    assert "optimizers_legacy" not in found(SWITCH + BEHIND, {"tensorflow": "2.17.0"})
+    assert "optimizers_legacy" not in found(BEHIND, {**KERAS_3, "legacy_keras": "1"})
     assert "optimizers_legacy" not in found(
         "import tf_keras as keras\nkeras.optimizers.legacy.Adam()"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "told"),
+    [
+        (SWITCH + DIRECT, KERAS_3, "direct"),
+        (BEHIND + SWITCH, KERAS_3, "before"),
+        ("import keras\n" + SWITCH + BEHIND, KERAS_3, "before"),
+        (SWITCH + BEHIND, {"tensorflow": "2.15.1", "keras": "3.15.1"}, "old"),
+    ],
+)
+def test_a_switch_without_effect_is_told_and_hides_nothing(
+    source: str, values: dict[str, str], told: str
+) -> None:
+    matches = found(source, values)
+    assert "optimizers_legacy" in matches
+    match = matches["legacy_keras_ignored"]
+    assert match.values[told]
+    fix = finding(cause(match.cause), match, values).fix
+    assert len(fix) == 1
+    assert {"direct": "import tf_keras", "before": "TF_USE", "old": ""}[told] in fix[0].command
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SWITCH + BEHIND,
+        SWITCH + TF + "from tensorflow import keras\nkeras.Model()",
+        SWITCH + "import keras\nimport transformers\n",
+        SWITCH.replace('"1"', '"0"') + DIRECT,
+        SWITCH + "import keras\n" + BEHIND,
+    ],
+)
+def test_a_switch_that_something_follows_is_no_finding(source: str) -> None:
+    assert "legacy_keras_ignored" not in found(source)
+
+
+def test_in_a_file_with_both_the_switch_counts_for_tf_keras_alone() -> None:
+    matches = found(SWITCH + DIRECT + BEHIND)
+    assert [one.source for one in matches["optimizers_legacy"].evidence] == ["train.py:4"]
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "command"),
+    [
+        ("from keras.losses import MSLE", KERAS_3, "import tf_keras as keras"),
+        (
+            "from tensorflow.keras.layers.experimental import SyncBatchNormalization",
+            KERAS_3,
+            "TF_USE_LEGACY_KERAS=1 python train.py",
+        ),
+        (
+            "from tensorflow.keras.layers.experimental import SyncBatchNormalization",
+            {"tensorflow": "2.15.1", "tensorflow_minor": "2.15", "keras": "3.15.1"},
+            'python -m pip install "keras==2.15.*"',
+        ),
+    ],
+)
+def test_the_way_to_keep_keras_2_is_one_that_has_an_effect(
+    source: str, values: dict[str, str], command: str
+) -> None:
+    match = found(source, values)["keras2_name"]
+    steps = finding(cause(match.cause), match, values).fix
+    assert [step.command for step in steps] == ["", command]
+    both = found(source + "\nfrom keras.losses import MSLE as other", values)
+    told = finding(cause(match.cause), both["keras2_name"], values).fix[-1]
+    switched = "TF_USE_LEGACY_KERAS" in told.command
+    assert not switched or "import tf_keras as keras" in told.text
+
+
+def test_a_name_that_the_last_keras_2_lacks_too_is_not_to_be_had_by_keeping_it() -> None:
+    for holder in ("keras", "tensorflow.keras"):
+        source = f"from {holder}.utils import multi_gpu_model\nfrom {holder}.losses import MSLE"
+        match = found(source)["keras2_name"]
+        steps = finding(cause(match.cause), match, KERAS_3).fix
+        assert [step.command for step in steps] == [""]
 
 
 def test_a_backend_named_elsewhere_in_the_project_silences_what_only_tensorflow_lacks() -> None:

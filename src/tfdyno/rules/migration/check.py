@@ -35,7 +35,6 @@ _WORDS = ("tensorflow", "keras", "horovod", "tf_slim")
 _KERAS_3_SINCE = (2, 16)
 _LEGACY = "2.16"
 """Version of ``tf_keras`` that stands for Keras 2 where no TensorFlow is known."""
-_TRUE = ("1", "true", "True")
 BACKEND_CAUSES = ("keras_distribution", "remat_scope")
 
 
@@ -79,11 +78,17 @@ def with_keras(values: Mapping[str, str]) -> dict[str, str]:
     """The values with the Keras that the TensorFlow release brings, where Keras is not known."""
     known = dict(values)
     tensorflow = known.get("tensorflow", "")
-    if known.get("legacy_keras") in _TRUE:
-        known["keras"] = tensorflow or _LEGACY
-    elif tensorflow and not known.get("keras"):
+    if tensorflow and not known.get("keras"):
         known["keras"] = tensorflow if version_key(tensorflow) < _KERAS_3_SINCE else "3"
     return known
+
+
+def legacy_values(values: Mapping[str, str]) -> dict[str, str] | None:
+    """The values for ``tf.keras`` under TF_USE_LEGACY_KERAS; None: this TensorFlow ignores it."""
+    tensorflow = values.get("tensorflow", "")
+    if tensorflow and version_key(tensorflow) < _KERAS_3_SINCE:
+        return None
+    return {**values, "keras": tensorflow or _LEGACY}
 
 
 def _backends(text: str) -> set[str]:
@@ -125,16 +130,15 @@ def _hits(label: str, text: str, parsed: Parsed, values: Mapping[str, str]) -> l
     if parsed.tree and PurePath(label).name == "setup.py":
         hits += requirements.in_python(label, text, parsed.tree)
     if parsed.module:
-        module = replace(parsed.module, values=_with_legacy(parsed.module, values))
+        module = _switched(parsed.module, values)
         for rule in RULES:
             hits += rule(module)
     return hits
 
 
-def _with_legacy(module: Module, values: Mapping[str, str]) -> Mapping[str, str]:
-    """The values for a file that itself asks for Keras 2."""
-    is_legacy = any(
-        site.kind == "environment" and site.path == "TF_USE_LEGACY_KERAS" and site.text in _TRUE
-        for site in module.sites
-    )
-    return with_keras({**values, "legacy_keras": "1"}) if is_legacy else values
+def _switched(module: Module, values: Mapping[str, str]) -> Module:
+    """The file with what is known of its Keras, where the machine or it itself asks for Keras 2."""
+    is_asked = values.get("legacy_keras") in order.TRUE or order.asks_in_time(module)
+    legacy = legacy_values(values) if is_asked else None
+    own = legacy if legacy and not module.imports("keras") else values
+    return replace(module, values=own, legacy=legacy)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _LINES = 8
 _LONGEST = 160
 _NAMES = 4
+GONE = "gone"
+"""``keras_by`` of a name that the last Keras 2 lacks as well; else how Keras is imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,9 @@ def _match(cause: str, group: list[Hit]) -> Match:
     values = dict(first.values) | {"where": first.source, "places": str(len(group))}
     if names:
         values |= {"name": names[0], "names": ", ".join(names[:_NAMES]) + more}
+    ways = {hit.values.get("keras_by", "") for hit in group}
+    if len(ways) > 1:
+        values["keras_by"] = GONE if GONE in ways else "both"
     if first.instead:
         values["instead"] = first.instead
     shown: dict[str, Evidence] = {}

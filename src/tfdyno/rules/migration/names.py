@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tfdyno.rules.condition import holds
 from tfdyno.rules.migration.bindings import UNKNOWN
-from tfdyno.rules.migration.hits import Hit, applies, certainty, hit_at
+from tfdyno.rules.migration.hits import GONE, Hit, applies, certainty, hit_at
 from tfdyno.rules.migration.sites import Module, Site, is_keras
 from tfdyno.rules.tables import read_rows
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _NAMES = ("name", "cause", "tensorflow", "keras", "instead", "source")
 _WORDS = ("call", "keyword", "cause", "tensorflow", "keras", "instead", "source")
 _METHODS_OF = ("keras", "tf.keras", "tf", "tf_keras", "tensorflow_addons", "keras_hub", "keras_nlp")
+_LAST_KERAS_2 = {"keras": "2.21"}
+"""``tf_keras`` goes on with the numbers of TensorFlow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ def _name(site: Site, module: Module) -> Iterator[Hit]:
         entry = _table().get(f"{UNKNOWN}.{last}")
     else:
         entry = None if ")." in site.path else _lookup(site.path)
-    if entry and applies(entry.when, module.values):
+    if entry and applies(entry.when, module.values_at(site.path)):
         yield _hit(entry, site, module, last if holder.endswith((UNKNOWN, ")")) else site.path)
 
 
@@ -64,7 +67,8 @@ def _lookup(path: str) -> Entry | None:
 def _keywords(site: Site, module: Module) -> Iterator[Hit]:
     given = {word.arg for word in getattr(site.node, "keywords", ()) if word.arg}
     for (call, keyword), entry in _keyword_table().items():
-        if keyword in given and _is_call(site.path, call) and applies(entry.when, module.values):
+        known = module.values_at(site.path)
+        if keyword in given and _is_call(site.path, call) and applies(entry.when, known):
             yield _hit(entry, site, module, f"{keyword}=")
 
 
@@ -81,8 +85,10 @@ def _is_call(path: str, pattern: str) -> bool:
 
 
 def _hit(entry: Entry, site: Site, module: Module, name: str) -> Hit:
-    verdict = certainty(entry.when, module.values)
-    return hit_at(site, module, entry.cause, verdict, name=name, instead=entry.instead)
+    verdict = certainty(entry.when, module.values_at(site.path))
+    hit = hit_at(site, module, entry.cause, verdict, name=name, instead=entry.instead)
+    by = "tf.keras" if site.path.startswith("tf.") else "keras"
+    return replace(hit, values={"keras_by": GONE if holds(entry.when, _LAST_KERAS_2) else by})
 
 
 @functools.cache

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.migration.hits import Hit
+from tfdyno.rules.condition import holds
+from tfdyno.rules.migration.hits import Hit, hit_at
 from tfdyno.rules.migration.sequence import runs
 from tfdyno.rules.migration.sites import Module, Site, ends, is_exclusive, is_keras
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tfdyno.core.finding import Verdict
 
 _SETTINGS = (
     "config.experimental.set_memory_growth",
@@ -34,6 +38,15 @@ _BUILDS = (
     "optimizers.SGD", "optimizers.RMSprop", "layers.Dropout", "metrics.Mean",
 )  # fmt: skip
 """Those of Keras, tried in the same way."""
+TRUE = ("1", "true", "True")
+"""What TensorFlow takes for yes in TF_USE_LEGACY_KERAS."""
+_LEGACY_SINCE = ">=2.16"
+_ON_TF_KERAS = (
+    "transformers", "tensorflow_hub", "tensorflow_probability", "tensorflow_addons",
+    "tensorflow_recommenders", "tensorflow_model_optimization", "tensorflow_decision_forests",
+    "official", "object_detection",
+)  # fmt: skip
+"""Packages whose own code goes through ``tf.keras``."""
 _KERAS = ("keras", "tf.keras", "keras_hub", "keras_cv", "keras_nlp")
 
 
@@ -53,6 +66,44 @@ def find(module: Module) -> Iterator[Hit]:
                 )
             elif site.kind == "environment" and site.path == "KERAS_BACKEND":
                 yield from _late("backend_after_import", site, index, order, keras, module)
+            elif _asks_legacy(site):
+                late = list(_late("legacy_keras_ignored", site, index, order, tensorflow, module))
+                yield from late or _ignored(site, module)
+
+
+def asks_in_time(module: Module) -> bool:
+    """Whether the file asks for Keras 2 before anything of TensorFlow or Keras is imported."""
+    for each in next(runs(module), []):
+        if each.imports("tf", *_KERAS):
+            return False
+        if _asks_legacy(each):
+            return True
+    return False
+
+
+def _asks_legacy(site: Site) -> bool:
+    return site.kind == "environment" and site.path == "TF_USE_LEGACY_KERAS" and site.text in TRUE
+
+
+def _ignored(site: Site, module: Module) -> Iterator[Hit]:
+    """The switch where this TensorFlow, or the way that Keras is imported, ignores it."""
+    tensorflow = module.values.get("tensorflow", "")
+    direct = next((each for each in module.sites if each.imports("keras")), None)
+    if tensorflow and not holds({"tensorflow": _LEGACY_SINCE}, module.values):
+        told = {"old": tensorflow}
+    elif direct and not _reads_tf_keras(module):
+        told = {"direct": module.text(direct.line), "direct_where": module.source(direct.line)}
+    else:
+        return
+    verdict: Verdict = "proven" if "old" in told else "likely"
+    hit = hit_at(site, module, "legacy_keras_ignored", verdict, name=site.path)
+    yield replace(hit, values=told)
+
+
+def _reads_tf_keras(module: Module) -> bool:
+    """Whether the file, or a package that it imports, builds on ``tf.keras``."""
+    named = any(each.path.startswith("tf.keras") for each in module.sites)
+    return named or module.imports(*_ON_TF_KERAS)
 
 
 def _late(

@@ -69,8 +69,14 @@ class Module:
     sites: tuple[Site, ...]
     values: Mapping[str, str] = field(default_factory=dict)
     """What is known of the machine and told by the user, and ``keras_backend`` of the project."""
+    legacy: Mapping[str, str] | None = None
+    """What is known for ``tf.keras`` where TF_USE_LEGACY_KERAS makes it Keras 2; None: nowhere."""
     cells: tuple[tuple[int, int], ...] = ()
     """For each line of a notebook: its cell and its line there, both from 1."""
+
+    def values_at(self, path: str) -> Mapping[str, str]:
+        """What is known of the Keras that a path lies in."""
+        return self.legacy if self.legacy and path.startswith("tf.") else self.values
 
     def calls(self, *endings: str) -> Iterator[Site]:
         """Calls whose path is, or ends with a dot and, one of the endings."""
