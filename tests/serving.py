@@ -170,8 +170,8 @@ class Server:
         assert self.process.stdout
         self.first_line = self.process.stdout.readline().strip()
         if not self.first_line:
-            self.process.wait(30)
-            self._listening.join(5)
+            self.process.wait(60)
+            self._listening.join(60)
             pytest.fail(f"no ready line: {self.said}")
 
     def wait_said(self, words: str, timeout_s: float = START_S) -> None:
@@ -192,7 +192,7 @@ class Server:
         """Send a signal and wait: exit code and seconds."""
         began_s = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         return code, time.monotonic() - began_s
 
 
@@ -236,11 +236,11 @@ def running(*words: str, temporary: Path) -> Iterator[Server]:
         if process.poll() is None:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(20)
+                process.wait(60)
             process.kill()
         process.wait()
         assert process.stdout
         process.stdout.close()
-        server._listening.join(5)
+        server._listening.join(60)
         assert process.stderr
         process.stderr.close()

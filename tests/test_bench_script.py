@@ -62,7 +62,7 @@ def test_a_clock_reads_the_cpu_time_of_the_command_and_not_of_the_wait() -> None
     asleep = run([sys.executable, "-c", "import time; time.sleep(0.4); print('woke')"], {})
     assert asleep.stdout == "woke\n"
     assert asleep.wall_s >= 0.4
-    assert asleep.cpu_s < 0.3
+    assert asleep.cpu_s < asleep.wall_s - 0.38
     busy = "import time\nwhile time.process_time() < 0.4: pass"
     assert run([sys.executable, "-c", busy], {}).cpu_s >= 0.4
 

@@ -26,7 +26,7 @@ def ended(code: str) -> Process:
     heard: list[object] = []
     process = start(command, mark="", progress=heard.append, output=heard.append,
                     ended=heard.append)  # fmt: skip
-    until_s = time.monotonic() + 10
+    until_s = time.monotonic() + 60
     while process.runs and time.monotonic() < until_s:
         time.sleep(0.01)
     process.close()

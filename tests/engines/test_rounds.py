@@ -53,7 +53,7 @@ def company(count: int) -> Iterator[tuple[Round, dict[int, socket.socket], list[
         for line in lines.values():
             line.close()
         for thread in threads:
-            thread.join(10.0)
+            thread.join(60)
 
 
 def test_all_are_asked_and_each_with_its_own_words() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import queue
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import psutil
@@ -40,10 +39,10 @@ def started(source: str, log: Path | None = None) -> tuple[ServingProcess, queue
 def test_commands_and_events_are_lines_of_json_and_the_end_is_an_event(tmp_path: Path) -> None:
     process, events = started(ECHO, tmp_path / "log")
     process.send({"a": 1})
-    assert events.get(timeout=20).content == {"event": "heard", "line": {"a": 1}}
+    assert events.get(timeout=60).content == {"event": "heard", "line": {"a": 1}}
     assert process.popen.stdin
     process.popen.stdin.close()
-    assert events.get(timeout=20).content == {}
+    assert events.get(timeout=60).content == {}
     assert not process.runs
     assert process.last_words() == "ValueError: out of words"  # the error, not the last line
     assert (tmp_path / "log").read_text() == "[it] ValueError: out of words\n[it] bye\n"
@@ -52,26 +51,24 @@ def test_commands_and_events_are_lines_of_json_and_the_end_is_an_event(tmp_path:
 
 def test_a_process_that_is_killed_takes_with_it_what_it_has_started() -> None:
     process, events = started(PARENT)
-    events.get(timeout=20)
+    events.get(timeout=60)
     family = [psutil.Process(process.popen.pid), *psutil.Process(process.popen.pid).children()]
     assert len(family) == 2
     process.kill()
-    assert not psutil.wait_procs(family, timeout=5)[1]
+    assert not psutil.wait_procs(family, timeout=60)[1]
 
 
 def test_a_process_that_ends_in_time_is_not_killed() -> None:
     process, events = started("import sys; sys.stdin.readline(); print('over')")
     process.send({})
-    began_s = time.monotonic()
-    process.end(within_s=20.0)
-    assert process.popen.returncode == 0
-    assert time.monotonic() - began_s < 15.0
-    assert events.get(timeout=5).content == {}
+    process.end(within_s=60.0)
+    assert process.popen.returncode == 0  # -9 where its time was over
+    assert events.get(timeout=60).content == {}
 
 
 def test_a_process_that_has_ended_takes_no_command_and_does_not_fail() -> None:
     process, events = started("")
-    events.get(timeout=20)
+    events.get(timeout=60)
     process.send({"too": "late"})
     process.terminate()
     process.kill()

@@ -52,11 +52,9 @@ def test_a_day_of_one_step_leaves_page_json_logs_and_telemetry_and_goes_on(tmp_p
 
     again = gpu_day("--cpu", "--only", "doctor", "--out", out)
     assert (again.returncode, "holds a day already" in again.stderr) == (2, True)
-    began_s = time.monotonic()
     on = gpu_day("--cpu", "--only", "doctor,estimate,export", "--out", out, "--resume")
     assert on.returncode == 0
     assert "doctor:" not in on.stderr  # it is over
-    assert time.monotonic() - began_s < 60
     assert status(out) == {"doctor": "passed", "estimate": "skipped", "export": "skipped"}
 
 
@@ -160,6 +158,6 @@ def test_steps_are_named_alone_or_all_of_a_kind() -> None:
 def test_a_step_has_its_own_time_and_never_more_than_the_day(tmp_path: Path) -> None:
     day = Day(out=tmp_path, environment={}, card=None, end_s=time.monotonic() + 50.0)
     day.begin("doctor", 10.0)
-    assert 9.0 < day.left_s <= 10.0
+    assert 5.0 < day.left_s <= 10.0
     day.begin("doctor", 100.0)
-    assert 48.0 < day.left_s <= 50.0
+    assert 40.0 < day.left_s <= 50.0

@@ -131,12 +131,12 @@ class Training:
             timeout_s -= 0.2
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.2)
-        out, _ = self.process.communicate(timeout=1)
+        out, _ = self.process.communicate(timeout=60)
         return self.process.returncode, out
 
     def left(self) -> list[str]:
         """Processes of the run that are still there, zombies included, some seconds later."""
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while True:
             found = []
             for pid in self.seen:

@@ -138,7 +138,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         for daemon in reversed(daemons):
             daemon.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                daemon.wait(15)
+                daemon.wait(60)
             daemon.kill()
             daemon.wait()
 

@@ -250,7 +250,7 @@ def test_ctrl_c_ends_the_child_and_says_how_to_go_on(
     )  # fmt: skip
     until(lambda: len(ran(folder)) == 2)
     parent.send_signal(number)
-    _, err = parent.communicate(timeout=20)
+    _, err = parent.communicate(timeout=60)
     assert parent.returncode == code
     assert err.endswith("1 of 2 runs is kept in results; the same command with --resume goes on.\n")
     assert not alive(ran(folder)[1]["pid"])

@@ -62,7 +62,7 @@ def done(folder: Path) -> Calibrated:
 
 def test_a_sweep_keeps_its_time_and_measures_what_tells_most_first(done: Calibrated) -> None:
     assert done.takes_effect
-    assert done.card.sweep_s < SECONDS + 30
+    assert done.card.sweep_s < SECONDS + 120
     first = done.card.kernels[0].kernel
     assert (first.kind, first.name, first.flops.fixed) == ("loop", "multiply", 1.0)
     kinds = {one.kernel.kind for one in done.card.kernels}

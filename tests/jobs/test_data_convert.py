@@ -90,7 +90,7 @@ class Command:
 
     def ended(self) -> tuple[int, str, str]:
         out, err = self.popen.communicate(timeout=PATIENCE_S)
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while any(map(psutil.pid_exists, self.seen)) and time.monotonic() < until_s:
             time.sleep(0.05)
         assert not any(map(psutil.pid_exists, self.seen))

@@ -89,7 +89,7 @@ def test_what_its_card_does_meanwhile_is_judged_too(
     began_s = time.monotonic()
     steady = {"began_s": began_s, "ended_s": began_s + 60, "cards": [0]}
     told = {"facts": to_builtins(FACTS), "steady": steady, "software": SOFTWARE | {"device": "gpu"}}
-    seen(**told, sleep_s=1.5)
+    seen(**told, sleep_s=4.0)
     found = examined(question())
     assert judgements == [found.facts]
     (card,) = found.facts.cards

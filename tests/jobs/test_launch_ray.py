@@ -137,7 +137,7 @@ class Kill:
 
     def left(self) -> list[int]:
         """Processes that outlive the launch by some seconds."""
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while found := [pid for pid in self.seen if psutil.pid_exists(pid)]:
             if time.monotonic() > until_s:
                 return found

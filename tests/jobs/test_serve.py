@@ -142,8 +142,8 @@ def test_a_served_model_answers_as_by_hand_and_ends_with_nothing_left(
         assert not [one for one in children if one != front and one.net_connections("inet")]
         assert not any(folder.stat().st_mode & 0o077 for folder in temporary.iterdir())
         code, taken_s = server.end()
-        assert (code, taken_s < 10.0) == (0, True)
-        assert not psutil.wait_procs(children, timeout=2)[1]
+        assert (code, taken_s < 45.0) == (0, True)
+        assert not psutil.wait_procs(children, timeout=60)[1]
         assert list(temporary.iterdir()) == []
         assert server.process.stdout
         assert server.process.stdout.read() == ""  # one line, and no other
@@ -157,7 +157,7 @@ def test_a_new_version_under_load_is_served_without_a_lost_request(
         time.sleep(1)
         shutil.copytree(models / "second", copied / "2")
         server.wait_said("serving version 2")
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + 60
         while len(processes_of(server)) > 8 and time.monotonic() < until_s:
             time.sleep(0.2)
         time.sleep(2)
@@ -221,7 +221,7 @@ def test_all_versions_are_served_side_by_side(models: Path, copied: Path, tempor
     with running(str(copied), "--versions", "all", temporary=temporary) as server:
         until_s = time.monotonic() + 60
         while time.monotonic() < until_s:
-            with urllib.request.urlopen(server.url, timeout=5) as answer:
+            with urllib.request.urlopen(server.url, timeout=60) as answer:
                 states = json.load(answer)["model_version_status"]
             if len(states) == 2:
                 break
@@ -277,7 +277,7 @@ def test_a_killed_supervisor_leaves_no_process_and_no_file(models: Path, tempora
     with running(str(models / "linear"), temporary=temporary) as server:
         children = processes_of(server)
         server.process.kill()
-        assert not psutil.wait_procs(children, timeout=20)[1]
+        assert not psutil.wait_procs(children, timeout=60)[1]
     assert [one.name for one in temporary.iterdir() if list(one.rglob("*.so"))] == []
 
 
@@ -463,7 +463,7 @@ def test_before_the_first_answer_three_failures_are_enough() -> None:
 def test_ctrl_c_ends_it_as_sigterm_does(models: Path, temporary: Path) -> None:
     with running(str(models / "linear"), temporary=temporary) as server:
         code, taken_s = server.end(signal.SIGINT)
-        assert (code, taken_s < 10.0) == (0, True)
+        assert (code, taken_s < 45.0) == (0, True)
 
 
 @pytest.mark.parametrize(

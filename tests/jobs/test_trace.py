@@ -387,7 +387,7 @@ def test_ctrl_c_leaves_no_child_and_no_files(tmp_path: Path) -> None:
         while not (tmp_path / "ready").exists():
             time.sleep(0.05)
         child.send_signal(signal.SIGINT)
-        child.wait(timeout=10)
+        child.wait(timeout=60)
     assert not list((tmp_path / "tmp").iterdir())
     assert not list((tmp_path / "cache" / "trace").iterdir())
 

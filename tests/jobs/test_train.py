@@ -102,7 +102,7 @@ def test_a_run_is_kept_and_has_more_epochs_when_it_goes_on(folder: Path) -> None
     pace = kept["outcome"]["pace"]
     assert pace["epochs"] == 3
     assert sum(pace["steps_per_sample"]) == 60 - 1  # without the first, which compiles
-    assert 0.0 <= pace["validation_s"] <= pace["epoch_end_s"] < 10.0
+    assert 0.0 <= pace["validation_s"] <= pace["epoch_end_s"]
     assert pace["saves"] >= 3  # an epoch ends with one
 
     with pytest.raises(UsageError, match="run holds a run already; go on with it by --resume"):

@@ -70,7 +70,7 @@ def watched(nvml: FakeNvml) -> Iterator[Sampler]:
 
 
 def wait(sampler: Sampler, since_s: float) -> None:
-    until_s = time.monotonic() + 10
+    until_s = time.monotonic() + 60
     while len(sampler.telemetry(since_s).at_s) < LEAST_POINTS and time.monotonic() < until_s:
         time.sleep(0.02)
 
@@ -97,7 +97,7 @@ def test_what_a_card_did_before_the_steady_steps_is_left_out() -> None:
     nvml = FakeNvml()
     with watched(nvml) as sampler:
         nvml.reasons = 0
-        since_s = time.monotonic() + 0.1  # a point may be under way
+        since_s = time.monotonic() + 0.5  # a point may be under way
         wait(sampler, since_s)
         assert told(sampler, 0).cards[0].lowered_ratio > 0.0
         assert told(sampler, 0, since_s=since_s).cards[0].lowered_ratio == 0.0
@@ -110,7 +110,7 @@ def test_errors_that_are_corrected_count_only_while_steps_run() -> None:
     with watched(nvml) as sampler:
         before = told(sampler, 0).cards[0]
         nvml.errors[0] = 19
-        wait(sampler, time.monotonic() + 0.1)
+        wait(sampler, time.monotonic() + 0.5)
         after = told(sampler, 0).cards[0]
     assert (before.corrected_errors, before.uncorrected_errors) == (0, 2)
     assert (after.corrected_errors, after.uncorrected_errors) == (12, 2)

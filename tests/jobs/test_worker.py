@@ -57,7 +57,7 @@ def test_a_request_is_answered(modules: Path) -> None:
 def test_progress_lines_reach_the_caller_in_order(modules: Path) -> None:
     said: list[str] = []
     body = "progress('building'); print('noise', file=sys.stderr); progress('tracing')"
-    run_child(write(modules, body), {"question": 1}, progress=said.append, timeout_s=20)
+    run_child(write(modules, body), {"question": 1}, progress=said.append, timeout_s=60)
     assert said == ["building", "tracing"]
 
 
@@ -65,7 +65,7 @@ def test_the_caller_learns_the_childs_process_before_it_works(modules: Path) -> 
     pids: list[int] = []
     body = "return {'pid': os.getpid()}"
     kid = write(modules, body)
-    result = run_child(kid, {"question": 1}, timeout_s=20, started=pids.append)
+    result = run_child(kid, {"question": 1}, timeout_s=60, started=pids.append)
     assert pids == [result["pid"]]
 
 
@@ -77,7 +77,7 @@ def test_a_caller_that_fails_at_the_start_leaves_no_child(modules: Path) -> None
         raise RuntimeError("no telemetry")
 
     with pytest.raises(RuntimeError):
-        run_child(write(modules, "time.sleep(60)"), {"question": 1}, timeout_s=20, started=fail)
+        run_child(write(modules, "time.sleep(60)"), {"question": 1}, timeout_s=60, started=fail)
     assert _is_gone(pids[0])
 
 
@@ -151,9 +151,9 @@ def test_a_child_that_hangs_is_killed_with_all_it_started(modules: Path) -> None
     start = "str(subprocess.Popen(['sleep', '60']).pid)"
     body = f"pathlib.Path({str(pid)!r}).write_text({start}); time.sleep(60)"
     began = time.monotonic()
-    with pytest.raises(ToolError, match="was stopped: no result within 2 s"):
-        ask(modules, body, timeout_s=2)
-    assert time.monotonic() - began < 10
+    with pytest.raises(ToolError, match="was stopped: no result within 8 s"):
+        ask(modules, body, timeout_s=8)
+    assert time.monotonic() - began < 50
     assert _is_gone(int(pid.read_text()))
 
 
@@ -223,7 +223,7 @@ def test_a_stopped_child_gets_no_more_than_its_time(modules: Path) -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt) as caught:
         stopped(modules, "time.sleep(60)", grace_s=1)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 45
     assert caught.value.__notes__ == ["training train.py did not end within 1 s and was killed."]
 
 
@@ -231,7 +231,7 @@ def test_a_second_ctrl_c_kills_the_child(modules: Path) -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         stopped(modules, "time.sleep(60)", grace_s=50, times=2)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 45
 
 
 def test_sigterm_lets_a_child_save_as_well(modules: Path) -> None:
@@ -269,17 +269,17 @@ def test_a_listener_that_fails_ends_the_child(modules: Path) -> None:
     began = time.monotonic()
     with pytest.raises(BrokenPipeError):
         run_child(write(modules, body), {"question": 1}, progress=fail, timeout_s=60)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 45
     assert _is_gone(int(pid.read_text()))
 
 
 def test_one_that_left_the_group_and_holds_the_output_does_not_hold_up_the_end(
     modules: Path,
 ) -> None:
-    body = "subprocess.Popen(['sleep', '8'], start_new_session=True); return {'answer': 1}"
+    body = "subprocess.Popen(['sleep', '120'], start_new_session=True); return {'answer': 1}"
     began = time.monotonic()
     assert ask(modules, body) == {"answer": 1}
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 60
 
 
 def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
@@ -308,7 +308,7 @@ def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Pa
     other.chmod(0o755)
     body = "import importlib.util as u; return {'found': u.find_spec('msgspec') is not None}"
     write(modules, body)
-    assert run_child("kid", {}, timeout_s=20, python=str(other)) == {"found": False}
+    assert run_child("kid", {}, timeout_s=60, python=str(other)) == {"found": False}
 
 
 def _is_gone(pid: int) -> bool:

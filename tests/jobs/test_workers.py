@@ -105,7 +105,7 @@ def when(ready: list[Path], action: Callable[[], object]) -> threading.Thread:
     """Do something from outside as soon as the files are there."""
 
     def wait() -> None:
-        until_s = time.monotonic() + 20
+        until_s = time.monotonic() + 60
         while not all(path.exists() for path in ready) and time.monotonic() < until_s:
             time.sleep(0.02)
         action()
@@ -157,7 +157,7 @@ def test_the_first_that_fails_ends_all_and_is_named_with_its_last_lines(folder: 
     began_s = time.monotonic()
     with pytest.raises(ChildCrash) as caught:
         run(folder, multiworker(3), ready + DEAF, fail, ready + WAIT)
-    assert time.monotonic() - began_s < 10
+    assert time.monotonic() - began_s < 45
     sentence = str(caught.value)
     assert sentence.startswith("training train.py failed in worker 1: the process ended with exit")
     assert "ZeroDivisionError: division by zero" in sentence
@@ -168,7 +168,10 @@ def test_the_first_that_fails_ends_all_and_is_named_with_its_last_lines(folder: 
 
 
 def test_one_that_only_lost_another_is_not_blamed(folder: Path) -> None:
-    echo = "raise ToolError('the step failed', why='UNAVAILABLE: Connection reset by peer')"
+    echo = (
+        "while not (here / 'worker-1.pid').exists(): time.sleep(0.01)\n"
+        "raise ToolError('the step failed', why='UNAVAILABLE: Connection reset by peer')"
+    )
     own = "time.sleep(1.0); raise UsageError('the dataset is empty', remedy='give it rows')"
     with pytest.raises(UsageError) as caught:
         run(folder, multiworker(2), echo, own)
@@ -214,7 +217,7 @@ def test_servers_are_ended_when_the_chief_is_done(folder: Path) -> None:
     assert result["me"] == "chief-0"
     assert sorted(result["config"]["cluster"]) == ["chief", "ps", "worker"]
     assert len(pids(folder)) == 4
-    assert time.monotonic() - began_s < 10
+    assert time.monotonic() - began_s < 45
 
 
 def test_a_server_that_ends_too_early_ends_the_run(folder: Path) -> None:
@@ -228,9 +231,9 @@ def test_a_server_that_ends_too_early_ends_the_run(folder: Path) -> None:
 def test_a_worker_that_never_appears_is_named(folder: Path) -> None:
     with pytest.raises(ToolError) as caught:
         run(folder, multiworker(2), "progress('up');" + WAIT, "print('hm');" + WAIT,
-            start_timeout_s=1.5)  # fmt: skip
+            start_timeout_s=8.0)  # fmt: skip
     assert str(caught.value) == (
-        "worker 1 of training train.py is missing: no sign of life within 2 s, its last line was "
+        "worker 1 of training train.py is missing: no sign of life within 8 s, its last line was "
         "'hm'; start fewer processes, or look whether this machine is overloaded."
     )
 
@@ -277,7 +280,7 @@ def test_a_second_ctrl_c_kills_at_once(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(folder, multiworker(2), deaf, deaf, stop_grace_s=50.0)
     thread.join()
-    assert time.monotonic() - began_s < 20
+    assert time.monotonic() - began_s < 45
 
 
 def test_a_stop_that_nobody_answers_says_so(folder: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_probe_that_hangs_is_left_behind() -> None:
 
     began_s = time.perf_counter()
     facts = attempt("x", hangs, HOST, NOTHING, limit_s=0.05)
-    assert time.perf_counter() - began_s < 5
+    assert time.perf_counter() - began_s < 25
     assert (facts.probes[0].state, facts.glibc) == ("failed", "")
     assert facts.probes[0].reason == "no answer within 0.05 s"
 

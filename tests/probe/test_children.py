@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = "import json, os, sys, time\ndef tell(**a): print('tfdyno:' + json.dumps(a), flush=True)\n"
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 @pytest.fixture
@@ -61,17 +60,14 @@ def test_the_last_line_of_an_error_is_the_reason(script: object) -> None:
 
 
 def test_a_child_that_hangs_is_ended_and_its_words_are_kept(script: object) -> None:
-    child = script("tell(kind='card', name='0')\ntime.sleep(60)\n")  # type: ignore[operator]
-    time.sleep(0.5)
-    began_s = time.monotonic()
-    answers = child.answers(1.0)
-    assert time.monotonic() - began_s < 10
-    assert answers.reason == "the test did not answer within 1 s"
+    child = script("tell(kind='card', name='0')\ntime.sleep(600)\n")  # type: ignore[operator]
+    answers = child.answers(6.0)
+    assert answers.reason == "the test did not answer within 6 s"
     assert list(answers.lines("card")) == ["0"]
 
 
 def test_a_stopped_child_is_gone(script: object) -> None:
-    child = script("time.sleep(60)\n")  # type: ignore[operator]
+    child = script("time.sleep(600)\n")  # type: ignore[operator]
     child.stop()
     assert child.process.returncode not in (None, 0)
     child.stop()  # a second time does nothing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-import time
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.made import made, rule
+from tests.turns import loops_of
 
 from tfdyno.rules.causes import all_causes
 from tfdyno.rules.log import KEPT, LogFacts, scan
@@ -226,13 +226,11 @@ def test_a_log_without_repetition_stays_in_bounded_memory(monkeypatch: pytest.Mo
     assert peak < 40 << 20
 
 
-def test_a_training_log_is_read_at_more_than_30_megabytes_a_second() -> None:
-    """It reads about 100 MB/s on one core; the bound leaves room for a loaded machine."""
+def test_a_megabyte_of_a_training_log_is_read_in_a_few_hundredths_of_a_second() -> None:
     rules = all_causes()
-    chunks = list(progress(40))
-    started_s = time.process_time()
-    log = scan(chunks, rules)
-    assert log.byte_count / (time.process_time() - started_s) > 30e6
+    chunks = list(progress(10))
+    megabytes = scan(chunks, rules).byte_count / 1e6
+    assert loops_of(lambda: scan(chunks, rules)) / megabytes < 6.0  # 2 alone
 
 
 @given(st.binary(max_size=3000))

@@ -224,9 +224,8 @@ class Kills(keras.callbacks.Callback):
 model.fit(x, y, batch_size=4, epochs=2, verbose=0, callbacks=[Kills(20, pids[2])])
 result["one_left"] = {"updates": int(model.optimizer.iterations),
                       "missing": unreachable(steps.under_way._cluster)}
-steps.under_way.patience_s, began = 2.0, time.monotonic()
+steps.under_way.patience_s = 2.0
 result["none_left"] = said(lambda: model.fit(x, y, verbose=0, callbacks=[Kills(0, pids[1])]))
-result["none_left_s"] = time.monotonic() - began
 with open("result.json", "w") as file:
     json.dump(result, file)
 os._exit(0)

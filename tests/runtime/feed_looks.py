@@ -14,7 +14,7 @@ from pathlib import Path
 import keras, numpy as np, tensorflow as tf
 from tfdyno.core.errors import TfdynoError
 from tfdyno.core.workload import Workload
-from tfdyno.runtime import data_files, data_measure, data_rounds
+from tfdyno.runtime import data_files, data_measure, data_rounds, data_stages
 from tfdyno.runtime.cpu_sets import allowed, few_cpus
 from tfdyno.runtime.data_measure import DataMeasure, Plan
 from tfdyno.runtime.data_rounds import CpuSet, Flow, measured_rounds
@@ -28,8 +28,14 @@ plan = Plan(rounds=2, seconds_s=0.2, looks=2, look_s=0.5)
 result = {"said": []}
 folder = Path(tempfile.mkdtemp())
 
+naps, naps_at = [], {}
+
 def measured(name, data, plan=plan):
-    bench = DataMeasure(name, plan, result["said"].append)
+    def told(line):
+        result["said"].append(line)
+        naps_at.setdefault(name, []).append((line, len(naps)))
+    naps.clear()
+    bench = DataMeasure(name, plan, told)
     result[name] = dataclasses.asdict(bench.measured(data))
 
 def refused(name, do):
@@ -63,6 +69,7 @@ result["files"] = files
 
 # a map that sleeps 5 ms for each batch of four, one at a time
 def sleep(value):
+    naps.append(1)
     time.sleep(0.005)
     return value
 
@@ -74,6 +81,7 @@ off = tf.data.Options()
 off.autotune.enabled = False
 measured("sleeping", of_fit({"x": rows.batch(4).map(slow)}, "net"))
 measured("cached", of_fit({"x": rows.batch(4).map(slow).cache()}, "net"))
+result["naps"] = dict(naps_at["cached"])
 measured("never_full", of_fit({"x": rows.repeat(1000).batch(4).map(slow).cache()}, "net"),
          dataclasses.replace(plan, first_pass_s=0.1, looks=0))
 measured("arrays", of_fit({"x": np.ones((100, 3)), "y": np.ones(100), "batch_size": 10,
@@ -107,14 +115,16 @@ refused("no_data", lambda: of_fit({}, "net"))
 refused("of_set", lambda: of_fit({"x": {1, 2}}, "net"))
 
 # stopped: in the middle, and before the first round has ended
-def stopped(after_s):
-    bench = DataMeasure("x", dataclasses.replace(plan, rounds=50), print)
-    threading.Timer(after_s, lambda: bench.stop("Ctrl-C")).start()
+def stopped(at):
+    def told(line):
+        if line.startswith(at):
+            bench.stop("Ctrl-C")
+    bench = DataMeasure("x", dataclasses.replace(plan, rounds=50), told)
     return bench.measured(of_fit({"x": rows.batch(4).map(slow)}, "net"))
 
-result["stopped"] = dataclasses.asdict(stopped(2.0))
+result["stopped"] = dataclasses.asdict(stopped("round 3 of"))
 try:
-    stopped(0.05)
+    stopped("warming up")
     result["stopped_early"] = "told"
 except StopAsked:
     result["stopped_early"] = "nothing"
@@ -177,7 +187,21 @@ thread.join()
 result["pinned"] = [*seen["few"], *seen["after"]]
 
 # looks at stages
-look = looked_at_stages(Source(dataset=records), flow, 0.5)
+runs, run_plainly = [], data_stages.run
+data_stages.run = lambda *given: (runs.append(run_plainly(*given)), runs[-1])[1]
+def rest(value):
+    time.sleep(0.001)
+    return value
+
+def decode_slowly(record):
+    value, one = decode(record)
+    return tf.ensure_shape(tf.numpy_function(rest, [value], tf.float32), []), one
+
+resting = (tf.data.TFRecordDataset(files).shuffle(50).map(decode_slowly, num_parallel_calls=2)
+           .batch(20).prefetch(2))
+look = looked_at_stages(Source(dataset=resting), flow, 0.5)
+result["looked_batches"] = len(runs[-1].batch_s)
+data_stages.run = run_plainly
 result["look"] = [dataclasses.asdict(stage) for stage in look]
 counted = (tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
            .apply(tf.data.experimental.assert_cardinality(600)).shuffle(1000).map(decode).batch(20))

@@ -217,7 +217,7 @@ class FrontProcess:
         self, method: str, path: str, body: object = None, **headers: str
     ) -> tuple[int, Any, dict[str, str]]:
         """Status, JSON (or text) and headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
@@ -261,12 +261,12 @@ def front(*, files: str = "", **settings: Any) -> Iterator[FrontProcess]:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         try:
-            process.wait(15)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        listening.join(5)
-        started.listening.join(5)
+        listening.join(60)
+        started.listening.join(60)
         assert process.stdout
         process.stdout.close()
         process.stderr.close()

@@ -40,9 +40,9 @@ def test_a_script_is_measured_as_it_is(plain: dict[str, Any]) -> None:
 def test_its_samples_are_blocks_of_steps(plain: dict[str, Any]) -> None:
     run = from_builtins(plain["run"], BenchRun)
     assert len(run.samples_s) == len(run.steps_per_sample) >= 10
-    assert all(0 < seconds < 1 for seconds in run.samples_s)
+    assert min(run.samples_s) > 0
     assert max(run.steps_per_sample) > 1
-    assert run.first_step_s > max(run.samples_s[3:])
+    assert run.first_step_s > sorted(run.samples_s)[len(run.samples_s) // 2]
     assert len(run.beside_s) == len(run.beside_places) > 0
     assert min(run.beside_s) > 0
     assert run.memory_kind == "process"

@@ -62,7 +62,7 @@ def test_the_step_of_a_loop_is_found_and_timed(found: dict[str, Any]) -> None:
     # By hand: 3 x 3 x 3 x 8 + 8, and 30 x 30 x 8 x 10 + 10.
     assert task["parameter_count"] == 224 + 72010
     assert len(run["samples_s"]) >= 10
-    assert run["first_step_s"] > run["samples_s"][-1]
+    assert run["first_step_s"] > min(run["samples_s"])
 
 
 def test_a_loop_can_be_compiled_and_fed_one_batch(found: dict[str, Any]) -> None:

@@ -33,4 +33,4 @@ def test_nothing_is_told_as_the_end() -> None:
 def test_sets_of_cpus_take_turns() -> None:
     turns = found()["turns"]
     assert turns == [turns[0], 1.0] * 2
-    assert all(0.1 <= seconds < 5.0 for seconds in found()["rounds_s"])
+    assert all(seconds >= 0.1 for seconds in found()["rounds_s"])

@@ -11,8 +11,9 @@ pytestmark = pytest.mark.tf
 def test_the_time_is_the_stages_own() -> None:
     found = stages("slow")
     assert list(found) == ["from_tensor_slices", "shuffle", "batch", "map(slow)", "prefetch"]
-    assert 0.010 < found["map(slow)"]["own_s"] < 0.05
-    assert all(each["own_s"] < 0.005 for name, each in found.items() if name != "map(slow)")
+    slow_s = found["map(slow)"]["own_s"]
+    assert slow_s > 0.010
+    assert sum(each["own_s"] for each in found.values()) < 2 * slow_s
     assert found["map(slow)"]["output_bytes"] == 4 * 3 * 4
     assert found["shuffle"]["buffer_size"] == 1000
 

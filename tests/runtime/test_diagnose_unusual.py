@@ -305,7 +305,7 @@ def test_lines_within_a_fit_of_the_users_own_are_told(found: dict[str, Any]) -> 
     line = RUNS["trainer"].code.splitlines().index("            time.sleep(0.004)") + 1
     place, seconds_s = facts.python_lines[0]
     assert place == f"train.py:{line}"
-    assert 0.003 < seconds_s < 0.012
+    assert 0.003 < seconds_s <= max(facts.step_s)
 
 
 def test_a_second_function_in_each_step_is_a_part_of_it(found: dict[str, Any]) -> None:

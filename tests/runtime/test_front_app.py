@@ -165,14 +165,12 @@ def test_the_sooner_of_the_two_deadlines_counts() -> None:
         asked.model.gate.clear()
         code, answer, _ = await asked.ask("POST", "/v1/models/m:predict", ROWS)
         assert (code, "did not answer" in answer["error"]) == (504, True)
-        begin_s = asyncio.get_running_loop().time()
-        patient = Asked(deadline_s=60)
+        patient = Asked(deadline_s=math.inf)
         patient.model.gate.clear()
         code, _, _ = await patient.ask(
             "POST", "/v1/models/m:predict", ROWS, x_request_timeout_ms="20"
         )
         assert code == 504
-        assert asyncio.get_running_loop().time() - begin_s < 5
         for odd in ("x", "-1", "0", "1.5", ""):
             told = {"x_request_timeout_ms": odd}
             assert (await patient.ask("POST", "/v1/models/m:predict", ROWS, **told))[0] == 400

@@ -16,7 +16,7 @@ asked = predict_pb2.PredictRequest()
 asked.model_spec.name = "m"
 for metadata in ((), (("authorization", f"Bearer {token}"),)):
     try:
-        stub.Predict(asked, timeout=10, metadata=metadata)
+        stub.Predict(asked, timeout=60, metadata=metadata)
     except grpc.RpcError as error:
         print(error.code().name)
 """

@@ -28,12 +28,12 @@ def test_arrivals_are_those_of_the_seed_whatever_the_server_does() -> None:
 
 
 def test_a_request_without_an_answer_times_out_and_the_rest_goes_on() -> None:
-    plan = LoadPlan(clients=2, seconds_s=1.5, warmup_s=0.0, timeout_s=0.5)
+    plan = LoadPlan(clients=2, seconds_s=4.0, warmup_s=0.0, timeout_s=3.0)
     with serving(work_s=0.002, stall_at=20) as origin:
         found = loaded(origin, plan)
     assert found.codes.count(TIMEOUT) == 1
-    assert found.codes.count(200) > 100
-    assert 0.5 <= max(found.latency_s) < 1.2
+    assert found.codes.count(200) > 50
+    assert max(found.latency_s) >= 3.0
 
 
 def test_every_client_has_one_request_under_way() -> None:

@@ -21,9 +21,9 @@ result = [is_needed(), spent(0.0), spent(0.2)]
 def test_it_takes_as_long_as_it_may_and_once_at_least() -> None:
     is_needed, (one_s, alone_s), (mean_s, many_s) = in_tensorflow(CODE)
     assert is_needed, "there is no GPU here"
-    assert 0.0 < one_s <= alone_s < 1.0
-    assert 0.0 < mean_s < 0.1
-    assert 0.2 <= many_s < 0.2 + 20 * mean_s + 0.5
+    assert 0.0 < one_s <= alone_s
+    assert 0.0 < mean_s < 0.2 <= many_s
+    assert many_s < 0.2 + 40 * max(one_s, mean_s)  # once more than it may, not ten times
 
 
 PIPELINE = """

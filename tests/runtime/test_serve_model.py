@@ -81,7 +81,7 @@ def test_a_saved_model_is_called_by_its_signature(found: dict[str, Any]) -> None
     assert row["inputs"] == [["x", "float32", [None, 3]]]
     assert row["outputs"] == [["y", "float32", [None, 2]]]
     assert row["answer"] == {"y": [[4.0, 7.0]]}  # [1, 2, 3] @ [[1, 0], [0, 2], [1, 1]]
-    assert 0.0 < row["seconds"] < 1.0
+    assert row["seconds"] > 0.0
 
 
 def test_a_keras_file_is_called_as_keras_exports_it(found: dict[str, Any]) -> None:

@@ -67,4 +67,3 @@ def test_without_any_worker_the_run_ends_with_a_sentence() -> None:
     found = trained()
     assert found["none_left"].startswith("no step was done for 2 s: worker 0 (127.0.0.1:")
     assert "do not answer any more; start the cluster again with --resume" in found["none_left"]
-    assert found["none_left_s"] < 30

@@ -39,10 +39,10 @@ class Exchange:
     def of(self, rank: int) -> Callable[[list[float]], Any]:
         def table(own: list[float]) -> np.ndarray:
             self.rows[rank] = own
-            self.barrier.wait(20)
+            self.barrier.wait(60)
             found = self.rows.copy()
             self.exchanges += rank == 0
-            self.barrier.wait(20)
+            self.barrier.wait(60)
             return found
 
         return table
@@ -216,7 +216,7 @@ def test_nobody_leaves_before_all_have_come(order: tuple[int, ...], tmp_path: Pa
     assert left == []
     threads.append(leaving(meetings[order[2]], order[2], left))
     for thread in threads:
-        thread.join(20.0)
+        thread.join(60)
     assert sorted(left) == [0, 1, 2]
 
 
@@ -229,7 +229,7 @@ def test_worker_0_leaves_last(tmp_path: Path) -> None:
     time.sleep(0.3)
     assert left == []
     second.leave(limit_s=20.0)
-    thread.join(20.0)
+    thread.join(60)
     assert left == [0]
 
 

@@ -157,6 +157,6 @@ def test_interrupt_in_another_process_leaves_no_temporary_files(tmp_path: Path) 
         assert child.stdout
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        child.wait(timeout=10)
+        child.wait(timeout=60)
     assert not leftovers(tmp_path)
     assert (Cache(root=tmp_path).entry("trace", "a", write("x")) / "value").read_text() == "x"

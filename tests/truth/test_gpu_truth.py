@@ -117,7 +117,7 @@ def test_an_interrupt_keeps_what_was_measured_and_leaves_no_process(tmp_path: Pa
     assert [row["precision"] for row in read_rows(output, device="cpu")] == ["tf32"]
     assert "1 row added to" in out
     assert "1 step left (interrupted): the same command goes on" in out
-    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert psutil.wait_procs(children, timeout=60)[1] == []
     assert gpu_truth(*words, "--dry-run").stdout.endswith("1 step\n")
 
 
