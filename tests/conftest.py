@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.sample import BUDGET_S, drawn, long_tests, seed_of
+from tests.touched import changed, chosen, code_texts, distances, long_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MARK = "mark.tf"
 NVIDIA = Path(__file__).parent / "data" / "nvidia"
 # The machine may be loaded: a slow example is no failure. No database: nothing is left behind.
 settings.register_profile(
@@ -41,35 +42,50 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # the workers' common parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TFDYNO_CACHE", str(base / "tfdyno-cache"))
+        shared = os.environ.get("TFDYNO_TEST_CACHE")  # of the stages of scripts/test
+        patch.setenv("TFDYNO_CACHE", shared or str(base / "tfdyno-cache"))
         patch.setenv("XDG_DATA_HOME", str(base / "data"))  # own prices, results, recalibration
         yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Give a way to run all long tests."""
-    parser.addoption("--all", action="store_true", help="all long tests, not a sample of them")
+    parser.addoption("--all", action="store_true", help="all long tests, touched or not")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say which sample of the long tests is drawn."""
-    if config.getoption("--all"):
+    """Say which of the long tests run."""
+    if _takes_all(config):
         return "long tests: all"
-    return f"long tests: a sample of {BUDGET_S:g} s, drawn by {seed_of()}; --all takes all"
+    count = len(changed())
+    return f"long tests: those next to the {count} files that changed; --all takes all"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files without TensorFlow unread where only tests with it are asked for."""
+    if not config.option.markexpr.startswith("tf") or collection_path.suffix != ".py":
+        return None
+    return True if MARK not in collection_path.read_text() else None
+
+
+@pytest.hookimpl(trylast=True)  # what -m leaves out is out already
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave long tests to other runs, and skip those that need a GPU where there is none."""
-    # Tests that are asked for by name all run.
-    if not config.getoption("--all") and {*config.args} <= {str(config.rootpath), "tests"}:
-        lot = drawn([item.nodeid for item in items], long_tests(), seed_of(), BUDGET_S)
-        config.hook.pytest_deselected(items=[one for one in items if one.nodeid in lot.left])
-        items[:] = [one for one in items if one.nodeid not in lot.left]
+    if not _takes_all(config):
+        near = distances(code_texts(), changed())
+        found = chosen([item.nodeid for item in items], long_tests(), near)
+        config.hook.pytest_deselected(items=[one for one in items if one.nodeid in found.left])
+        items[:] = [one for one in items if one.nodeid not in found.left]
     if shutil.which("nvidia-smi"):
         return
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU: nvidia-smi is not installed"))
+
+
+def _takes_all(config: pytest.Config) -> bool:
+    """Whether all long tests are asked for: by the option, or as all that are asked for by name."""
+    return config.getoption("--all") or not {*config.args} <= {str(config.rootpath), "tests"}
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sample import seed_of
 from tests.serving import QUIET, ROOT, serving_folder
+from tests.touched import seed_of
 
 EXAMPLE = ROOT / "examples" / "project"
 STEPS = ("prepare", "data", "advise", "train", "bench", "diagnose", "export", "keep", "serve")
@@ -118,10 +118,8 @@ def test_a_kill_at_any_moment_costs_one_step_and_then_nothing_is_left_to_do(fold
     facts = same(folder, found)
     assert (facts["records"], facts["steps"], facts["verdict"]) == (1400, 88, "good")
     assert all(accuracy > 0.8 for accuracy in facts["accuracies"])
-    began_s = time.monotonic()
     again = run(folder)
     assert statuses(again) == dict.fromkeys(STEPS, "reused")
-    assert time.monotonic() - began_s < 10
     (folder / "train.py").write_text((folder / "train.py").read_text() + "\n# a remark\n")
     would = run(folder, "--dry-run")
     assert {name for name, status in statuses(would).items() if status != "reused"} == {

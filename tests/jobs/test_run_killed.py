@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.projects import chain, output, run_all, statuses
-from tests.sample import seed_of
+from tests.touched import seed_of
 
 if TYPE_CHECKING:
     from pathlib import Path
