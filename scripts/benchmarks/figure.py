@@ -12,7 +12,7 @@ class Figure:
     group: str
     name: str
     unit: str
-    """ms, s, MB or MB/s."""
+    """ms, s, MB, MB/s or times."""
     value: float | None
     target: float | None = None
     """The most that is accepted, in the same unit; of a speed (MB/s) the least."""

@@ -21,7 +21,7 @@ HEADINGS = {
     "startup": (
         "Start-up",
         "CPU time (user and system) of the whole process, median: what the machine does besides "
-        "does not count.",
+        "does not count. *Over python -c pass*: the least of each, in turns.",
     ),
     "trace": (
         "Trace",

@@ -273,3 +273,32 @@ def test_a_full_disk_is_one_sentence() -> None:
 def _shell(redirection: str) -> subprocess.CompletedProcess[str]:
     command = f"{sys.executable} -m tfdyno gpus {redirection}"
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+
+
+ENDS = """
+import atexit, sys, threading, time
+from tfdyno.cli.main import main
+sys.argv = ["tfdyno", "--version"]
+atexit.register(print, "at exit")
+def works():
+    time.sleep(0.5)
+    print("worked")
+{begin}
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "out"),
+    [("", "at exit\n"), ("threading.Thread(target=works).start()", "worked\nat exit\n")],
+)
+def test_the_program_ends_after_what_is_left_to_do(begin: str, out: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS.format(begin=begin)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "tfdyno 0.1.0\n" + out)
+
+
+def test_the_program_keeps_its_exit_code() -> None:
+    done = subprocess.run([sys.executable, "-m", "tfdyno", "gpus", "none"], capture_output=True)
+    assert done.returncode == 2

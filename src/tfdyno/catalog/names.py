@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 
@@ -101,6 +100,8 @@ def _listed(slugs: list[str]) -> str:
 
 
 def _nearest(key: str, names: Names) -> str:
+    import difflib  # only for a name that nobody has
+
     near = difflib.get_close_matches(key, names.exact, n=6, cutoff=0.6)
     slugs = list(dict.fromkeys(names.exact[match] for match in near))[:3]
     if slugs:

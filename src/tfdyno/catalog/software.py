@@ -153,8 +153,9 @@ def check_release(tensorflow: str) -> None:
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", tensorflow):
         raise UsageError(f"'{tensorflow}' is no TensorFlow release", remedy="write it as 2.21")
     release = _key(_minor(tensorflow))
-    last = _compat_rows()[-1]
-    newest, date = last.text("tf_version"), max(row.text("date") for row in _compat_rows())
+    rows = [*_compat_rows().values()]
+    last, date = rows[-1], max(row.text("date") for row in rows)
+    newest = last.text("tf_version")
     if not _key(OLDEST) <= release <= _key(newest):
         is_old = release < _key(OLDEST)
         raise UsageError(
@@ -241,7 +242,8 @@ def _libraries_too_old(gpu: Gpu, release: str) -> bool:
 
 
 def _cuda_of(release: str) -> str:
-    return next((r.text("cuda") for r in _compat_rows() if r.text("tf_version") == release), "")
+    row = _compat_of(release)
+    return row.text("cuda") if row else ""
 
 
 @functools.lru_cache(maxsize=1)
@@ -302,17 +304,20 @@ def _driver(gpu: Gpu, cell: _Cell) -> str:
     needs = [_toolkit_driver(gpu.first_cuda)]
     if cell.verdict == "jit":
         needs.append(cell.driver)
-    needs += [
-        row.text("min_driver_linux")
-        for row in _compat_rows()
-        if row.text("tf_version") == cell.release
-    ]
+    row = _compat_of(cell.release)
+    if row:
+        needs.append(row.text("min_driver_linux"))
     return max((need for need in needs if need), key=_key, default="")
 
 
+def _compat_of(release: str) -> Row | None:
+    return _compat_rows().get(release)
+
+
 @functools.lru_cache(maxsize=1)
-def _compat_rows() -> tuple[Row, ...]:
-    return read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
+def _compat_rows() -> dict[str, Row]:
+    rows = read_table(DATA / "compat.csv", _COMPAT_COLUMNS, key=("tf_version",), ordered=False)
+    return {row.text("tf_version"): row for row in rows}
 
 
 @functools.lru_cache(maxsize=1)
@@ -342,5 +347,6 @@ def _first_version(text: str) -> str:
     return match[0] if match else ""
 
 
+@functools.lru_cache(maxsize=512)
 def _key(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))

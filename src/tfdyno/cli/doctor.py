@@ -9,9 +9,9 @@ import click
 
 from tfdyno.cli.options import TOLD, Filled, Whole
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 from tfdyno.core.finding import LANGUAGES, Language
+from tfdyno.core.settings import MOST_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

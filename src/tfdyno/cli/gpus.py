@@ -10,7 +10,7 @@ from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog import software
 from tfdyno.cli.options import JSON, Filled
 from tfdyno.core.errors import UsageError
-from tfdyno.jobs.gpus import SORT_KEYS, GpuCard, card, choose
+from tfdyno.jobs.gpus import SORT_KEYS, GpuCard, card, choose, peaks_of
 from tfdyno.view.gpus_text import comparison, gpu_detail, gpu_list
 from tfdyno.view.text import colour_wanted, terminal_width
 
@@ -55,7 +55,8 @@ def gpus(
     """
     if name and (compare or filters):
         raise UsageError("give a name, or --compare, or --filter", why="they exclude each other")
-    software.check_release(tensorflow)
+    if tensorflow != software.NEWEST:
+        software.check_release(tensorflow)
     if name and "," not in name:
         chosen: tuple[Gpu, ...] = (catalog.find(name),)
     elif name or compare:
@@ -64,27 +65,22 @@ def gpus(
         chosen = choose(filters, sort, slices=mig)
     if not chosen:
         raise UsageError("no GPU passes these filters", remedy="'tfdyno gpus' lists all")
-    cards = [card(gpu, tensorflow) for gpu in chosen]
     if as_json:
-        _print_json(cards)
-    else:
-        text = _text(cards, detail=bool(name) and len(cards) == 1, side_by_side=bool(compare))
-        click.echo(text, color=colour_wanted())
-
-
-def _text(cards: list[GpuCard], *, detail: bool, side_by_side: bool) -> str:
+        _print_json([card(gpu, tensorflow) for gpu in chosen])
+        return
     width, colour = terminal_width(), colour_wanted()
-    found = [one.gpu for one in cards]
-    peaks = [one.peak_flops_per_s for one in cards]
-    if detail:
-        one = cards[0]
-        return gpu_detail(
+    peaks = [peaks_of(gpu) for gpu in chosen]
+    if name and len(chosen) == 1:
+        one = card(chosen[0], tensorflow)
+        text = gpu_detail(
             one.gpu, peaks[0], one.warnings, one.tensorflow, one.slices, width=width, colour=colour
         )
-    if side_by_side:
-        support = [one.tensorflow for one in cards]
-        return comparison(found, peaks, support, width=width, colour=colour)
-    return gpu_list(found, peaks, width=width, colour=colour)
+    elif compare:
+        support = [card(gpu, tensorflow).tensorflow for gpu in chosen]
+        text = comparison(chosen, peaks, support, width=width, colour=colour)
+    else:
+        text = gpu_list(chosen, peaks, width=width, colour=colour)
+    click.echo(text, color=colour)
 
 
 def _print_json(cards: list[GpuCard]) -> None:

@@ -13,7 +13,6 @@ import click
 from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan, jax_words
 from tfdyno.cli.options import JSON, UNSAFE, WAIT_FREE, WORKLOAD, Filled, OneOf, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS, recipe_given, run_words, workload_of
-from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 from tfdyno.core.launch_plan import (
     ENGINES,
@@ -23,6 +22,7 @@ from tfdyno.core.launch_plan import (
     name_of,
     seconds_of,
 )
+from tfdyno.core.settings import MOST_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

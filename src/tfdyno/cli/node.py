@@ -12,9 +12,9 @@ import click
 from tfdyno.cli.jax_options import JAX_OPTIONS, jax_plan
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train_options import RUN_OPTIONS
-from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import RetreatAsked, TfdynoError, kind_of
 from tfdyno.core.launch_plan import UNFINISHED, seconds_of
+from tfdyno.core.settings import MOST_PORT
 
 if TYPE_CHECKING:
     from tfdyno.jobs.node import NodeEnd

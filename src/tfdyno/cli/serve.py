@@ -23,8 +23,8 @@ from tfdyno.cli.options import (
 )
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.serve_render import RENDER, check_unused, render
-from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
+from tfdyno.core.settings import MOST_PORT
 
 if TYPE_CHECKING:
     from tfdyno.jobs.serve import Ready, ServeQuestion

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hostlist import expand_hosts
+from tfdyno.core.settings import MOST_PORT
 
 WORKERS, ADDRESS, RANK = "TFDYNO_WORKERS", "TFDYNO_ADDRESS", "TFDYNO_RANK"
 """Variables of tfdyno's own: all addresses, a pattern with ``{rank}``, and the rank."""
@@ -18,7 +19,6 @@ TOLD_BY = (
 )  # fmt: skip
 """Variables that tell a process that it is one of several."""
 PORT = 12355
-MOST_PORT = 65535
 SLURM_PORTS = (15_000, 10_000)
 """The first one and how many: jobs that share a node have ports of their own."""
 Variables = Mapping[str, str]

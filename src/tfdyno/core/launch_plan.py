@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import Literal, get_args
 
 from tfdyno.core import settings
-from tfdyno.core.cluster import MOST_PORT
 from tfdyno.core.errors import UsageError
 
 EngineName = Literal[
@@ -86,7 +85,7 @@ class LaunchPlan:
         if self.port:
             # On one machine their ports follow each other.
             more = self.nodes - 1 if self.engine == "local" else 0
-            _check_range("port", self.port, 1024, MOST_PORT - more)
+            _check_range("port", self.port, 1024, settings.MOST_PORT - more)
         if self.gpu and not self.gpus_per_node:
             what = f"--gpu {self.gpu} without GPUs"
             raise UsageError(what, remedy="say how many with --gpus-per-node")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ MOST_IN_A_RUN = 10**12
 """More samples, or epochs, than this are a slip of the keyboard."""
 MOST_SAMPLES = 1 << 20
 """Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
+MOST_PORT = 65535
 MOST_REPLICAS = 1024
 """GPUs that train together, in an estimate."""
 MOST_STEPS = 10**10
@@ -81,6 +81,8 @@ def one_of(value: str, known: Iterable[str], what: str) -> str:
     names = tuple(known)
     if value in names:
         return value
+    import difflib  # only for a name that nobody has
+
     near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
     raise UsageError(
         f"{what} '{value}' is not one of {', '.join(names)}",

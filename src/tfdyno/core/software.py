@@ -103,32 +103,6 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerImage:
-    """The public container image of one TensorFlow release for GPUs."""
-
-    tensorflow: str
-    """major.minor."""
-    version: str
-    """Of the TensorFlow inside: ``2.21.0``."""
-    image: str
-    """``tensorflow/tensorflow:2.21.0-gpu``; empty: there is none."""
-    python: str
-    """Interpreter inside, major.minor."""
-    cuda: str
-    cudnn: str
-    """Of the image's own libraries, which may be older than TensorFlow needs."""
-    requirement: str
-    """What must be installed in it before TensorFlow sees a GPU; empty: nothing."""
-    tfdyno: Literal["beside", "apart", "no"]
-    """Whether tfdyno can be installed beside TensorFlow, needs an environment of its own, or
-    cannot be used in it."""
-    digest: str
-    """``sha256:...`` where a public source tells it; empty: unknown."""
-    notes: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CudaDriver:
     """The NVIDIA driver that a CUDA toolkit came with and the oldest one that runs it."""
 

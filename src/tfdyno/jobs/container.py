@@ -21,7 +21,7 @@ from tfdyno.probe.fingerprint import IMAGE_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.software import ContainerImage
+    from tfdyno.catalog.containers import ContainerImage
 
 FOLDER = "/work"
 APART = "/opt/tfdyno"

@@ -13,7 +13,6 @@ from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import Gpu
 from tfdyno.core.software import WheelSupport
 from tfdyno.core.units import parse_bytes
-from tfdyno.jobs._wheels import supported
 from tfdyno.model import peaks
 
 if TYPE_CHECKING:
@@ -76,13 +75,20 @@ class GpuCard:
 
 def card(gpu: Gpu, tensorflow: str = software.NEWEST) -> GpuCard:
     """Everything known about one GPU, computed from its row."""
+    from tfdyno.jobs._wheels import supported  # only here: the list shows no wheel
+
     return GpuCard(
         gpu=gpu,
-        peak_flops_per_s={unit: peaks.peak_flops_per_s(gpu, unit) for unit in peaks.UNITS},
+        peak_flops_per_s=peaks_of(gpu),
         warnings={name: peaks.supports(gpu, name)[1] for name in PRECISIONS},
         tensorflow=supported(gpu, tensorflow),
         slices=tuple(part.slug for part in catalog.slices_of(gpu)),
     )
+
+
+def peaks_of(gpu: Gpu) -> dict[str, float]:
+    """Dense peak by unit; 0 where the unit is absent."""
+    return {unit: peaks.peak_flops_per_s(gpu, unit) for unit in peaks.UNITS}
 
 
 def choose(

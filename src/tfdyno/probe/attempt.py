@@ -12,6 +12,7 @@ from tfdyno.core.machine_facts import MachineFacts, ProbeResult, ProbeState
 from tfdyno.probe.host import Host
 
 LIMIT_S = 2.0
+_OWN = threading.local()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +53,8 @@ def attempt(
     Returns:
         The facts with the part of the probe and its result; never raises.
     """
-    box: list[Part] = []
     began_s = time.perf_counter()
-    thread = threading.Thread(target=lambda: box.append(_run(probe, host, facts)), daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    part = box[0] if box else failed(f"no answer within {limit_s:g} s")
+    part = _runner().part(probe, host, facts, limit_s)
     result = ProbeResult(
         name=name,
         state=part.state,
@@ -65,6 +62,40 @@ def attempt(
         elapsed_s=time.perf_counter() - began_s,
     )
     return replace(facts, **part.fields, probes=(*facts.probes, result))
+
+
+class _Runner(threading.Thread):
+    """Runs probe after probe: a thread for each would take longer than most of them."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._asked, self._told = threading.Lock(), threading.Lock()
+        self._asked.acquire()
+        self._told.acquire()
+        self._work: Callable[[], Part] = lambda: failed("nothing was asked")
+        self._part = self._work()
+        self.hangs = False
+
+    def run(self) -> None:
+        while self._asked.acquire():
+            self._part = self._work()
+            self._told.release()
+
+    def part(self, probe: Probe, host: Host, facts: MachineFacts, limit_s: float) -> Part:
+        self._work = lambda: _run(probe, host, facts)
+        self._asked.release()
+        self.hangs = not self._told.acquire(timeout=limit_s)
+        return failed(f"no answer within {limit_s:g} s") if self.hangs else self._part
+
+
+def _runner() -> _Runner:
+    """That of this thread; another one where it hangs, or is gone with a fork."""
+    known: _Runner | None = getattr(_OWN, "runner", None)
+    if known is not None and known.is_alive() and not known.hangs:
+        return known
+    _OWN.runner = _Runner()
+    _OWN.runner.start()
+    return _OWN.runner  # type: ignore[no-any-return]
 
 
 def _run(probe: Probe, host: Host, facts: MachineFacts) -> Part:

@@ -27,10 +27,10 @@ MATTER = FAMILY | frozenset(
 )
 PREFIXES = ("nvidia-", "jax-cuda", "tensorrt-", "tensorflow-")
 NAME = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist-info|egg-info)$")
-CONDA_NAME = re.compile(r"(.+)-([^-]+)-[^-]+\.json$")
-SETUP_VERSION = re.compile(r"""^_VERSION = ['"]([\w.+-]+)['"]""", re.MULTILINE)
+CONDA_NAME = r"(.+)-([^-]+)-[^-]+\.json$"
+SETUP_VERSION = r"""(?m)^_VERSION = ['"]([\w.+-]+)['"]"""
 """In ``tools/pip_package/setup.py``, which a wheel brings along."""
-HEADER_VERSION = re.compile(r"^#define TF_(MAJOR|MINOR|PATCH)_VERSION (\d+)", re.MULTILINE)
+HEADER_VERSION = r"(?m)^#define TF_(MAJOR|MINOR|PATCH)_VERSION (\d+)"
 PARTS = ("MAJOR", "MINOR", "PATCH")
 Installed = dict[str, Distribution]
 
@@ -75,7 +75,7 @@ def matters(name: str) -> bool:
 def conda_packages(host: Host, prefix: str) -> tuple[Distribution, ...]:
     """Packages of conda that have no Python metadata, such as ``cudatoolkit``."""
     folder = join(host, prefix, "conda-meta")
-    entries = (CONDA_NAME.match(entry) for entry in host.names(folder)) if prefix else ()
+    entries = (re.match(CONDA_NAME, entry) for entry in host.names(folder)) if prefix else ()
     return tuple(
         Distribution(name=one[1], version=one[2], folder=folder, installer="conda")
         for one in entries
@@ -111,10 +111,10 @@ def module_version(host: Host, folder: str) -> str:
     if not folder:
         return ""
     script = host.text(join(host, folder, "tools", "pip_package", "setup.py"))
-    if told := SETUP_VERSION.search(script):
+    if told := re.search(SETUP_VERSION, script):
         return told[1]
     header = host.text(join(host, folder, "include", "tensorflow", "core", "public", "version.h"))
-    parts = dict(HEADER_VERSION.findall(header))  # until 2.18 or so
+    parts = dict(re.findall(HEADER_VERSION, header))  # until 2.18 or so
     return ".".join(parts[name] for name in PARTS) if parts.keys() >= set(PARTS) else ""
 
 

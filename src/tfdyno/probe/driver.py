@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tfdyno.probe.children import Answers
     from tfdyno.probe.host import Host
 
-MODULE = re.compile(r"Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s")
+MODULE = r"Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s"
 LIBRARY_VERSION = re.compile(r"libcuda\.so\.(\d{3,}\.\d+(?:\.\d+)?)$")
-COMPAT = re.compile(r"[/\\](compat|cuda-compat)[/\\]")
+COMPAT = r"[/\\](compat|cuda-compat)[/\\]"
 WINDOWS_LIBRARY = r"C:\Windows\System32\nvcuda.dll"
 
 
@@ -35,7 +35,7 @@ def driver(host: Host, facts: MachineFacts) -> Part:
             version=module or library,
             library_version=library,
             library_path=path,
-            is_forward_compat=bool(COMPAT.search(path)),
+            is_forward_compat=bool(re.search(COMPAT, path)),
             restricts_profiling=restricts_profiling(host),
         )
     )
@@ -43,7 +43,7 @@ def driver(host: Host, facts: MachineFacts) -> Part:
 
 def module_version(host: Host) -> str:
     """Version of the loaded kernel module; empty where none is loaded."""
-    line = MODULE.search(host.text("/proc/driver/nvidia/version"))
+    line = re.search(MODULE, host.text("/proc/driver/nvidia/version"))
     return line[1] if line else host.text("/sys/module/nvidia/version", limit=64).strip()
 
 
@@ -89,7 +89,7 @@ def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
         version=known.version or library_version,
         library_version=library_version,
         library_path=path,
-        is_forward_compat=bool(COMPAT.search(path)),
+        is_forward_compat=bool(re.search(COMPAT, path)),
         cuda=readable_cuda(int(answers.one("cuda").get("version") or 0)) or known.cuda,
         init_error=str(init.get("error", "")) if init else "no answer",
     )

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from tfdyno.probe.host import Host
     from tfdyno.probe.wanted_libraries import Wanted
 
-FILE = re.compile(r"lib([A-Za-z]+)\.so(?:\.(\d[\d.]*))?$")
-DLL = re.compile(r"([A-Za-z]+)64_(\d+)\.dll$|(msvcp140_1)\.dll$", re.IGNORECASE)
+# Where there is no device none of them is asked about: ``re`` compiles them when one is.
+FILE = r"lib([A-Za-z]+)\.so(?:\.(\d[\d.]*))?$"
+DLL = r"(?i:([A-Za-z]+)64_(\d+)\.dll$|(msvcp140_1)\.dll$)"
 Files = dict[str, tuple[str, ...]]
 
 
@@ -82,10 +83,10 @@ def copies(host: Host, folders: tuple[str, ...]) -> Files:
 
 def library_of(file: str) -> str:
     """``cudnn`` of ``libcudnn.so.9.1.0`` or ``cudnn64_8.dll``; empty for another kind of file."""
-    match = FILE.match(file)
+    match = re.match(FILE, file)
     if match:
         return match[1]
-    dll = DLL.match(file)
+    dll = re.match(DLL, file)
     return (dll[1] or dll[3]) if dll else ""
 
 

@@ -41,6 +41,8 @@ BEFORE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Children:
+    """Those that ask NVIDIA's libraries."""
+
     nvml: Child
     driver: Child
     loader: Child

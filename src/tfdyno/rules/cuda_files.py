@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from tfdyno.rules.tables import read_rows
 
 Version = tuple[int, ...]
-_SONAME = re.compile(r"lib(?P<library>[A-Za-z]+)\.so\.(?P<version>\d+(?:\.\d+)?)", re.IGNORECASE)
-_DLL = re.compile(r"(?P<library>[A-Za-z]+)64_(?P<version>\d+)", re.IGNORECASE)
+# Compiled when a name is asked about: a look at a machine asks about none.
+_SONAME = r"lib(?P<library>[A-Za-z]+)\.so\.(?P<version>\d+(?:\.\d+)?)"
+_DLL = r"(?P<library>[A-Za-z]+)64_(?P<version>\d+)"
 _SONAMES = ("library", "version", "first_cuda", "last_cuda", "source")
 _CAPABILITIES = ("capability", "first_cuda", "source")
 _OWN_VERSION = (10, 1)
@@ -60,12 +61,12 @@ def toolkits_with(name: str) -> Toolkits | None:
         ToolError: The shipped table is corrupt.
     """
     file = name.replace("\\", "/").rpartition("/")[2]
-    found = _SONAME.match(file) or _DLL.match(file)
+    found = re.match(_SONAME, file, re.IGNORECASE) or re.match(_DLL, file, re.IGNORECASE)
     if found is None:
         return None
     library = found["library"].lower()
     digits = found["version"]
-    if "." not in digits and len(digits) in {2, 3} and _DLL.match(file):
+    if "." not in digits and len(digits) in {2, 3} and re.match(_DLL, file, re.IGNORECASE):
         digits = _dll_version(library, digits)
     rows = _sonames().get(library)
     if rows is None:

@@ -20,9 +20,7 @@ MOST_EVIDENCE = 3
 MOST_QUOTED = 240
 ALIKE = 60
 """Characters at the end of two lines that say that they tell the same."""
-_PREFIX = re.compile(
-    r"^(?:\d{4}-\d\d-\d\d[ T][\d:.,]+:? )?(?:[IWEF](?:\d{4} [\d:.]+ +\d+)? ?)[\w./-]+:\d+\] "
-)
+_PREFIX = r"^(?:\d{4}-\d\d-\d\d[ T][\d:.,]+:? )?(?:[IWEF](?:\d{4} [\d:.]+ +\d+)? ?)[\w./-]+:\d+\] "
 MOST_KINDS = 5
 COLUMN = 12
 """Where the text behind a label begins."""
@@ -240,4 +238,4 @@ def _total(findings: Sequence[Finding], exit_code: int, language: Language) -> s
 def _quoted(text: str) -> str:
     """A line in one row, without the date and the place in TensorFlow's source before it."""
     whole = " ".join(text.split())
-    return shorten(_PREFIX.sub("", whole, count=1) or whole, MOST_QUOTED)
+    return shorten(re.sub(_PREFIX, "", whole, count=1) or whole, MOST_QUOTED)

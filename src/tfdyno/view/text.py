@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PROFILE = re.compile(r" (\d+g\.\d+gb\S*)$")
-_PIECES = re.compile(r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+")
+_PIECES = r"（*(?:[^\x00-\x7f]|[\x1b\x21-\x7e]+)[，。；：、！？）]*|\s+"
 """What a line of Chinese may be broken between: no stop first, no opening bracket last."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 Align = Literal["<", ">"]
@@ -165,7 +165,7 @@ def wrapped(text: str, *, width: int = WIDTH, first: str = "", rest: str = "") -
 def _wrapped_wide(text: str, width: int, first: str, rest: str) -> str:
     """Fill text without blanks between words: a line may end after every wide character."""
     lines, line = [], first
-    for piece in _PIECES.findall(" ".join(text.split())):
+    for piece in re.findall(_PIECES, " ".join(text.split())):
         if shown_width(line + piece.rstrip()) > width and line.strip():
             lines.append(line.rstrip())
             line = rest

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tfdyno.core.software import Knowledge
     from tfdyno.rules.match import Match
 
-_MAJOR = re.compile(r"\.so\.(\d+)|64_(\d+)\.dll")
+_MAJOR = r"\.so\.(\d+)|64_(\d+)\.dll"
 _MOST_TELLING = (
     "win.msvc_runtime", "lib.not_on_loader_path", "lib.cuda_wrong_version", "lib.cuda_missing",
     "lib.cudnn_missing", "prof.cupti_missing",
@@ -82,7 +82,7 @@ def _copies(library: LibraryFacts) -> tuple[tuple[str, str], ...]:
 
 
 def _major(soname: str) -> str:
-    match = _MAJOR.search(soname)
+    match = re.search(_MAJOR, soname)
     return next(filter(None, match.groups()), "") if match else ""
 
 

@@ -18,7 +18,7 @@ FIRST_NUMPY_2 = (2, 18)
 """The first TensorFlow that was compiled for NumPy 2."""
 _PARTS = frozenset({"tensorflow-intel", "tensorflow-cpu-aws", "tensorflow-macos"})
 """What the package tensorflow itself brings on other systems: the same version, no conflict."""
-_BROKEN = re.compile(r"^(?P<name>[\w.-]+)(?P<wanted>[^(]*)\((?:installed (?P<found>[^)]+)|.*)\)")
+_BROKEN = r"^(?P<name>[\w.-]+)(?P<wanted>[^(]*)\((?:installed (?P<found>[^)]+)|.*)\)"
 _BY_PACKAGE = {
     "numpy": "pkg.numpy_abi",
     "protobuf": "pkg.protobuf_clash",
@@ -55,7 +55,7 @@ def mixed_install(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
 def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """A package beside TensorFlow is outside of what TensorFlow's metadata asks for."""
     for text in facts.python.broken_requirements:
-        parts = _BROKEN.match(text)
+        parts = re.match(_BROKEN, text)
         name = parts["name"].lower() if parts else text.split()[0].lower()
         if name.startswith("nvidia-"):
             continue  # a missing CUDA wheel is told by what fails to load
