@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import signal
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Give a way to run all long tests."""
     parser.addoption("--all", action="store_true", help="all long tests, touched or not")
+    parser.addoption("--measure", type=Path, help="file that gets the seconds of each test")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -66,6 +69,32 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.option.markexpr.startswith("tf") or collection_path.suffix != ".py":
         return None
     return True if MARK not in collection_path.read_text() else None
+
+
+class _Measure:
+    """Adds the seconds of each test to a file as it ends; of those that a plain run may take."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._whole_s: dict[str, float] = defaultdict(float)
+        self._shared_s: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid
+        self._whole_s[name] += report.duration
+        if report.when == "setup" or "tf" in report.keywords:
+            self._shared_s[name] += report.duration
+        if report.when == "teardown" and "slow" not in report.keywords:
+            seconds = (f"{of.pop(name):.2f}" for of in (self._whole_s, self._shared_s))
+            with self._path.open("a", newline="") as file:
+                csv.writer(file).writerow((name, *seconds))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure where it is asked for, in the process that hears of all tests."""
+    path = config.getoption("--measure")
+    if path and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(_Measure(path))
 
 
 @pytest.hookimpl(trylast=True)  # what -m leaves out is out already

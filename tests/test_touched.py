@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.touched import ROOT, changed, chosen, code_texts, distances, long_tests, seed_of
+from tests.touched import (
+    ROOT,
+    Seconds,
+    changed,
+    chosen,
+    code_texts,
+    distances,
+    long_tests,
+    longest,
+    seed_of,
+    write_long,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +42,35 @@ def test_the_budget_holds_and_what_still_fits_is_taken(budget_s: float, a: int, 
 def test_the_closest_come_first() -> None:
     assert chosen(NAMES, LONG, {"a.py": 2, "b.py": 1}, 50.0).taken == {"b.py::three"}
     assert chosen(NAMES, LONG, {"a.py": 1, "b.py": 2}, 50.0).left == {"b.py::three"}
+
+
+def test_a_whole_file_may_be_long() -> None:
+    long = {"a.py": 45.0, "b.py::three": 50.0}
+    found = chosen(NAMES, long, {"a.py": 1}, 30.0)  # each of its four tests stands for 11.25 s
+    assert found.taken == {"a.py::one[x]", "a.py::one[y]"}
+    assert found.left == {"a.py::short", "a.py::two", "b.py::three"}
+
+
+MEASURED = [
+    Seconds("a.py::makes", 20.0, 19.0), Seconds("a.py::uses", 0.1, 0.0),
+    Seconds("a.py::uses_too", 0.1, 0.0), Seconds("b.py::one[x]", 4.0, 0.0),
+    Seconds("b.py::one[y]", 4.0, 0.0), Seconds("b.py::two", 7.0, 0.0),
+    Seconds("b.py::three", 2.0, 2.0), Seconds("c.py::quick", 0.5, 0.5),
+]  # fmt: skip
+
+
+def test_the_longest_are_long_until_the_others_fit() -> None:
+    assert longest(MEASURED, 1000.0) == {}
+    assert longest(MEASURED, 18.0) == {"a.py": pytest.approx(20.2)}
+    assert longest(MEASURED, 17.0) == {"a.py": pytest.approx(20.2), "b.py::one": 8.0}
+    assert len(longest(MEASURED, 0.0)) == 5
+
+
+def test_the_list_is_written_from_what_was_measured(tmp_path: Path) -> None:
+    measured, path = tmp_path / "seconds.csv", tmp_path / "long.csv"
+    measured.write_text('a.py::one[x],600,0\na.py::one[y],500,0\n"b.py::two[,]",400,0\n')
+    assert write_long(measured, path) == 1
+    assert long_tests(path) == {"a.py::one": 1100.0}
 
 
 def test_what_no_change_touches_is_left() -> None:
@@ -90,7 +130,8 @@ def test_a_change_of_this_project_reaches_the_tests_of_it(file: str, test: str) 
 def test_the_list_names_tests_that_there_are() -> None:
     for name in long_tests():
         file, _, function = name.partition("::")
-        assert f"def {function.rpartition('::')[2]}(" in (ROOT / file).read_text(), name
+        text = (ROOT / file).read_text()
+        assert not function or f"def {function.rpartition('::')[2]}(" in text, name
 
 
 def git(folder: Path, *words: str) -> None:

@@ -1,8 +1,11 @@
 """Which of the long tests one run takes: those next to what has changed.
 
-``tests/long.csv`` has the tests that take longest. A run takes all others, and of these the ones
-whose files name a changed file, or name one that names it and so on: the closest first, until
-their seconds are spent. ``--all`` takes all.
+``tests/long.csv`` has the tests that take longest, or whole files whose tests share what takes
+long. A run takes all others, and of these the ones whose files name a changed file, or name one
+that names it and so on: the closest first, until their seconds are spent. ``--all`` takes all.
+
+``scripts/test --all --measure seconds.csv`` and ``python -m tests.touched seconds.csv`` write the
+list anew: the longest, until the others take no more than ``BASE_S``.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ import csv
 import functools
 import re
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +28,27 @@ ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("long.csv")
 BUDGET_S = 200.0
 """Of the long tests of one stage of ``scripts/test``, on one core."""
+BASE_S = 1000.0
+"""Of all tests that are not long, on one core: 12 minutes on two with what the long ones may take
+and with reading all test files twice."""
+SHARED_RATIO = 0.5
+"""A test that makes what others use, and takes more of its file than this, makes the file long."""
 CODE = ("src", "tests", "truth", "scripts")
 DATA = "tests/data/"
 """What users would write: no test imports it, it is named by its file name."""
 _DOTTED = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 _FROM = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """What a test took."""
+
+    test: str
+    """``file::function[parameters]``."""
+    whole_s: float
+    shared_s: float
+    """Of what other tests may use too: its fixtures, and with TensorFlow all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,9 @@ class Chosen:
 
 
 def long_tests(path: Path = LIST) -> dict[str, float]:
-    """Seconds of each long test, ``tests/jobs/test_trace.py::test_name``, all its parameters."""
+    """Seconds of each long test, ``tests/jobs/test_trace.py::test_name`` with all its parameters,
+    or of a whole file.
+    """
     with path.open(newline="") as file:
         return {row["test"]: float(row["seconds"]) for row in csv.DictReader(file)}
 
@@ -58,17 +81,52 @@ def chosen(
         distance: Of the files that a change touches.
         budget_s: That may be taken.
     """
-    every = [name for name in names if _function(name) in long]
-    counts = Counter(map(_function, every))
+    rows = {name: row for name in names for row in (_function(name), _file(name)) if row in long}
+    every, counts = [*rows], Counter(rows.values())
     taken: set[str] = set()
     spent_s = 0.0
     near = [name for name in every if _file(name) in distance]
     for name in sorted(near, key=lambda name: (distance[_file(name)], name)):
-        seconds = long[_function(name)] / counts[_function(name)]
+        seconds = long[rows[name]] / counts[rows[name]]
         if spent_s + seconds <= budget_s:
             taken.add(name)
             spent_s += seconds
     return Chosen(frozenset(taken), frozenset(every) - taken)
+
+
+def longest(measured: Iterable[Seconds], base_s: float = BASE_S) -> dict[str, float]:
+    """What has to be long so that the other tests take no more than ``base_s`` on one core."""
+    functions: dict[str, float] = defaultdict(float)
+    files: dict[str, float] = defaultdict(float)
+    makes: dict[str, float] = defaultdict(float)
+    for one in measured:
+        functions[_function(one.test)] += one.whole_s
+        files[_file(one.test)] += one.whole_s
+        makes[_file(one.test)] = max(makes[_file(one.test)], one.shared_s)
+    rows: dict[str, float] = {}
+    for name, value in functions.items():
+        file = _file(name)
+        is_shared = makes[file] > SHARED_RATIO * files[file]
+        rows[file if is_shared else name] = files[file] if is_shared else value
+    found, rest_s = {}, sum(rows.values())
+    for name, value in sorted(rows.items(), key=lambda row: -row[1]):
+        if rest_s <= base_s:
+            break
+        found[name] = value
+        rest_s -= value
+    return dict(sorted(found.items()))
+
+
+def write_long(measured: Path, path: Path = LIST) -> int:
+    """Write the list anew from a file of ``--measure``; returns how many rows it has."""
+    with measured.open(newline="") as file:
+        rows = longest(Seconds(name, float(a), float(b)) for name, a, b in csv.reader(file))
+    source = f"own run {date.today().isoformat()}, scripts/test --all --measure"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("test", "seconds", "source"))
+        writer.writerows((name, f"{value:.3g}", source) for name, value in rows.items())
+    return len(rows)
 
 
 def changed(root: Path = ROOT) -> frozenset[str]:
@@ -159,3 +217,7 @@ def _function(name: str) -> str:
 
 def _file(name: str) -> str:
     return name.partition("::")[0]
+
+
+if __name__ == "__main__":
+    print(f"{LIST}: {write_long(Path(sys.argv[1]))} rows")
