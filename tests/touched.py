@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("long.csv")
-BUDGET_S = 200.0
+BUDGET_S = 100.0
 """Of the long tests of one stage of ``scripts/test``, on one core."""
 BASE_S = 1000.0
 """Of all tests that are not long, on one core: 12 minutes on two with what the long ones may take

@@ -21,19 +21,19 @@ def loops_of(work: Callable[[], object]) -> float:
 
 def ratio(work: Callable[[], object], reference: Callable[[], object]) -> float:
     """CPU time of ``work`` over that of the reference, each the least of some turns."""
-    taken = [(_cpu_s(work), _cpu_s(reference)) for _ in range(TURNS)]
+    gc.collect()  # what other tests left is not collected in the middle of it
+    gc.disable()
+    try:
+        taken = [(_cpu_s(work), _cpu_s(reference)) for _ in range(TURNS)]
+    finally:
+        gc.enable()
     return min(own_s for own_s, _ in taken) / min(reference_s for _, reference_s in taken)
 
 
 def _cpu_s(work: Callable[[], object]) -> float:
-    gc.collect()  # what other tests left is not collected in the middle of it
-    gc.disable()
-    try:
-        began_s = time.process_time()
-        work()
-        return time.process_time() - began_s
-    finally:
-        gc.enable()
+    began_s = time.process_time()
+    work()
+    return time.process_time() - began_s
 
 
 def _loop() -> None:
