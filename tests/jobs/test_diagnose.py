@@ -130,7 +130,8 @@ def test_steps_or_seconds_say_how_long_is_looked(
     [
         ({}, {"own_s": 8.0, "most_s": 30.0, "least_steps": 60, "until_sure": True}),
         ({"seconds_s": 90.0},
-         {"own_s": 90.0, "most_s": 90.0, "least_steps": 60, "until_sure": False}),
+         {"own_s": 90.0, "most_s": 90.0, "least_steps": 60, "until_sure": False,
+          "fits_s": 90.0}),
         ({"steps": 500}, {"own_s": 0.0, "most_s": 3600.0, "least_steps": 500, "until_sure": False}),
     ],
 )  # fmt: skip

@@ -91,6 +91,9 @@ def test_a_few_percent_less_time_make_no_fastest_pick_of_their_own() -> None:
     assert picks_of([cheap, quick, level])["fastest"] is level
 
 
+ROUNDED = 1.0 + 1e-12
+
+
 @st.composite
 def feasible(draw: st.DrawFn) -> list[Candidate]:
     pairs = draw(
@@ -105,5 +108,9 @@ def test_picks_are_extremes_and_the_balanced_one_lies_between(candidates: list[C
     assert cost_of(picks["cheapest"]) == min(map(cost_of, candidates))
     assert picks["fastest"].hours.best <= 1.03 * min(c.hours.best for c in candidates)
     assert cost_of(picks["balanced"]) >= cost_of(picks["cheapest"])
-    assert picks["fastest"].hours.best <= picks["balanced"].hours.best
-    assert picks["balanced"].hours.best <= picks["cheapest"].hours.best
+    # of two that take as long but for rounding, either may be named
+    fastest, balanced, cheapest = (
+        picks[name].hours.best for name in ("fastest", "balanced", "cheapest")
+    )
+    assert fastest <= balanced * ROUNDED
+    assert balanced <= cheapest * ROUNDED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,12 @@ def trace_tensorflow(
     adapt(workload.reference)
     made = _made(workload, request, progress)
     Path(request["hlo"]).write_bytes(made.exported.hlo)
+    validation = made.about.get("validation")
     fields = {
         "parameter_count": made.exported.parameter_count,
         "trainable_parameter_count": made.exported.trainable_parameter_count,
         **made.about,
+        "validation": asdict(validation) if validation else None,
         "workload": request["workload"],
         "batch_size": made.batch_size,
         "marker": made.marker,
