@@ -72,10 +72,14 @@ growths = st.builds(
     suspects=st.sampled_from(((), ("list of 9 tensors held by train.py:31 (losses)",))),
     kind=st.sampled_from(("tensors", "functions", "logs", "iterators", "objects", "unknown")),
 )  # fmt: skip
+slopes = st.lists(st.floats(-1e6, 1e9), min_size=3, max_size=3).map(sorted)
 fits = st.builds(
-    FitsFacts, fits=st.integers(1, 40), counted_by=st.sampled_from(("kernel", "allocator")),
+    lambda slope, **told: FitsFacts(
+        low_bytes_per_fit=slope[0], bytes_per_fit=slope[1], high_bytes_per_fit=slope[2], **told
+    ),
+    slope=slopes, fits=st.integers(1, 40), counted_by=st.sampled_from(("kernel", "allocator")),
     begin_bytes=st.just((1, 2)), models=st.just((2, 3)), free_bytes=sizes, is_told=st.booleans(),
-    low_bytes_per_fit=st.floats(-1e6, 1e9), bytes_per_fit=st.floats(-1e6, 1e9), place=places,
+    place=places,
 )  # fmt: skip
 TITLES = ("m/dense/MatMul", "PyFunc", "numpy_function", "m/Mul")
 operations = st.builds(
