@@ -16,7 +16,7 @@ demo: setup ## Which GPU for ResNet-50 on ImageNet? Table here, page in report.h
 		--epochs 90 --samples 1281167 --html $(REPORT)
 	@echo "Page: file://$(abspath $(REPORT))"
 
-test: setup ## Run the tests, of the long ones those that a change touches (12 minutes on 2 cores)
+test: setup ## Run the tests, of the long ones those that a change touches (15 minutes on 2 cores)
 	@scripts/test
 
 test-all: setup ## Run all tests (over an hour on 2 cores)

@@ -39,7 +39,8 @@ def losses(*_question: object, **_ways: object) -> Any:  # noqa: ANN401
 
 def say(event: dict[str, Any]) -> None:
     with LOCK:
-        print(f"{PROGRESS}{json.dumps(event)}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{PROGRESS}{json.dumps(event)}\n")  # in one piece: others write there too
+        sys.stderr.flush()
 
 
 def answer(wanted: dict[str, Any]) -> None:
@@ -66,4 +67,6 @@ if __name__ == "__main__":
     json.loads(sys.stdin.readline())
     say({"nodes": NODES})
     for line in sys.stdin:
-        threading.Thread(target=answer, args=(json.loads(line),), daemon=True).start()
+        wanted = json.loads(line)
+        if "run" in wanted:  # the end of a trial is nothing to do here
+            threading.Thread(target=answer, args=(wanted,), daemon=True).start()

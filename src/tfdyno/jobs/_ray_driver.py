@@ -276,7 +276,7 @@ def _pass_on(said: Said) -> None:
     if said.kind == "output":
         print(said.text, file=sys.stderr, flush=True)
     elif said.kind == "progress":
-        print(f"{PROGRESS}{said.text}", file=sys.stderr, flush=True)
+        print(f"{PROGRESS}{said.text}\n", end="", file=sys.stderr, flush=True)
     elif said.kind == "started":
         _say({"event": "started", "rank": said.rank, **json.loads(said.text)})
     elif said.kind == "restart":
@@ -293,7 +293,7 @@ def _failed(kind: str, error: TfdynoError) -> None:
 
 
 def _say(event: dict[str, Any]) -> None:
-    print(f"{PROGRESS}{json.dumps(event)}", file=sys.stderr, flush=True)
+    print(f"{PROGRESS}{json.dumps(event)}\n", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

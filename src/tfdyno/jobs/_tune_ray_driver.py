@@ -63,7 +63,7 @@ def _told(node: dict[str, Any]) -> dict[str, Any]:
 
 def _say(event: dict[str, Any]) -> None:
     with _LOCK:
-        print(f"{PROGRESS}{json.dumps(event)}", file=sys.stderr, flush=True)
+        print(f"{PROGRESS}{json.dumps(event)}\n", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
