@@ -203,6 +203,7 @@ def _end(code: int) -> None:
         atexit._run_exitfuncs()
         with contextlib.suppress(OSError, ValueError):  # a reader that is gone
             print(end="", flush=True)
+            print(end="", file=sys.stderr, flush=True)
         os._exit(code)
 
 

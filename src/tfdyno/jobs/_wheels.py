@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.core.software import WheelSupport
 
 
+@functools.lru_cache(maxsize=1024)
 def supported(gpu: Gpu, tensorflow: str) -> WheelSupport:
     """The verdict on a wheel, with the faults of XLA that models meet there.
 

@@ -88,6 +88,8 @@ class Outcome:
     program: Program
     """Of the recommended card: compiled where it was, else the quick one."""
     gpus: dict[str, Gpu]
+    deciding: tuple[Candidate, ...] = ()
+    """Rows whose open fit decides the answer."""
 
 
 def advise(
@@ -241,7 +243,7 @@ def _next_family(
     if request.route == "exact":
         rows = _all_rows(outcome)
     else:
-        rows = _deciding(request, outcome)
+        rows = outcome.deciding
         best = outcome.advice.pick("balanced")
         if best and all(one.slug == best.candidate.slug for one in rows):
             return ""
@@ -261,10 +263,10 @@ def _all_rows(outcome: Outcome) -> tuple[Candidate, ...]:
     return tuple(one for one in ordered if one.estimate.execution == "xla")
 
 
-def _deciding(request: Request, outcome: Outcome) -> tuple[Candidate, ...]:
+def _deciding(request: Request, advice: Advice) -> tuple[Candidate, ...]:
     asked = (*request.conditions.gpus, *request.conditions.owned)
     named = {gpu.slug for gpu in asked} if len(asked) < len(all_gpus()) else set()
-    return deciding(outcome.advice.ranking, outcome.advice.run, named=named)
+    return deciding(advice.ranking, advice.run, named=named)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -392,7 +394,7 @@ def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -
     if best and offer and offer.gpu_fraction >= 1.0:
         gpu = gpus[best.candidate.gpu]
         scaling = scaling_of(predictor, gpu, offer, request.global_batch_size)
-    advice = replace(advice, notes=notes, scaling=scaling)
-    outcome = Outcome(advice=advice, trace=trace, program=program, gpus=gpus)
-    open_fits = dict.fromkeys(one.gpu_name for one in _deciding(request, outcome))
-    return replace(outcome, advice=replace(advice, open_fits=tuple(open_fits)))
+    rows = _deciding(request, advice)
+    open_fits = tuple(dict.fromkeys(one.gpu_name for one in rows))
+    advice = replace(advice, notes=notes, scaling=scaling, open_fits=open_fits)
+    return Outcome(advice=advice, trace=trace, program=program, gpus=gpus, deciding=rows)

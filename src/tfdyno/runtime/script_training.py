@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfdyno.core.errors import TfdynoError, UsageError
 from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
@@ -22,22 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.runtime.bench_loop import LoopBench
+    from tfdyno.runtime.look.fits import LaterFits
 
 T = TypeVar("T")
-
-
-class LaterFits(Protocol):
-    """Whoever looks at more than one call of ``fit``."""
-
-    def go_on(self) -> bool:
-        """After the first one, within its call: whether the script goes on."""
-
-    def begins(self) -> bool:
-        """Before each later one: whether it is wanted."""
-
-    def fit(self, model: Any, arguments: dict[str, Any]) -> Any:  # noqa: ANN401
-        """Train, and give what the call of ``fit`` shall return."""
-
 
 BY_ITSELF = "A step by itself, on random tensors."
 

@@ -51,7 +51,7 @@ def test_a_cnn_that_flattens_is_warned_on_the_card_that_fails(
     blackwell = [find("b200-sxm-180gb"), find("rtx-5060"), find("rtx-5070"), find("rtx-5090")]
     (left,) = without_xla(pooled, [hopper, *blackwell, blackwell[0]])
     assert left.startswith("4 cards (B200 SXM, GeForce RTX 5060, GeForce RTX 5070, …) are answered")
-    assert "compute capability 10.0 and 12.0 with" in left
+    assert "compute capability 10.0, 12.0 with" in left
     assert without_xla(pooled, [hopper, ampere]) == ()
     (warned,) = without_xla(replace(pooled, execution="xla"), [hopper, blackwell[-1]])
     assert "fails with the wheel of TensorFlow 2.21" in warned

@@ -55,14 +55,12 @@ def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     if not left:
         return ()
     names = [gpu.name for gpu in left.values()]
-    who = names[0] if len(names) == 1 else f"{len(names)} cards ({', '.join(names[:MOST_NAMES])})"
-    if len(names) > MOST_NAMES:
-        who = f"{who[:-1]}, …)"
-    verb = "is" if len(names) == 1 else "are"
+    shown = ", ".join((*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])))
+    who = f"{shown} is" if len(names) == 1 else f"{len(names)} cards ({shown}) are"
     capabilities = sorted({gpu.compute_capability for gpu in left.values()}, key=float)
     return (
-        f"{who} {verb} answered for in graph execution (jit_compile=False): XLA, the default of "
-        f"fit in Keras 3, fails on compute capability {' and '.join(capabilities)} with the "
+        f"{who} answered for in graph execution (jit_compile=False): XLA, the default of "
+        f"fit in Keras 3, fails on compute capability {', '.join(capabilities)} with the "
         f"official wheel of {predictor.traced.software.name}, and a newer ptxas does not help. "
         "XLA runs in NVIDIA's container, in a build of TensorFlow with CUDA 12.8 or later "
         "(--execution xla answers for it), or with Keras on JAX (--backend jax).",

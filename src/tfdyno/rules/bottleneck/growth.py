@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.bottleneck import StepDiagnosis
 from tfdyno.core.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
-from tfdyno.rules.bottleneck.leak import fits_growing, growing
+from tfdyno.rules.bottleneck.leak import ACCOUNT, fits_growing, growing
 from tfdyno.rules.bottleneck.retrace import traced_again
 from tfdyno.rules.bottleneck.seen import look
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.finding import Evidence
     from tfdyno.core.step_facts import MemoryCourse, StepFacts
-
-_ACCOUNT = {"allocator": "what the allocators have in use", "kernel": "memory of the process"}
 
 
 def diagnose_growth(facts: StepFacts) -> StepDiagnosis:
@@ -85,12 +83,12 @@ def _from_fit_to_fit(facts: StepFacts) -> Iterator[Evidence]:
         low, high = (format_bytes(each) for each in (fits.low_bytes_per_fit,
                                                      fits.high_bytes_per_fit))  # fmt: skip
         yield evidence(f"between {low} and {high} a fit, in {fits.fits} fits",
-                       _ACCOUNT[fits.counted_by])  # fmt: skip
+                       ACCOUNT[fits.counted_by])  # fmt: skip
 
 
 def _courses(facts: StepFacts) -> Iterator[Evidence]:
     for one in facts.memory:
-        source = _ACCOUNT[one.counted_by] if one.where == "host" else f"memory of {one.where}"
+        source = ACCOUNT[one.counted_by] if one.where == "host" else f"memory of {one.where}"
         low, high = (format_bytes(each) for each in (one.low_bytes_per_step,
                                                      one.high_bytes_per_step))  # fmt: skip
         yield evidence(f"between {low} and {high} a step, in {one.steps:,} steps", source)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tfdyno.core.step_facts import GrowthFacts, StepFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
+ACCOUNT = {"allocator": "what the allocators have in use", "kernel": "memory of the process"}
+"""What counted the memory of the host, in words."""
 _PLACE = re.compile(r"[\w./-]+\.py:\d+")
 _OF_TRACING = ("functions", "unknown")
 """Kinds of growth that tracing again makes by itself: it keeps every graph."""
@@ -71,9 +73,8 @@ def fits_growing(seen: Seen) -> Iterator[Draft]:
         format_bytes(each)
         for each in (fits.bytes_per_fit, fits.low_bytes_per_fit, fits.high_bytes_per_fit)
     )
-    account = {"allocator": "what the allocators have in use", "kernel": "pages of the process"}
     text = f"grows by {best} from one fit to the next ({low} to {high}), in {fits.fits} fits"
-    told = [evidence(text, account[fits.counted_by])]
+    told = [evidence(text, ACCOUNT[fits.counted_by])]
     if fits.free_bytes:
         count = significant(fits.free_bytes / fits.bytes_per_fit, 2)
         free = format_bytes(fits.free_bytes, 2)
