@@ -61,7 +61,6 @@ def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
     return (
         f"{who} answered for in graph execution (jit_compile=False): XLA, the default of "
         f"fit in Keras 3, fails on compute capability {', '.join(capabilities)} with the "
-        f"official wheel of {predictor.traced.software.name}, and a newer ptxas does not help. "
-        "XLA runs in NVIDIA's container, in a build of TensorFlow with CUDA 12.8 or later "
-        "(--execution xla answers for it), or with Keras on JAX (--backend jax).",
+        f"official wheel of {predictor.traced.software.name}. XLA runs in NVIDIA's container or "
+        "with CUDA 12.8 (--execution xla), and with Keras on JAX (--backend jax).",
     )
