@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from tests.anchors import anchor
-from tests.model.calibrate.test_constants import MODEL, priced, slower
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 from tests.swept import card_file, loop, product
 
 from tfdyno.catalog.gpus import find
+from tfdyno.catalog.sweeps import reference_sweep
 from tfdyno.core.card_file import CardFile, Condition, Pace
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.measurement import CardTelemetry, Telemetry
@@ -263,11 +263,11 @@ def dense(folder: Path) -> Workload:
 
 
 def on_h100(factor: float) -> CardFile:
-    """A sweep of an H100 whose traffic takes so many times as long as the law says."""
-    rows = slower(priced(loop(2**26, 1.0), loop(2**27, 1.0)), factor)
-    start = loop(1, MODEL["t_kernel"] * factor, execution="xla")
-    return card_file(start, *rows, card="h100-sxm5-80gb", name="NVIDIA H100 80GB HBM3",
-                     pace=Pace(call_s=MODEL["t_step"] * factor))  # fmt: skip
+    """A sweep of an H100 that takes so many times as long as the reference does, all of it."""
+    known = reference_sweep()
+    rows = [replace(one, kernel_s=one.kernel_s * factor) for one in known.kernels]
+    return card_file(*rows, card="h100-sxm5-80gb", name="NVIDIA H100 80GB HBM3",
+                     pace=Pace(call_s=known.pace.call_s * factor))  # fmt: skip
 
 
 def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path) -> None:
@@ -278,7 +278,7 @@ def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path
     swept, other = estimate(question).estimates
     assert before.estimates[1] == other
     assert swept.swept_by == "the sweep of this card of 2026-11-26 (TensorFlow 2.21.0)"
-    # A step of small kernels: all of it is starts and the call, which take 1.5 times as long.
+    # A step of small kernels: half of it is the call, which takes 1.5 times as long.
     assert 1.2 < swept.step_s.best / before.estimates[0].step_s.best < 1.5
     plain = before.estimates[0].step_s
     assert swept.step_s.high / swept.step_s.low < plain.high / plain.low

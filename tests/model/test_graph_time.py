@@ -101,6 +101,10 @@ def test_where_a_thread_takes_one_element_its_wait_decides_not_the_bandwidth() -
         ((1, 32, int(RESIDENT) * 2), 64.0),
         # between two axes that stay: one thread for each result
         ((100, 9, 64), 9.0),
+        # few results of many each: 16 at a time, in passes; twice what the card holds, then 16^5
+        ((2, 16**5, 1 << 4), 2 * 16**4 * 16 / RESIDENT + 5.0),
+        ((2, 16 * 32, 16), 1.0 + 2.25),
+        ((2, 16 * 32 - 1, 16), 16 * 32 - 1.0),
         # along rows: a warp each, 768 / 32 rounds; twice as many warps as the card holds
         ((int(RESIDENT) * 2 // 32, 768, 1), 2 * 24.0),
         ((64, 4096, 1), 4096 / (256 * 4)),

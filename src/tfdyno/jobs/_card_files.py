@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog import gpus as catalog
 from tfdyno.catalog.offers import data_dir
+from tfdyno.catalog.sweeps import reference_sweep
 from tfdyno.core.card_file import CPU, CardFile
 from tfdyno.core.errors import UsageError
 from tfdyno.core.hardware import CPU_VENDOR, Gpu, SmRates
@@ -17,6 +18,7 @@ from tfdyno.store.card_files import CardFiles
 if TYPE_CHECKING:
     from tfdyno.core.generation import Software
     from tfdyno.core.time_model import TimeModel
+    from tfdyno.model.calibrate.constants import Reference
 
 SWEEP = "tfdyno calibrate"
 UNIT_HZ = 1e9
@@ -45,7 +47,15 @@ class Sweeps:
         if card is None:
             return model
         same = (card.framework, card.generation) == (software.framework, software.generation)
-        return with_sweep(model, gpu, card, same_software=same)
+        return with_sweep(model, gpu, card, same_software=same, reference=reference())
+
+
+def reference() -> Reference:
+    """What the law of steps is off kernels that run alone."""
+    from tfdyno.model.calibrate.constants import Reference
+
+    card = reference_sweep()
+    return Reference(card=card, gpu=catalog.find(card.card))
 
 
 def stored_sweeps() -> Sweeps:

@@ -19,6 +19,7 @@ from tfdyno.core.card_file import CPU, CardFile, Condition, Verdict
 from tfdyno.core.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.flags import with_flags
 from tfdyno.jobs._card_condition import CardState, other_cpu_ratio
+from tfdyno.jobs._card_files import reference
 from tfdyno.jobs._worker import run_child, silent
 from tfdyno.jobs.holders.room import refuse
 from tfdyno.jobs.holders.words import names
@@ -26,6 +27,7 @@ from tfdyno.jobs.trace import interpreter_named
 from tfdyno.model.bus_bandwidth import bus_bytes_per_s
 from tfdyno.model.calibrate.verdict import verdict
 from tfdyno.model.calibrate.windows import Read, read_windows
+from tfdyno.model.kernel_time import unit_of
 from tfdyno.model.statistics import median
 from tfdyno.probe import pci, processors
 from tfdyno.probe.holders.cards import look
@@ -49,6 +51,8 @@ EXCHANGE_BYTES = (1 << 24, 1 << 27)
 EXCHANGE_S, WITHOUT_GRAPHS_S, LOOK_S = 8.0, 20.0, 60.0
 NO_GRAPHS = {"--xla_gpu_enable_command_buffer": ""}
 """The flag of XLA that takes all kernels out of CUDA graphs."""
+ROOM_RATIO = 0.2
+"""Of a card's memory, for the results of a chain: the operands of all chains lie beside them."""
 BUSY_RATIO = 0.15
 """Of the time that others keep a card busy; a desktop keeps below it."""
 
@@ -121,9 +125,10 @@ def calibrate(
     takes_effect = ended is None and len(card.kernels) >= FEWEST
     path = CardFiles(folder=data_dir()).write(card, finished=takes_effect)
     if isinstance(ended, KeyboardInterrupt):
+        ended.add_note(_not_used(card, path))
         raise ended
     gpu = gpu_of(card)
-    judged = verdict(card, gpu, time_model(card.generation))
+    judged = verdict(card, gpu, time_model(card.generation), reference())
     notes = () if takes_effect else (_not_used(card, path),)
     return Calibrated(card=card, verdict=judged, path=path, takes_effect=takes_effect, notes=notes)
 
@@ -225,6 +230,7 @@ def _swept(
         "executions": ["xla"] if place.framework == "jax" else executions,
         "seconds_s": question.seconds_s,
         "file": str(lines),
+        "peaks": _peaks(place),
     }
     looked = False
 
@@ -247,6 +253,22 @@ def _swept(
         except (TfdynoError, KeyboardInterrupt) as error:
             return {}, sampler, error
     return told, sampler, None
+
+
+def _peaks(place: _Place) -> dict[str, float]:
+    """What the data sheet of a card says, and room for results; empty: the card is not known."""
+    try:
+        gpu = find(place.state.card.slug) if place.state.card else None
+    except UsageError:
+        gpu = None
+    if gpu is None or place.where == "cpu":
+        return {}
+    flops = {
+        name: unit_of(gpu, dtype, tf32_allowed=name == "tf32")[1]
+        for name, dtype in (("f32", "f32"), ("tf32", "f32"), ("f16", "f16"), ("bf16", "bf16"))
+    }
+    room = ROOM_RATIO * gpu.memory_bytes
+    return {**flops, "bytes_per_s": gpu.memory_bytes_per_s, "room_bytes": room}
 
 
 def _environment(place: _Place) -> dict[str, str]:

@@ -44,6 +44,9 @@ MOST_COLUMNS = 4096
 """Of more, each has one thread that walks down all rows."""
 LONG_ROW = 1024
 """Rows this long get a block of threads each instead of a warp."""
+PLANE_ROWS = 16
+"""Between two axes that stay: a thread adds up so many, all loads under way at once, and further
+passes add up what those left; where there are fewer for each result, it has one thread."""
 UNROLL_ROW, ROW_BLOCK = 4, 256
 """Loads under way, and threads, where a block adds up one row (cub's segmented reduction)."""
 SCATTERED_LOADS = 16
@@ -196,6 +199,8 @@ def waits_of_sum(axes: Floats, resident: float) -> Floats:
     by_warp = _rounds(outer * WARP, resident) * np.ceil(summed / WARP)
     by_block = _rounds(outer * ROW_BLOCK, resident) * summed / (ROW_BLOCK * UNROLL_ROW)
     by_thread = _rounds(outer * inner, resident) * summed
+    by_passes = _rounds(outer * inner * summed / PLANE_ROWS, resident)
+    by_passes += np.log(summed) / np.log(PLANE_ROWS)
     rows = summed / np.maximum(1.0, WARP // np.minimum(inner, WARP))
     few = rows / (WARP * _power_of_two(rows / WARP))
     columns = np.ceil(inner / WARP)
@@ -206,10 +211,18 @@ def waits_of_sum(axes: Floats, resident: float) -> Floats:
             outer * inner <= 1.0,  # to one number
             (inner <= 1.0) & (summed >= LONG_ROW),
             inner <= 1.0,
+            (outer > 1.0) & (summed >= PLANE_ROWS * outer * inner),
             (outer > 1.0) | (inner > MOST_COLUMNS),
             inner <= COLUMNS_AT_ONCE,
         ],
-        [np.where(summed <= NUMBER, summed / BLOCK, 0.0), by_block, by_warp, by_thread, few],
+        [
+            np.where(summed <= NUMBER, summed / BLOCK, 0.0),
+            by_block,
+            by_warp,
+            by_passes,
+            by_thread,
+            few,
+        ],
         by_columns,
     )
 

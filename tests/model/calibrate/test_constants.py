@@ -13,6 +13,7 @@ from tfdyno.model import kernel_law
 from tfdyno.model.calibrate.constants import (
     LEAST,
     PRIOR,
+    Reference,
     by_name,
     moved_constants,
     program_of,
@@ -105,3 +106,38 @@ def test_a_value_outside_its_range_widens_the_range() -> None:
     moved = moved_constants(MODEL, CARD, card_file(*rows), same_software=False)
     held = with_constants(MODEL, CARD, moved, "").parameters["e_loop"]
     assert held.low == held.value < MODEL.parameters["e_loop"].low
+
+
+def referenced(*kernels: SweptKernel) -> Reference:
+    return Reference(card=card_file(*kernels, pace=Pace(call_s=4e-5)), gpu=CARD)
+
+
+def test_what_the_law_is_off_on_its_own_card_is_no_property_of_another() -> None:
+    rows = slower(priced(loop(2**26, 1.0), loop(2**27, 1.0)), 1.3)
+    alike = moved_constants(
+        MODEL, CARD, card_file(*rows), same_software=False, reference=referenced(*rows)
+    )
+    assert by_name(alike)["e_loop"].after == pytest.approx(MODEL["e_loop"])
+    worse = moved_constants(
+        MODEL, CARD, card_file(*slower(rows, 1.25)), same_software=False,
+        reference=referenced(*rows),
+    )  # fmt: skip
+    assert by_name(worse)["e_loop"].after == pytest.approx(MODEL["e_loop"] * 1.25**-SHARE)
+
+
+def test_a_kernel_that_the_reference_lacks_moves_nothing() -> None:
+    rows = slower(priced(loop(2**26, 1.0)), 2.0)
+    others = priced(loop(2**27, 1.0))
+    moved = moved_constants(
+        MODEL, CARD, card_file(*rows), same_software=True, reference=referenced(*others)
+    )
+    assert moved == ()
+
+
+def test_a_host_twice_as_slow_as_that_of_the_reference_doubles_its_constants() -> None:
+    known = referenced(loop(1, 7e-6))
+    card = card_file(loop(1, 1.4e-5), pace=Pace(call_s=8e-5))
+    found = by_name(moved_constants(MODEL, CARD, card, same_software=True, reference=known))
+    assert found["host_primitive"].measured == pytest.approx(2 * MODEL["host_primitive"])
+    assert found["t_step"].measured == pytest.approx(2 * MODEL["t_step"])
+    assert "t_kernel" not in found

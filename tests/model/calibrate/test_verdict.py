@@ -7,6 +7,7 @@ from tests.model.calibrate.test_constants import CARD, MODEL, priced, slower
 from tests.swept import card_file, loop, product
 
 from tfdyno.core.card_file import CardFile, Condition
+from tfdyno.model.calibrate.constants import Reference
 from tfdyno.model.calibrate.verdict import verdict
 
 HEALTHY = Condition(
@@ -64,3 +65,11 @@ def test_processors_and_unknown_cards_are_not_judged() -> None:
     found = verdict(busy, None, MODEL)
     assert found.grade == "unknown"
     assert found.reasons == ("other programs used 40% of the processors meanwhile",)
+
+
+def test_a_card_is_judged_beside_the_reference_where_the_law_is_off() -> None:
+    known = Reference(card=swept(1.6), gpu=CARD)
+    found = verdict(swept(1.6), CARD, MODEL, known)
+    assert found.grade == "as it should"
+    assert [one.speed_ratio for one in found.compared] == pytest.approx([1.0, 1.0])
+    assert verdict(swept(3.2), CARD, MODEL, known).grade == "slower"

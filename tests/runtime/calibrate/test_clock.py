@@ -13,7 +13,8 @@ def test_a_window_tells_a_call_and_leaves_the_first_one_out() -> None:
         count += 1
         time.sleep(0.002)
 
-    timed = Timed(name="sleep", call=call, wait=lambda _: None, count=1)
+    timed = Timed(name="sleep", call=call, wait=lambda _: None, count=1,
+                  window_s=3e-3)  # fmt: skip
     timed.warm()
     before = count
     taken_s, used_s = timed.window()
@@ -28,3 +29,8 @@ def test_short_kernels_make_long_chains_and_large_ones_fit_the_memory() -> None:
     assert chain_length(1e-4, 8.0, 1e9, "cpu graph") == 10
     assert chain_length(1e-1, 8.0, 1e9, "cpu graph") == 1
     assert chain_length(1e-7, 5e8, 1e9, "cpu graph") == 2
+
+
+def test_a_chain_of_a_gpu_is_longer_than_the_call_that_it_has_to_hide() -> None:
+    assert chain_length(1e-4, 8.0, 1e9, "gpu xla") == 20
+    assert 1e-4 * chain_length(1e-4, 8.0, 1e9, "gpu xla") > 5 * 3e-4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from tfdyno.runtime.calibrate.points import points
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.runtime.calibrate.points import Point
 
 
 def request(tmp_path: Path, **changes: object) -> dict[str, object]:
@@ -74,3 +77,52 @@ def test_what_only_a_graph_has_is_swept_there_too() -> None:
     assert "multiply" in graph
     assert "gemm" not in graph
     assert [execution for _, execution in wanted[:2]] == ["xla", "graph"]
+
+
+class Card:
+    """Chains that compute nothing, and note what they were asked for."""
+
+    NAME = "a card"
+
+    def __init__(self) -> None:
+        self.allowed, self.calls, self.counts = False, [], {}
+        self.wait = lambda _: None
+
+    def allow_tf32(self, allowed: bool) -> None:
+        self.allowed = allowed
+
+    def chain(self, point: Point | None, count: int, _: str) -> Any:  # noqa: ANN401
+        name = point.name if point else "call"
+        self.counts[name] = count
+        return lambda: self.calls.append((name, self.allowed))
+
+    def paces(self, _: str) -> dict[str, float]:
+        return {}
+
+
+def swept(card: Card, tmp_path: Path, peaks: dict[str, float]) -> None:
+    """All points of a GPU, two rounds of them."""
+    with (tmp_path / "windows.jsonl").open("w") as file:
+        engine = sweep._Sweep(card, file, "gpu", lambda _: None, time.monotonic() + 60.0, peaks)
+        products = [point for point in points("gpu") if point.operation == "gemm"]
+        engine.begin([(point, "xla") for point in products])
+        engine.repeat(2)
+
+
+def test_a_product_may_run_in_tf32_whenever_it_is_called_and_no_other_may(tmp_path: Path) -> None:
+    """XLA asks when a product runs, not when it is compiled."""
+    card = Card()
+    swept(card, tmp_path, {})
+    by_tf32 = {name: {allowed for one, allowed in card.calls if one == name}
+               for name in card.counts}  # fmt: skip
+    assert by_tf32 == {name: {"tf32" in name} for name in card.counts}
+    assert {allowed for _, allowed in card.calls} == {True, False}
+
+
+def test_the_faster_a_card_the_longer_its_chains(tmp_path: Path) -> None:
+    slow, fast = Card(), Card()
+    name = "gemm forward f16 m=4096 n=4096 k=4096"
+    swept(slow, tmp_path, {"f16": 6e13, "bytes_per_s": 3e11})
+    swept(fast, tmp_path, {"f16": 1e15, "bytes_per_s": 5e12})
+    assert slow.counts[name] == 1
+    assert fast.counts[name] > 10

@@ -1,8 +1,10 @@
 """Constants of the law moved from their priors to what the sweep of a card found.
 
 Each kernel of the sweep is priced by the law as it stands; what takes its time (arithmetic or
-traffic) names the constant that it speaks for. Of the logarithms of measured over priced one
-constant takes their mean, as far as they are surer than it was::
+traffic) names the constant that it speaks for. The law is made for steps, and is off kernels that
+run alone: by how much tells the sweep of the card that its constants were learned on, kernel by
+kernel, and that is taken off. Of what is left, the logarithms of measured over priced, one constant
+takes the mean, as far as they are surer than it was::
 
     share = prior^2 / (prior^2 + own^2)        own^2 = spread^2 / kernels + LEAST^2
 
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfdyno.core.card_file import CardFile
+from tfdyno.core.hardware import Gpu
 from tfdyno.core.interval import Scaled
 from tfdyno.core.program import BufferPlan, Program
 from tfdyno.model import kernel_law
@@ -28,8 +32,7 @@ from tfdyno.model.products import rate_of, unit_of_products
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tfdyno.core.card_file import CardFile, SweptKernel
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.card_file import SweptKernel
     from tfdyno.core.product_rates import ProductRates
     from tfdyno.core.time_model import Parameter, TimeModel
 
@@ -49,6 +52,14 @@ OF_SOFTWARE = frozenset((SMALLEST, CALL, WITHOUT_GRAPHS, HOST, "u_convolution"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The sweep of a card whose steps the constants were learned from."""
+
+    card: CardFile
+    gpu: Gpu
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """One constant as a sweep leaves it."""
 
@@ -63,8 +74,9 @@ class Moved:
 
 
 def moved_constants(
-    model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool
-) -> tuple[Moved, ...]:
+    model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool,
+    reference: Reference | None = None,
+) -> tuple[Moved, ...]:  # fmt: skip
     """What a sweep makes of the constants of one card.
 
     Args:
@@ -72,13 +84,28 @@ def moved_constants(
         gpu: The card.
         card: Its sweep.
         same_software: Whether the estimate is for the generation of software that was swept.
+        reference: What the law is off by; kernels that it lacks say nothing. None: by nothing.
     """
     if model.product_rates is None:
         return ()
-    told = _ratios(model, gpu, [one for one in card.kernels if one.execution == "xla"])
-    found = [_moved(model, gpu, name, logs) for name, logs in sorted(told.items())]
-    found += _floors(model, card)
+    logs: dict[str, list[float]] = defaultdict(list)
+    for name, log_ratio in beside(reference, model, gpu, card):
+        logs[name].append(log_ratio)
+    found = [_moved(model, gpu, name, told) for name, told in sorted(logs.items())]
+    found += _floors(model, card, reference)
     return tuple(one for one in found if same_software or one.name not in OF_SOFTWARE)
+
+
+def beside(
+    reference: Reference | None, model: TimeModel, gpu: Gpu, card: CardFile
+) -> list[tuple[str, float]]:
+    """The constant that each kernel of a sweep speaks for, and the log by which it is off there."""
+    own = _ratios(model, gpu, card)
+    if reference is None:
+        return list(own.values())
+    law = _ratios(model, reference.gpu, reference.card)
+    pairs = ((one, law[key]) for key, one in own.items() if key in law)
+    return [(name, log - law_log) for (name, log), (same, law_log) in pairs if name == same]
 
 
 def with_constants(
@@ -120,22 +147,27 @@ def _with_rates(
     return replace(rates, rates=tuple(rows))
 
 
-def _ratios(
-    model: TimeModel, gpu: Gpu, swept: Sequence[SweptKernel]
-) -> dict[str, list[float]]:  # fmt: skip
-    """Logarithms of measured over priced, by the constant that a kernel speaks for."""
-    found: dict[str, list[float]] = defaultdict(list)
+def key_of(one: SweptKernel) -> str:
+    """What tells a kernel of a sweep from all others, whichever card ran it."""
+    kernel = one.kernel
+    sizes = " ".join(f"{name}={value}" for name, value in sorted(kernel.dims.items()))
+    kind = f"{one.execution} {kernel.name} {kernel.direction} {kernel.dtype}"
+    return f"{kind} {one.tf32} {kernel.read_bytes.fixed} {sizes}"
+
+
+def _ratios(model: TimeModel, gpu: Gpu, card: CardFile) -> dict[str, tuple[str, float]]:
+    """By kernel, the constant that it speaks for and the logarithm of measured over priced."""
+    found: dict[str, tuple[str, float]] = {}
     for tf32 in (False, True):
-        rows = [one for one in swept if one.tf32 is tf32]
+        rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
         if rows:
-            _add_ratios(found, model, gpu, rows, tf32_allowed=tf32)
+            found |= _ratios_of(model, gpu, rows, tf32_allowed=tf32)
     return found
 
 
-def _add_ratios(
-    found: dict[str, list[float]], model: TimeModel, gpu: Gpu, rows: Sequence[SweptKernel],
-    *, tf32_allowed: bool,
-) -> None:  # fmt: skip
+def _ratios_of(
+    model: TimeModel, gpu: Gpu, rows: Sequence[SweptKernel], *, tf32_allowed: bool
+) -> dict[str, tuple[str, float]]:  # fmt: skip
     assert model.product_rates is not None
     program = program_of(rows)
     work = kernel_law.work_of(
@@ -145,6 +177,7 @@ def _add_ratios(
     cuda = kernel_law.on_cuda_cores(work, model)
     power = model["overlap_power"]
     table = KernelTable.of(program)
+    found: dict[str, tuple[str, float]] = {}
     for index, one in enumerate(rows):
         law_class = work.classes[work.class_index[index]]
         body = one.kernel_s - model[SMALLEST]
@@ -152,14 +185,14 @@ def _add_ratios(
         share = parts[0] / sum(parts)
         if body <= model[SMALLEST] or LEAST_SHARE > share > 1.0 - LEAST_SHARE:
             continue  # the start, or both causes together, decide
-        log_ratio = math.log(body / sum(parts) ** (1.0 / power))
         if share < 0.5:
-            found[kernel_law.memory_constant(law_class)].append(log_ratio)
+            name = kernel_law.memory_constant(law_class)
         elif table.classes[table.class_index[index]].kind in LIBRARY_KINDS:
             name = _compute_name(gpu, one, law_class, cuda[index], tf32_allowed=tf32_allowed)
-            found[name].append(log_ratio)
         else:
-            found["u_elements"].append(log_ratio)
+            name = "u_elements"
+        found[key_of(one)] = name, math.log(body / sum(parts) ** (1.0 / power))
+    return found
 
 
 def _compute_name(
@@ -214,24 +247,32 @@ def shrunk(name: str, before: float, measured: float, spread: float, kernels: in
                  deviation=own * math.sqrt(share), kernels=kernels)  # fmt: skip
 
 
-def _floors(model: TimeModel, card: CardFile) -> list[Moved]:
+def _floors(model: TimeModel, card: CardFile, reference: Reference | None) -> list[Moved]:
     """The start of a kernel, the pace of the host in a graph, and a call, of the smallest kernels.
 
-    In a long chain of the smallest operations the graph's executor is slower than the card.
+    A chain of the smallest operations is not the many kinds of a step: with a reference a constant
+    moves by what the card takes beside it, and not where that did not measure it.
     """
+    told, law = _smallest(card), _smallest(reference.card) if reference else {}
     found = []
-    for execution, name in (("xla", SMALLEST), ("graph", HOST)):
-        least = min(
-            (one.kernel_s for one in card.kernels if one.execution == execution), default=0.0
-        )
-        if least and name in model.parameters:
-            found.append(shrunk(name, model[name], least, 0.0, 2))
-    if card.pace.call_s and CALL in model.parameters:
-        found.append(shrunk(CALL, model[CALL], card.pace.call_s, 0.0, 1))
-    without = card.pace.kernel_without_graphs_s
-    if without and model.values.get(WITHOUT_GRAPHS, 0.0) > 0.0:
-        found.append(shrunk(WITHOUT_GRAPHS, model[WITHOUT_GRAPHS], without, 0.0, 1))
+    for name, measured_s in told.items():
+        before = model.values.get(name, 0.0)
+        if before <= 0.0 or (reference and name not in law):
+            continue
+        measured = before * measured_s / law[name] if reference else measured_s
+        count = 1 if name in (CALL, WITHOUT_GRAPHS) else 2
+        found.append(shrunk(name, before, measured, 0.0, count))
     return found
+
+
+def _smallest(card: CardFile) -> dict[str, float]:
+    """What a sweep measured of each constant of the host and of a kernel's start, in seconds."""
+    told = {CALL: card.pace.call_s, WITHOUT_GRAPHS: card.pace.kernel_without_graphs_s}
+    for execution, name in (("xla", SMALLEST), ("graph", HOST)):
+        times_s = [one.kernel_s for one in card.kernels if one.execution == execution
+                   and one.kernel.flops.fixed <= 1.0]  # fmt: skip
+        told[name] = min(times_s, default=0.0)
+    return {name: value for name, value in told.items() if value > 0.0}
 
 
 def by_name(moved: Iterable[Moved]) -> Mapping[str, Moved]:

@@ -42,7 +42,8 @@ fifths of the processors and kernels had two or three, steps were up to 0.5 off.
 
 
 def with_sweep(
-    model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool
+    model: TimeModel, gpu: Gpu, card: CardFile, *, same_software: bool,
+    reference: constants.Reference | None = None,
 ) -> TimeModel:  # fmt: skip
     """The time model as it serves one swept card.
 
@@ -52,13 +53,16 @@ def with_sweep(
         card: Its sweep.
         same_software: Whether the answer is for the generation of software that was swept; else
             only constants of the silicon are taken, and half of the range's square stays.
+        reference: The sweep that tells by how much the law is off kernels that run alone.
     """
     told = card.words(same_software=same_software)
     if card.card == CPU:
         load = load_log_width(card.condition.other_cpu_ratio or 0.0, card.processors)
         left = math.hypot(CPU_LOG_WIDTH, load, THIN_LOG_WIDTH if is_thin(card) else 0.0)
         return replace(model, swept=Swept(card=card, words=told, log_width_ratio=left))
-    moved = constants.moved_constants(model, gpu, card, same_software=same_software)
+    moved = constants.moved_constants(
+        model, gpu, card, same_software=same_software, reference=reference
+    )
     if not moved:
         return model
     own = NORMAL_90 * math.sqrt(sum(one.deviation**2 for one in moved) / len(moved))

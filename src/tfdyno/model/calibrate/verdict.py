@@ -9,7 +9,7 @@ import numpy as np
 
 from tfdyno.core.card_file import CPU, Compared, Grade, Verdict
 from tfdyno.model import kernel_law
-from tfdyno.model.calibrate.constants import program_of
+from tfdyno.model.calibrate.constants import Reference, key_of, program_of
 from tfdyno.model.statistics import median
 
 if TYPE_CHECKING:
@@ -22,59 +22,71 @@ if TYPE_CHECKING:
 SLOWER = 0.85
 """Share of what the law expects below which a card counts as slow. Judgement: medians of kernels of
 healthy cards that no fit had seen lie within 10 % of it (``docs/accuracy-products.md``)."""
-LARGE_S = 1e-4
+LARGE_S = 2e-5
 """Smaller kernels tell of launches, not of the card."""
 NEAR = 0.95
 """Share of a limit from which on a card is held by it."""
 WORDS = {"gemm": "matrix products", "convolution": "convolutions", "loop": "traffic to memory",
          "reduce": "reductions", "transpose": "transposes"}  # fmt: skip
+UNITS = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 BUSY = 0.1
 """Share of all processors that others used, above which a sweep of CPUs was disturbed."""
 
 
-def verdict(card: CardFile, gpu: Gpu | None, model: TimeModel) -> Verdict:
+def verdict(
+    card: CardFile, gpu: Gpu | None, model: TimeModel, reference: Reference | None = None
+) -> Verdict:  # fmt: skip
     """Judge a swept card.
 
     Args:
         card: The sweep.
         gpu: Its row of the catalogue; None: it has none.
-        model: Constants as they ship: what other cards of its kind reach.
+        model: Constants as they ship: what other cards of its kind reach in steps.
+        reference: What kernels that run alone take beside that; those that it lacks are not judged.
     """
     reasons = tuple(_reasons(card.condition, gpu))
     if gpu is None or card.card == CPU or model.product_rates is None:
         return Verdict(grade="unknown", compared=(), reasons=reasons)
-    compared = _compared(card, gpu, model)
+    compared = _compared(card, gpu, model, reference)
     slow = any(one.speed_ratio < SLOWER for one in compared)
     grade: Grade = "unknown" if not compared else "slower" if slow else "as it should"
     return Verdict(grade=grade, compared=compared, reasons=reasons)
 
 
-def _compared(card: CardFile, gpu: Gpu, model: TimeModel) -> tuple[Compared, ...]:
-    assert model.product_rates is not None
+def _compared(
+    card: CardFile, gpu: Gpu, model: TimeModel, reference: Reference | None
+) -> tuple[Compared, ...]:  # fmt: skip
     found: defaultdict[str, list[float]] = defaultdict(list)
+    own = _speeds(card, gpu, model)
+    law = _speeds(reference.card, reference.gpu, model) if reference else dict.fromkeys(own, 1.0)
+    for one in card.kernels:
+        name, key = WORDS.get(one.kernel.kind), key_of(one)
+        if name and key in own and key in law:
+            unit = "TF32" if one.tf32 else UNITS[one.kernel.dtype]
+            words = f"{name}, {unit}" if one.kernel.kind in ("gemm", "convolution") else name
+            found[words].append(own[key] / law[key])
+    return tuple(
+        Compared(what=name, kernels=len(ratios), speed_ratio=median(ratios))
+        for name, ratios in sorted(found.items())
+    )
+
+
+def _speeds(card: CardFile, gpu: Gpu, model: TimeModel) -> dict[str, float]:
+    """By large kernel, seconds that the law expects over those that it took."""
+    assert model.product_rates is not None
+    found: dict[str, float] = {}
     for tf32 in (False, True):
         rows = [one for one in card.kernels if one.execution == "xla" and one.tf32 is tf32]
-        rows = [one for one in rows if one.kernel_s >= LARGE_S]
         if not rows:
             continue
         work = kernel_law.work_of(
             program_of(rows), 1.0, gpu, tf32_allowed=tf32, rates=model.product_rates
         )
-        expected = kernel_law.seconds(work, model).total_s
-        for one, expected_s in zip(rows, np.asarray(expected), strict=True):
-            name = WORDS.get(one.kernel.kind)
-            if name:
-                unit = (
-                    "TF32"
-                    if tf32
-                    else {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[one.kernel.dtype]
-                )
-                words = f"{name}, {unit}" if one.kernel.kind in ("gemm", "convolution") else name
-                found[words].append(float(expected_s) / one.kernel_s)
-    return tuple(
-        Compared(what=name, kernels=len(ratios), speed_ratio=median(ratios))
-        for name, ratios in sorted(found.items())
-    )
+        expected = np.asarray(kernel_law.seconds(work, model).total_s)
+        for one, expected_s in zip(rows, expected, strict=True):
+            if max(one.kernel_s, float(expected_s)) >= LARGE_S:
+                found[key_of(one)] = float(expected_s) / one.kernel_s
+    return found
 
 
 def _reasons(state: Condition, gpu: Gpu | None) -> Iterator[str]:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-WINDOW_S = 3e-3
-"""Shorter than the time for which a system lets another process have a processor: some windows of a
-busy machine are then undisturbed."""
-CHAIN_S = 1e-3
-"""Kernels that follow each other in one call take about so long: the call itself is short by it."""
+WINDOW_S = {"cpu": 3e-3, "gpu": 1.2e-2}
+"""On CPUs shorter than the time for which a system lets another process have a processor: some
+windows of a busy machine are then undisturbed. On a GPU long beside the start of the first call and
+the wait for the last one, which nothing hides: 0.1 to 0.2 ms on an H200."""
+CHAIN_S = {"cpu": 1e-3, "gpu": 2e-3}
+"""Kernels that follow each other in one call take about so long. On CPUs the call itself is short
+by it; on a GPU it has to hide the next call: up to 0.3 ms where XLA has many results."""
 MOST_KERNELS = {"cpu graph": 256, "cpu xla": 12, "gpu graph": 256, "gpu xla": 128}
 """Of a call, by card and execution. XLA takes the longer to compile a chain, the longer it is, but
 on a GPU a chain of the smallest kernels has to take longer than the call."""
@@ -28,15 +30,19 @@ class Timed:
     wait: Callable[[Any], None]
     count: int
     """Kernels of one call."""
+    window_s: float
+    """How long a window is to take."""
+    tf32: bool = False
+    """Whether float32 products may run in TF32 when it is called."""
     calls: int = 1
-    """Calls of a window, so that it takes ``WINDOW_S``."""
+    """Calls of a window, so that it takes ``window_s``."""
 
     def warm(self) -> None:
         """Run it for the first time; what that takes does not count."""
         for _ in range(WARM_CALLS):
             self.wait(self.call())
         took_s, _ = self._timed(1)
-        self.calls = max(1, min(MOST_CALLS, round(WINDOW_S / max(took_s, 1e-7))))
+        self.calls = max(1, min(MOST_CALLS, round(self.window_s / max(took_s, 1e-7))))
 
     def window(self) -> tuple[float, float]:
         """Time one more window: seconds of a call, and of all processors for it.
@@ -64,5 +70,5 @@ def chain_length(expected_s: float, held_bytes: float, room_bytes: float, how: s
         room_bytes: What all results of a chain may take.
         how: Card and execution: ``gpu xla``.
     """
-    wanted = int(CHAIN_S / max(expected_s, 1e-7))
+    wanted = int(CHAIN_S[how.partition(" ")[0]] / max(expected_s, 1e-7))
     return max(1, min(MOST_KERNELS[how], wanted, int(room_bytes / max(held_bytes, 1.0))))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError
 from tfdyno.runtime import child
-from tfdyno.runtime.calibrate.clock import Timed, chain_length
+from tfdyno.runtime.calibrate.clock import WINDOW_S, Timed, chain_length
 from tfdyno.runtime.calibrate.points import kernel_of, points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import ModuleType
 
     from tfdyno.runtime.calibrate.points import Point
@@ -32,8 +32,9 @@ CALL_WINDOWS = 4
 TELL_S = 5.0
 MOST_ROUNDS = 200
 """More windows of a kernel tell nothing that these do not."""
-EXPECTED = {"cpu": (3e-6, 3e10, 8e9), "gpu": (3e-6, 4e13, 8e11)}
-"""About what a kernel takes: start in s, FLOP/s, bytes/s. Only lengths of chains hang on it."""
+EXPECTED = {"cpu": (3e-6, 3e10, 8e9), "gpu": (2e-6, 4e14, 3e12)}
+"""About what a kernel takes: start in s, FLOP/s, bytes/s. Only lengths of chains hang on it; on a
+GPU the request tells the peaks of the card, since a chain that is too short tells of the host."""
 IN_GRAPH = ("loop", "reduce", "transpose")
 """What TensorFlow's graph has kernels of its own for; products and convolutions are the libraries'
 under XLA as well."""
@@ -46,7 +47,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     Args:
         request: ``framework``, ``where`` (``cpu`` or ``gpu``), ``executions``, ``seconds_s`` from
             the start of the child on, and ``file``; ``smallest`` for the smallest kernel alone,
-            ``rounds`` for so many at most.
+            ``rounds`` for so many at most, ``peaks`` of the card: FLOP/s by type,
+            ``bytes_per_s``, and ``room_bytes`` for the results of a chain.
         progress: Told of every part.
 
     Returns:
@@ -58,7 +60,8 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     engine = _engine(request["framework"])
     engine.prepare()
     with Path(request["file"]).open("a", encoding="utf-8", buffering=1) as file:
-        sweep = _Sweep(engine, file, request["where"], progress, began_s + request["seconds_s"])
+        sweep = _Sweep(engine, file, request["where"], progress, began_s + request["seconds_s"],
+                       request.get("peaks", {}))  # fmt: skip
         sweep.write({"version": engine.release()})
         device = _device(engine, request["where"])
         sweep.begin(_wanted(request))
@@ -112,10 +115,11 @@ def _engine(framework: str) -> ModuleType:
 
 class _Sweep:
     def __init__(
-        self, engine: Any, file: Any, where: str, progress: child.Progress, end_s: float  # noqa: ANN401
+        self, engine: Any, file: Any, where: str, progress: child.Progress, end_s: float,  # noqa: ANN401
+        peaks: Mapping[str, float],
     ) -> None:  # fmt: skip
         self.engine, self.file, self.where = engine, file, where
-        self.progress, self.end_s = progress, end_s
+        self.progress, self.end_s, self.peaks = progress, end_s, peaks
         self.timed: list[Timed] = []
         self.left_out: list[str] = []
         self.failed: dict[str, str] = {}
@@ -151,10 +155,11 @@ class _Sweep:
         if point:
             kernel = kernel_of(point)
             start_s, flops, moved = EXPECTED[self.where]
+            flops = self.peaks.get(point.dtype) or flops
+            moved = self.peaks.get("bytes_per_s") or moved
             expected_s = start_s + kernel.flops.fixed / flops + point.held_bytes / moved
-            count = chain_length(
-                expected_s, point.held_bytes, ROOM_BYTES[self.where], f"{self.where} {execution}"
-            )
+            room = self.peaks.get("room_bytes") or ROOM_BYTES[self.where]
+            count = chain_length(expected_s, point.held_bytes, room, f"{self.where} {execution}")
             less = point.beside
             told = {
                 "kernel": asdict(kernel),
@@ -163,9 +168,11 @@ class _Sweep:
                 "overlaps": self.where == "gpu",
             }
         name = f"{execution} {point.name if point else CALL}"
-        self.engine.allow_tf32(point is not None and point.dtype == "tf32")
+        tf32 = point is not None and point.dtype == "tf32"
+        self.engine.allow_tf32(tf32)
         call = self.engine.chain(point, count, execution)
-        timed = Timed(name=name, call=call, wait=self.engine.wait, count=count)
+        timed = Timed(name=name, call=call, wait=self.engine.wait, count=count, tf32=tf32,
+                      window_s=WINDOW_S[self.where])  # fmt: skip
         timed.warm()
         self.write({"name": name, "execution": execution, "count": count, **told})
         self.timed.append(timed)
@@ -188,6 +195,8 @@ class _Sweep:
                     self._window(timed)
 
     def _window(self, timed: Timed) -> None:
+        # XLA's products ask for it when they run: on an H200 those in TF32 took 6 times as long.
+        self.engine.allow_tf32(timed.tf32)
         taken_s, used_s = timed.window()
         used = {"used_s": used_s} if self.where == "cpu" else {}
         self.write({"name": timed.name, "call_s": taken_s, **used})

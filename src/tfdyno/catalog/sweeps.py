@@ -1,0 +1,20 @@
+"""Sweeps of cards that ship with the tool."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from tfdyno.core.card_file import CardFile
+from tfdyno.core.codec import from_json
+
+FOLDER = Path(__file__).parent / "data" / "sweeps"
+REFERENCE = "h200-sxm-141gb.tensorflow.json"
+"""Of the card whose steps the constants of today's software were learned from."""
+
+
+@cache
+def reference_sweep() -> CardFile:
+    """The sweep that tells by how much the law of steps is off kernels that run alone."""
+    path = FOLDER / REFERENCE
+    return from_json(path.read_bytes(), CardFile, where=path.name)
