@@ -277,7 +277,8 @@ def _left_out(
 def widths(judged: Sequence[Judged]) -> dict[str, BucketWidth]:
     """Half-widths that hold ``COVERAGE`` of the outer errors, by bucket and over all.
 
-    A bucket's own mean error is drawn towards that of all rows by ``PARENT_ROWS``.
+    A bucket's own mean error is drawn towards that of all rows by ``PARENT_ROWS``. Published rows
+    alone decide how wide all are: own rows are of one card, which every fit but the outer has seen.
     """
     errors = {id(one): abs(np.log(one.outer_s) - one.case.log_step) for one in judged}
     sizes = Counter(_group(one.case.row) for one in judged)
@@ -302,7 +303,12 @@ def widths(judged: Sequence[Judged]) -> dict[str, BucketWidth]:
     relative = np.array([
         errors[id(one)] / scales.get(one.case.bucket, overall) for one in judged
     ])  # fmt: skip
-    factor = quantile(relative, np.array([weight[id(one)] for one in judged]), COVERAGE)
+    counts = np.array([
+        weight[id(one)] if one.case.row.table != OWN else 0.0 for one in judged
+    ])  # fmt: skip
+    if not counts.any():
+        counts = np.array([weight[id(one)] for one in judged])
+    factor = quantile(relative, counts, COVERAGE)
     return {
         name: BucketWidth(log_half_width_ratio=round(factor * scale, 3), groups=groups[name])
         for name, scale in scales.items()

@@ -92,6 +92,9 @@ class Estimate:
     """First step: what XLA needs to compile it."""
     made_by: dict[str, Route]
     """``time`` and ``memory``: the route that made each."""
+    copy_s: Interval | None = None
+    """What ``fit`` takes beside ``step_s`` to copy each batch from the host's memory, unless the
+    pipeline does so ahead; None: not known, as of JAX, or nothing is copied."""
     software: str = ""
     """Release that the answer is for: ``TensorFlow 2.21``; empty: not known."""
     generation: str = ""

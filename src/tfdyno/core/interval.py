@@ -30,6 +30,12 @@ class Interval:
             high=self.best * (self.high / self.best) ** ratio,
         )
 
+    def together(self, other: Interval) -> Interval:
+        """Add another quantity that may be off the same way: low to low, high to high."""
+        return Interval(
+            low=self.low + other.low, best=self.best + other.best, high=self.high + other.high
+        )
+
     def plus(self, amount: float) -> Interval:
         """The interval of the quantity with a certain ``amount`` added."""
         return Interval(low=self.low + amount, best=self.best + amount, high=self.high + amount)

@@ -70,9 +70,11 @@ class Predictor:
         explained: bool = False,
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
+        from tfdyno.model.batch_copy import copy_s
         from tfdyno.model.estimate import estimate_step
         from tfdyno.model.recalibration import recalibrated
 
+        model = self.model_for(gpu, replicas)
         execution = self.execution_on(gpu, replicas)
         quick = self._quick(gpu, execution)
         held = self._quick(gpu) if execution == "eager-torch" else quick
@@ -91,7 +93,7 @@ class Predictor:
             precision=self.precision,
             mode=self.traced.trace.workload.mode,
             execution=execution,
-            time_model=self.model_for(gpu, replicas),
+            time_model=model,
             software=None if execution in settings.TORCH_EXECUTIONS else self.traced.software,
             memory_model=memory_model(),
             verified=settled is not None and settled.batch_size == size,
@@ -99,6 +101,8 @@ class Predictor:
             limit_program=compiled if compiled and compiled.marker else held,
             explained=explained,
         )
+        if gpu.vendor != CPU_VENDOR and execution not in settings.TORCH_EXECUTIONS:
+            found = replace(found, copy_s=copy_s(found, self.traced.software, model.swept))
         return recalibrated(found, self.recalibration(gpu, replicas=replicas))
 
     def model_for(self, gpu: Gpu, replicas: int = 1) -> TimeModel:

@@ -64,6 +64,10 @@ _DOUBTS = {
 }
 
 
+_SHORT_COPY = 0.05
+"""Of a step: a shorter copy of the batch is not worth a line."""
+
+
 def estimate_text(
     estimates: Sequence[Estimate],
     trace: Trace,
@@ -176,6 +180,7 @@ def _details(one: Estimate, width: int) -> str:
     return pairs(
         [
             ("speed", _speed(one)),
+            ("in fit", _copied(one)),
             ("held by", _causes(one)),
             ("memory", _memory(one)),
             ("batch", _limit(one)),
@@ -204,6 +209,19 @@ def _held(one: Estimate, width: int, colour: bool) -> str:
 def _speed(one: Estimate) -> str:
     rate = one.samples_per_s
     return f"{significant(rate.best, 2)} samples/s ({dashed(rate.low, rate.high)})"
+
+
+def _copied(one: Estimate) -> str:
+    """What a step of ``fit`` takes whose data lie in the host's memory, where that is longer."""
+    copy = one.copy_s
+    if copy is None or copy.best < _SHORT_COPY * one.step_s.best:
+        return ""
+    best, bounds = about_step(one.step_s.together(copy))
+    size = format_bytes(one.memory_parts_bytes["inputs"], 2)
+    return (
+        f"about {best} a step ({bounds}) with data in host memory: {size} a batch are copied "
+        "before each step; prefetch_to_device at the end of the pipeline can hide that"
+    )
 
 
 def _causes(one: Estimate) -> str:

@@ -13,7 +13,7 @@ from tests.rules.environment.machines import (
     with_tensorflow,
 )
 
-from tfdyno.core.machine_facts import BuildInfo, MachineFacts
+from tfdyno.core.machine_facts import BuildInfo, ChildFacts, MachineFacts
 
 CPU = BuildInfo(is_cuda_build=False)
 
@@ -64,6 +64,16 @@ def test_numpy_2_with_a_tensorflow_made_for_numpy_1_is_proven() -> None:
 )
 def test_a_broken_requirement_is_told_by_its_package(text: str, cause: str) -> None:
     assert causes(broken(text)) == [cause]
+
+
+def test_what_is_not_installed_is_no_error_where_tensorflow_was_imported_without_it() -> None:
+    """An H200 of 2026-11-27: libclang was missing, and all worked."""
+    facts = broken("libclang>=13.0.0 (not installed)")
+    told = next(iter(matches(facts).values()))
+    assert dict(told.values)["absent"] == "libclang"
+    assert causes(replace(facts, child=ChildFacts(import_s=3.0))) == []
+    failed = ChildFacts(import_s=0.5, failed="import", error="No module named 'wrapt'")
+    assert causes(replace(facts, child=failed)) == ["pkg.dependency_clash"]
 
 
 def test_a_cuda_package_of_another_version_is_judged_by_what_loads() -> None:

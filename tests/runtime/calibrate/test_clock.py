@@ -24,13 +24,18 @@ def test_a_window_tells_a_call_and_leaves_the_first_one_out() -> None:
 
 
 def test_short_kernels_make_long_chains_and_large_ones_fit_the_memory() -> None:
-    assert chain_length(1e-7, 8.0, 1e9, "gpu graph") == MOST_KERNELS["gpu graph"]
-    assert chain_length(1e-7, 8.0, 1e9, "cpu xla") == MOST_KERNELS["cpu xla"]
-    assert chain_length(1e-4, 8.0, 1e9, "cpu graph") == 10
-    assert chain_length(1e-1, 8.0, 1e9, "cpu graph") == 1
-    assert chain_length(1e-7, 5e8, 1e9, "cpu graph") == 2
+    assert chain_length(1e-7, 8.0, 1e9, "gpu graph loop") == MOST_KERNELS["gpu graph"]
+    assert chain_length(1e-7, 8.0, 1e9, "cpu xla gemm") == MOST_KERNELS["cpu xla"]
+    assert chain_length(1e-4, 8.0, 1e9, "cpu graph loop") == 10
+    assert chain_length(1e-1, 8.0, 1e9, "cpu graph loop") == 1
+    assert chain_length(1e-7, 5e8, 1e9, "cpu graph loop") == 2
 
 
 def test_a_chain_of_a_gpu_is_longer_than_the_call_that_it_has_to_hide() -> None:
-    assert chain_length(1e-4, 8.0, 1e9, "gpu xla") == 20
-    assert 1e-4 * chain_length(1e-4, 8.0, 1e9, "gpu xla") > 5 * 3e-4
+    assert chain_length(1e-4, 8.0, 1e9, "gpu xla gemm") == 20
+    assert 1e-4 * chain_length(1e-4, 8.0, 1e9, "gpu xla gemm") > 5 * 3e-4
+
+
+def test_convolutions_which_are_built_one_by_one_have_short_chains() -> None:
+    assert chain_length(2e-5, 8.0, 1e9, "gpu xla convolution") == 24
+    assert chain_length(2e-5, 8.0, 1e9, "gpu xla gemm") == 100

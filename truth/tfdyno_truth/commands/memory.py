@@ -10,6 +10,7 @@ import click
 from tfdyno.core.codec import to_json
 from tfdyno.view import text
 from tfdyno_truth import cells
+from tfdyno_truth.make_plans import make_missing
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.memory import MemoryScores, memory_scores
 from tfdyno_truth.memory_calls import FLOOR
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="Kernel records.")
+@click.option("--plans", is_flag=True, help="First plan measured steps that have no plan yet.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-def memory(folder: Path, as_json: bool) -> int:
+def memory(folder: Path, plans: bool, as_json: bool) -> int:
     """Score predicted memory: which steps fit, and published figures; exit code 1 below the floor.
 
     The section of docs/accuracy.md; `tfdyno-truth fit` writes it there.
     """
+    if plans and make_missing(lambda line: click.echo(line, err=True)):
+        return 1
     found = memory_scores(folder)
     whole = found.tallies[0]
     if as_json:

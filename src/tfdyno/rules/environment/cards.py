@@ -90,6 +90,8 @@ def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Mat
     if support.xla_fails:
         values |= {"xla_tensorflow": support.tensorflow}
         return seen("gpu.arch_too_new", "likely", *evidence, **values)
+    if support.library_kernels == "sass":
+        return None  # what is left costs seconds: 78 kernels took 20 s on an H200, once
     return seen("gpu.arch_jit", "proven", *evidence, **values)
 
 

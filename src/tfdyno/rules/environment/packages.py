@@ -60,8 +60,16 @@ def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | No
         if name.startswith("nvidia-"):
             continue  # a missing CUDA wheel is told by what fails to load
         found = (parts["found"] or "") if parts else ""
+        if not found and _imported(facts):
+            continue  # pip asks for more than what TensorFlow imports: libclang, say
         return _broken(name, found, text, facts)
     return None
+
+
+def _imported(facts: MachineFacts) -> bool:
+    """Whether TensorFlow was imported in a child, without what is not installed."""
+    child = facts.child
+    return child is not None and child.import_s > 0.0 and child.failed != "import"
 
 
 def _broken(name: str, found: str, text: str, facts: MachineFacts) -> Match:
@@ -69,7 +77,8 @@ def _broken(name: str, found: str, text: str, facts: MachineFacts) -> Match:
     before = version_key(facts.tensorflow)[:2] < FIRST_NUMPY_2
     is_torn = name == "numpy" and version_key(found)[:1] >= (2,) and before
     evidence = ("metadata of tensorflow", text)
-    return seen(cause, "proven" if is_torn else "likely", evidence, culprit=name, found=found)
+    values = {"culprit": name, "found": found} | ({} if found else {"absent": name})
+    return seen(cause, "proven" if is_torn else "likely", evidence, **values)
 
 
 def windows_without_gpu(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:

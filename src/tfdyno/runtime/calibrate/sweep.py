@@ -159,7 +159,9 @@ class _Sweep:
             moved = self.peaks.get("bytes_per_s") or moved
             expected_s = start_s + kernel.flops.fixed / flops + point.held_bytes / moved
             room = self.peaks.get("room_bytes") or ROOM_BYTES[self.where]
-            count = chain_length(expected_s, point.held_bytes, room, f"{self.where} {execution}")
+            count = chain_length(
+                expected_s, point.held_bytes, room, f"{self.where} {execution} {kernel.kind}"
+            )
             less = point.beside
             told = {
                 "kernel": asdict(kernel),

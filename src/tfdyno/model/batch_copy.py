@@ -1,0 +1,45 @@
+"""What ``fit`` takes to bring a batch from the host's memory to the card, before the step runs.
+
+TensorFlow copies a batch when its step asks for it, and lets the copy wait for what the card still
+computes (``gpu_util.cc``, ``CopyCPUTensorToGPU``): nothing hides it, unless the pipeline copies
+ahead (``tf.data.experimental.prefetch_to_device``). Memory of NumPy and of tf.data is not pinned,
+which halves what the bus could do, and more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.interval import Interval
+
+if TYPE_CHECKING:
+    from tfdyno.core.estimate import Estimate
+    from tfdyno.core.generation import Software
+    from tfdyno.core.time_model import Swept
+
+BYTES_PER_S = Interval(low=4e9, best=6.5e9, high=1.2e10)
+"""From memory that is not pinned. On an H200 (PCIe 5.0 x16, virtual machine, 2026-11-27) single
+tensors of 64 and 256 MiB came at 7.0 and 6.3 GB/s, batches of a dataset at 5.5 and 7.8."""
+SWEPT_RATIO = 1.25
+"""How far a copy is from what a sweep measured of one tensor, either way; judgement."""
+INPUTS = "inputs"
+
+
+def copy_s(found: Estimate, software: Software | None, swept: Swept | None) -> Interval | None:
+    """Seconds that a batch is on its way to the card; None where nothing is known of that.
+
+    Args:
+        found: The step.
+        software: What trains; only TensorFlow's ``fit`` is known.
+        swept: The sweep of the card, if there is one that measured the way.
+    """
+    is_known = software is not None and software.framework == "tensorflow"
+    moved_bytes = found.memory_parts_bytes.get(INPUTS, 0.0)
+    if not is_known or found.mode != "train" or moved_bytes <= 0.0:
+        return None
+    rate = BYTES_PER_S
+    if swept and (told := swept.card.pace.to_card_bytes_per_s):
+        rate = Interval(low=told / SWEPT_RATIO, best=told, high=told * SWEPT_RATIO)
+    return Interval(
+        low=moved_bytes / rate.high, best=moved_bytes / rate.best, high=moved_bytes / rate.low
+    )
