@@ -139,10 +139,11 @@ def test_resnet50_is_the_same_work_in_every_family(resnet: Traced, family: str) 
     library = [each for each in program.kernels if each.kind in ("convolution", "gemm")]
     flops = sum(each.flops.at(1) for each in library)
     assert 22.89e9 <= flops <= 23.0e9
-    # 79.0 GB at batch 296 on 7.0 to 9.0, 81.1 on 6.1, 85.3 on 10.0 (own compiles, 2026-11-21)
+    # 72.6 to 74.8 GB at batch 296 on 6.1 to 12.0 (own compiles, 2026-11-27); 79.0 to 85.3 on
+    # 2026-11-21, before ReLU was kept as TensorFlow keeps it
     rest = [each for each in program.kernels if each.kind not in ("convolution", "gemm")]
     fused = sum((each.read_bytes + each.write_bytes).at(296) for each in rest)
-    assert 75e9 <= fused <= 90e9
+    assert 70e9 <= fused <= 90e9
     most = {"5.x": 13.8e9, "10.x": 12.5e9}.get(family, 12.0e9)
     assert 11.7e9 <= program.buffers.peak_at(296) <= most
 

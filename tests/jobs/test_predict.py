@@ -14,6 +14,7 @@ from tfdyno.core.program import Program, Rematerialisation
 from tfdyno.jobs._exact import add_compiled, verified_limit
 from tfdyno.jobs._predict import Predictor, predictor_for
 from tfdyno.jobs._worker import silent
+from tfdyno.jobs.compile import TooLargeError
 from tfdyno.jobs.reference import parse_reference
 from tfdyno.model.estimate import estimate_step
 
@@ -300,6 +301,27 @@ def test_a_verified_limit_is_compiled_for_the_card_and_says_what_is_computed_aga
     assert checked.max_batch_rematerialisation == AGAIN
     assert plain.max_batch_rematerialisation is None
     assert checked.rematerialisation is None  # the batch that was asked for was not compiled so
+
+
+def test_a_limit_at_which_a_tensor_is_too_large_is_lowered_until_it_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+
+    def compiles(traced: Traced, **named: Any) -> Program:
+        tried.append(named["batch_size"])
+        if len(tried) < 3:
+            raise TooLargeError("cannot be compiled", why="a tensor has more elements")
+        return replace(traced.program, route="exact", marker=0, batch_size=tried[-1])
+
+    monkeypatch.setattr("tfdyno.jobs._exact.compile_exact", compiles)
+    made = replace(predictor(), exact={"7.x": predictor().traced.program})
+    plain = made.estimate(T4)
+    assert plain.max_batch_size
+    checked = verified_limit(made, plain, silent)
+    assert tried == [plain.max_batch_size, int(tried[0] * 0.8), int(tried[1] * 0.8)]
+    assert checked.max_batch_verified
+    assert checked.max_batch_size == tried[-1]
 
 
 def test_a_step_by_operation_has_more_kernels_and_the_same_arithmetic() -> None:

@@ -10,7 +10,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.core.errors import ToolError
 from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.jobs._predict import family_name
-from tfdyno.jobs.compile import cached_exact, compile_exact
+from tfdyno.jobs.compile import TooLargeError, cached_exact, compile_exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.program import Program
     from tfdyno.jobs._predict import Predictor
+
+SMALLER = 0.8
+"""The next batch that is tried where a tensor has more elements than XLA counts."""
 
 
 def families_of(gpus: Iterable[Gpu]) -> tuple[str, ...]:
@@ -114,9 +117,14 @@ def verified_limit(
         return estimate
     family = family_name(gpu)
     while limit and family in predictor.exact:
-        program = compile_exact(
-            predictor.traced, family=family, batch_size=limit, real=True, gpu=gpu, progress=progress
-        )
+        try:
+            program = compile_exact(
+                predictor.traced, family=family, batch_size=limit, real=True, gpu=gpu,
+                progress=progress,
+            )  # fmt: skip
+        except TooLargeError:
+            limit = int(limit * SMALLER)
+            continue
         at_limit = replace(predictor, exact={family: program}).estimate(
             gpu, replicas=estimate.replicas, batch_size=limit
         )

@@ -29,6 +29,10 @@ AMPLE_MEMORY_BYTES = 4 * 10**12  # nothing is recomputed to save memory
 PACKAGES = ("jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
 
 
+class TooLargeError(ToolError):
+    """XLA compiles no step with a tensor of so many elements."""
+
+
 def compile_exact(
     traced: Traced,
     *,
@@ -57,6 +61,7 @@ def compile_exact(
 
     Raises:
         UsageError: The family is unknown, or ``real`` without a batch.
+        TooLargeError: A tensor of the step is too large at the batch.
         ToolError: The compiler is missing, does not know the family, refused, or was stopped; the
             quick route still answers.
     """
@@ -220,7 +225,7 @@ def _stored(folder: Path) -> Program | None:
 
 def _required(program: Program | None, traced: Traced) -> Program:
     if program is None:
-        raise ToolError(
+        raise TooLargeError(
             f"{traced.trace.title} cannot be compiled at batch {traced.trace.batch_size}",
             why="a tensor has more than 2,147,483,647 elements",
             remedy="name a smaller batch with --batch-size",

@@ -85,7 +85,9 @@ class Card:
     NAME = "a card"
 
     def __init__(self) -> None:
-        self.allowed, self.calls, self.counts = False, [], {}
+        self.allowed = False
+        self.calls: list[tuple[str, bool]] = []
+        self.counts: dict[str, int] = {}
         self.wait = lambda _: None
 
     def allow_tf32(self, allowed: bool) -> None:

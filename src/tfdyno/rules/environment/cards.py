@@ -71,7 +71,7 @@ def not_in_wheel(facts: MachineFacts, knowledge: Knowledge) -> Match | None:
     return None
 
 
-def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Match:
+def _unserved(card: GpuFacts, support: WheelSupport, facts: MachineFacts) -> Match | None:
     evidence = (
         (card.name or support.gpu, f"compute capability {card.compute_capability}"),
         (f"wheel of TensorFlow {support.tensorflow}", support.detail),
