@@ -328,6 +328,19 @@ def test_the_part_that_validates_is_told_with_its_share() -> None:
     assert words.validation_line(little) == "Of it validation: 3 min, under 1%."
 
 
+def test_a_batch_that_is_long_on_its_way_is_told_and_a_quick_one_is_not() -> None:
+    def copied(seconds_s: float) -> str:
+        step = replace(A100.estimate, step_s=exactly(0.1), copy_s=exactly(seconds_s))
+        return words.copied_line(replace(A100, estimate=step))
+
+    assert words.copied_line(A100) == ""
+    assert copied(0.004) == ""
+    assert copied(0.05).startswith(
+        "With data in host memory a step of fit takes about 150 ms, not 100 ms, as it is copied"
+    )
+    assert "prefetch_to_device" in copied(0.05)
+
+
 @pytest.mark.parametrize(
     ("asked", "found", "told"),
     [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.hardware import OWNED
 from tfdyno.view.advice_words import (
     card,
+    copied_line,
     feed_line,
     first_line,
     memory_line,
@@ -90,6 +91,8 @@ def _answer(advice: Advice, width: int, colour: bool) -> str:
         lines.append(wrapped(told, width=width))
         if validation := validation_line(balanced.candidate):
             lines.append(wrapped(validation, width=width))
+        if copied := copied_line(balanced.candidate):
+            lines.append(wrapped(copied, width=width))
         if balanced.candidate.feeding:
             lines.append(wrapped(feed_line(balanced.candidate), width=width))
     if standing := memory_line(advice):

@@ -8,6 +8,7 @@ from tfdyno.core.hardware import OWNED
 from tfdyno.core.units import significant
 from tfdyno.view.amounts import (
     about_hours,
+    about_step,
     about_usd,
     dearer,
     hours_range,
@@ -94,6 +95,10 @@ def range_line(candidate: Candidate) -> str:
     return f"Nine times in ten: {hours_range(candidate.hours)}{money}. {fit_words(candidate)}"
 
 
+SHORT_COPY = 0.05
+"""Of a step: copying a batch in less is not worth a word."""
+
+
 def validation_line(candidate: Candidate) -> str:
     """How much of the answer is validation; empty where none is counted."""
     part = candidate.validation_h
@@ -102,6 +107,25 @@ def validation_line(candidate: Candidate) -> str:
     share = part.best / candidate.hours.best
     told = percent(share) if share >= A_PERCENT else "under 1%"
     return f"Of it validation: {short_hours(part.best)}, {told}."
+
+
+def copied_line(candidate: Candidate) -> str:
+    """What fit adds where data lie in the host's memory, of which the hours know nothing."""
+    one = candidate.estimate
+    if not is_copied(one):
+        return ""
+    assert one.copy_s is not None
+    fed, plain = about_step(one.step_s.together(one.copy_s))[0], about_step(one.step_s)[0]
+    return (
+        f"With data in host memory a step of fit takes about {fed}, not {plain}, as it is copied "
+        "first; hours and cost are without that. prefetch_to_device at the end of the pipeline can "
+        "hide it."
+    )
+
+
+def is_copied(one: Estimate) -> bool:
+    """Whether copying a batch from the host's memory is worth a word."""
+    return one.copy_s is not None and one.copy_s.best >= SHORT_COPY * one.step_s.best
 
 
 def validation_words(run: Run, found: Validation | None, mode: str) -> str:

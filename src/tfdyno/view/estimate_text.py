@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.core.units import format_bytes, format_si, significant
-from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state
+from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state, is_copied
 from tfdyno.view.amounts import (
     GIB,
     about_step,
@@ -62,10 +62,6 @@ _DOUBTS = {
     "probably not": "no?",
     "no": "no",
 }
-
-
-_SHORT_COPY = 0.05
-"""Of a step: a shorter copy of the batch is not worth a line."""
 
 
 def estimate_text(
@@ -213,10 +209,9 @@ def _speed(one: Estimate) -> str:
 
 def _copied(one: Estimate) -> str:
     """What a step of ``fit`` takes whose data lie in the host's memory, where that is longer."""
-    copy = one.copy_s
-    if copy is None or copy.best < _SHORT_COPY * one.step_s.best:
+    if one.copy_s is None or not is_copied(one):
         return ""
-    best, bounds = about_step(one.step_s.together(copy))
+    best, bounds = about_step(one.step_s.together(one.copy_s))
     size = format_bytes(one.memory_parts_bytes["inputs"], 2)
     return (
         f"about {best} a step ({bounds}) with data in host memory: {size} a batch are copied "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.view import amounts, wording
-from tfdyno.view.advice_words import PROBABLY_NOT, fit_state, validation_line
+from tfdyno.view.advice_words import PROBABLY_NOT, copied_line, fit_state, validation_line
 from tfdyno.view.cards import (
     by_verdict,
     card_in_words,
@@ -59,6 +59,7 @@ def answer(advice: Advice) -> str:
     told = (
         f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
         validation_line(best),
+        copied_line(best),
         _fits(estimate),
         _pace(estimate),
         old_price(best, advice.made_on),
