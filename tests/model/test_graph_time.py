@@ -83,6 +83,23 @@ def test_where_a_thread_takes_one_element_its_wait_decides_not_the_bandwidth() -
     assert priced(replace(narrow, count=3)).memory_s == pytest.approx(150 * LATENCY_S)
 
 
+def test_a_transpose_waits_for_the_places_that_its_threads_work_out() -> None:
+    sizes = {"elements": int(RESIDENT) * 50, "per_thread": 1}
+    turned = priced(kernel("transpose", dims=sizes, moved=1e3))
+    assert turned.memory_s == pytest.approx(2.3 * 50 * LATENCY_S)
+    assert priced(kernel(dims=sizes, moved=1e3)).memory_s == pytest.approx(50 * LATENCY_S)
+
+
+def test_a_softmax_sums_its_rows_twice_and_then_moves_all_of_them() -> None:
+    rows = {"outer": int(RESIDENT) // 32, "summed": 320, "inner": 1}
+    moved = 320.0 * RESIDENT / 32 * 4
+    plain = kernel("reduce", dims=rows, moved=moved)
+    softmax = replace(plain, write_bytes=Scaled(fixed=moved))
+    assert moved / BANDWIDTH < 10 * LATENCY_S  # a warp each, ten rounds
+    assert priced(plain).memory_s == pytest.approx(10 * LATENCY_S)
+    assert priced(softmax).memory_s == pytest.approx(20 * LATENCY_S + 2 * moved / BANDWIDTH)
+
+
 @pytest.mark.parametrize(
     ("shape", "waits"),
     [

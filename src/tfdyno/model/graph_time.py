@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.hardware import Gpu
     from tfdyno.core.product_rates import ProductRates
-    from tfdyno.core.program import Program
+    from tfdyno.core.program import Kernel, Program
     from tfdyno.core.time_model import Constants
 
     Booleans = NDArray[np.bool_]
@@ -54,6 +54,12 @@ SCATTERED_LOADS = 16
 INDEX_WAITS = 3.0
 """How much longer than the wait for such loads the arithmetic of their places takes, with a
 multiprocessor to each block. Judgement: three divisions a load; no measured step has shown it."""
+TRANSPOSE_WAITS = 2.3
+"""The same of a transpose, whose threads work out one place each. An H200 moved 33.5 M elements
+between two axes in 154 us in float16 and 158 in float32 (``catalog/data/sweeps``): 124 rounds."""
+SOFTMAX_SUMS = 2.0
+"""A softmax along rows looks for the largest and adds up, row by row each, before it divides. Of
+98,304 rows of 512 an H200 needed 321 us in float16 and 346 in float32 (a sweep of 2026-11-27)."""
 MULTIPROCESSOR = 2048
 NUMBER = 4096
 """Sums of up to so many numbers to one are a block's work."""
@@ -69,6 +75,8 @@ class GraphWork:
     """Seconds of one launch's arithmetic and traffic at the full rate."""
     waits: Floats
     """Loads one after the other in one launch, times the rounds of threads."""
+    passes: Booleans
+    """Softmaxes: what moves all of it comes after the sums."""
     chained: Booleans
     """Time steps of a recurrent layer: the library launches them without the executor."""
     library: Booleans
@@ -111,6 +119,9 @@ def work_of(
     return GraphWork(
         law=replace(law, compute_s=compute),
         waits=_waits(program, batch_size, resident),
+        passes=np.array(
+            [one.kind == "reduce" and _keeps_all(one, batch_size) for one in kernels], dtype=bool
+        ),
         chained=chained,
         library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
         update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
@@ -123,6 +134,7 @@ def seconds(work: GraphWork, constants: Constants) -> kernel_law.Seconds:
 
         library = start + (arithmetic^p + traffic^p)^(1/p), as under XLA
         others  = start + max(bytes / (bandwidth * e_primitive), waits * load_latency)
+        softmax = start + bytes / (bandwidth * e_primitive) + waits * load_latency
 
     Of a time step in a recurrent layer the cache holds all: it takes ``t_recurrent`` a launch, and
     its product what large products take.
@@ -130,7 +142,8 @@ def seconds(work: GraphWork, constants: Constants) -> kernel_law.Seconds:
     law = work.law
     found = kernel_law.seconds(law, constants)
     moved = (law.memory_s + law.extra_s) / constants["e_primitive"]
-    moved = np.maximum(moved, work.waits * constants["load_latency"])
+    waited = work.waits * constants["load_latency"]
+    moved = np.where(work.passes, moved + waited, np.maximum(moved, waited))
     start = np.where(work.chained, constants["t_recurrent"], constants["t_primitive"])
     chain = np.where(work.chained, law.launches * law.compute_s, 0.0)
     return kernel_law.Seconds(
@@ -179,12 +192,19 @@ def _waits(program: Program, batch_size: float, resident: float) -> Floats:
         ])  # fmt: skip
 
     single = np.array([one.dims.get("per_thread") == (1,) for one in kernels], dtype=bool)
+    places = np.where([one.kind == "transpose" for one in kernels], TRANSPOSE_WAITS, 1.0)
     summing = np.array(["summed" in one.dims for one in kernels], dtype=bool)
-    waits = np.where(single, sizes("elements") / resident, 0.0)
+    waits = np.where(single, places * sizes("elements") / resident, 0.0)
     scattered = np.array(["scattered" in one.dims for one in kernels], dtype=bool)
     axes = np.stack([sizes(name) for name in AXES], axis=-1)
     sums = np.where(scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
+    sums *= np.where([_keeps_all(one, batch_size) for one in kernels], SOFTMAX_SUMS, 1.0)
     return np.asarray(waits + np.where(summing, sums, 0.0))
+
+
+def _keeps_all(one: Kernel, batch_size: float) -> bool:
+    """Whether sums along rows come with a result for each element, as those of a softmax do."""
+    return one.write_bytes.at(batch_size) >= 0.5 * one.read_bytes.at(batch_size) > 0.0
 
 
 def waits_of_sum(axes: Floats, resident: float) -> Floats:
