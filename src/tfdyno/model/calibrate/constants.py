@@ -89,14 +89,14 @@ def moved_constants(
     if model.product_rates is None:
         return ()
     logs: dict[str, list[float]] = defaultdict(list)
-    for name, log_ratio in beside(reference, model, gpu, card):
+    for name, log_ratio in _logs_beside(reference, model, gpu, card):
         logs[name].append(log_ratio)
     found = [_moved(model, gpu, name, told) for name, told in sorted(logs.items())]
     found += _floors(model, card, reference)
     return tuple(one for one in found if same_software or one.name not in OF_SOFTWARE)
 
 
-def beside(
+def _logs_beside(
     reference: Reference | None, model: TimeModel, gpu: Gpu, card: CardFile
 ) -> list[tuple[str, float]]:
     """The constant that each kernel of a sweep speaks for, and the log by which it is off there."""
