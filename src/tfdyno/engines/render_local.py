@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from tfdyno.core.launch_plan import LaunchPlan
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-_WATCH = """\
+_TRAP = """\
 told= code=0
 end() { kill -TERM $(jobs -pr) 2>/dev/null; }
-trap 'told=yes; end' INT TERM
+trap 'told=yes; end' INT TERM"""
+_WATCH = """\
+if [ -n "$told" ]; then end; fi  # of those that were started since
 while [ -n "$(jobs -p)" ]; do
     wait -n
     one=$?
@@ -38,6 +40,7 @@ def render_local(plan: LaunchPlan) -> str:
     first = plan.port or PORT
     lines = ["#!/bin/bash", *_said(plan), "set -u", f"unset {' '.join(TOLD_BY)}"]
     lines += [f"cd {shlex.quote(plan.folder)} || exit 2"] if plan.folder else []
+    lines.append(_TRAP)
     for rank in range(plan.nodes):
         own = node_variables(plan, rank, range(first, first + plan.nodes))
         words = [f"{name}={shlex.quote(value)}" for name, value in own.items()]

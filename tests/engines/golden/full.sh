@@ -6,13 +6,14 @@
 set -u
 unset TFDYNO_WORKERS TFDYNO_ADDRESS TFDYNO_RANK TF_CONFIG SKYPILOT_NODE_RANK SM_HOSTS JOB_COMPLETION_INDEX SLURM_PROCID
 cd '/srv/my project' || exit 2
+told= code=0
+end() { kill -TERM $(jobs -pr) 2>/dev/null; }
+trap 'told=yes; end' INT TERM
 GREETING='it'"'"'s "me" & $HOME; #1' YES=no LINES='a
 b' CUDA_VISIBLE_DEVICES=0,1 TFDYNO_WORKERS=127.0.0.1:23456,127.0.0.1:23457 TFDYNO_RANK=0 /opt/env/bin/python -m tfdyno node train.py --nodes 2 --gpus-per-node 2 --port 23456 --output tfdyno-runs/small --set precision=mixed_bfloat16 --epochs 90 -- --data '/mnt/a b' --note 'it'"'"'s; rm -rf $HOME' &
 GREETING='it'"'"'s "me" & $HOME; #1' YES=no LINES='a
 b' CUDA_VISIBLE_DEVICES=2,3 TFDYNO_WORKERS=127.0.0.1:23456,127.0.0.1:23457 TFDYNO_RANK=1 /opt/env/bin/python -m tfdyno node train.py --nodes 2 --gpus-per-node 2 --port 23456 --output tfdyno-runs/small --set precision=mixed_bfloat16 --epochs 90 -- --data '/mnt/a b' --note 'it'"'"'s; rm -rf $HOME' &
-told= code=0
-end() { kill -TERM $(jobs -pr) 2>/dev/null; }
-trap 'told=yes; end' INT TERM
+if [ -n "$told" ]; then end; fi  # of those that were started since
 while [ -n "$(jobs -p)" ]; do
     wait -n
     one=$?
