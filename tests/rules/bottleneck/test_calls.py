@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.rules.bottleneck.steps import facts
 
@@ -44,3 +46,11 @@ def test_calls_are_launch_and_the_parts_still_add_up() -> None:
     assert split.parts_s["launch"] == pytest.approx(0.4 * 0.0195)
     assert split.parts_s["compute"] == pytest.approx(0.6 * 0.0195)
     assert sum(split.parts_s.values()) == pytest.approx(split.step_s)
+
+
+def test_the_call_of_a_step_that_runs_python_is_starting_and_no_computing() -> None:
+    """Drawn by hypothesis: the saved part was given to computing, whose classes knew nothing."""
+    found = split_of(replace(turns(*(0.0065,) * 9), python_steps=("f in train.py:3",)))
+    assert found.calls_s == pytest.approx(found.parts_s["launch"])
+    assert found.parts_s["launch"] > 0.0
+    assert sum(found.compute_s.values()) == pytest.approx(found.parts_s["compute"])

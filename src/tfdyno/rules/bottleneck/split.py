@@ -304,6 +304,7 @@ def _inside(
     parts["communication"] = _exchanged(operations, of_class)
     parts["compute"] = sum(of_class.values())
     if facts.execution == "eager" or facts.python_steps or python_s > 0.0:
+        parts["launch"] = calls_s
         return of_class, left.left_s + python_s, 0.0
     parts["launch"] = calls_s + left.take(_most_launch_s(operations) - calls_s)
     if busy_s <= limits()["idle_device_ratio"] * inner_s:
