@@ -106,6 +106,7 @@ class Here:
 
 
 TOYS = """
+import os
 import sys
 import numpy as np
 from pytriton.triton import Triton, TritonConfig
@@ -134,6 +135,8 @@ def signature(function, inputs, outputs):
     return Signature(name=function.__name__, inputs=tuple(inputs), outputs=tuple(outputs),
                      call=lambda arrays: function(**arrays))
 
+own = os.fdopen(os.dup(1), "w")  # Triton writes lines of its own, which may tear this one
+os.dup2(2, 1)
 port = int(sys.argv[1])
 config = TritonConfig(
     id=f"toys{port}", http_address="127.0.0.1", grpc_address="127.0.0.1",
@@ -149,7 +152,8 @@ with Triton(config=config) as triton:
     ]:
         bind(triton, {one.name: one}, {}, one.name, {"max_batch_size": 64})
     triton.run()
-    print("ready", flush=True)
+    own.write("ready\\n")
+    own.flush()
     sys.stdin.read()
 """
 
