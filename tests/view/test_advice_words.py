@@ -336,7 +336,7 @@ def test_a_batch_that_is_long_on_its_way_is_told_and_a_quick_one_is_not() -> Non
     assert words.copied_line(A100) == ""
     assert copied(0.004) == ""
     assert copied(0.05).startswith(
-        "With data in host memory a step of fit takes about 150 ms, not 100 ms, as it is copied"
+        "With data in host memory a step of fit takes about 150 ms, not 100 ms, as each batch is"
     )
     assert "prefetch_to_device" in copied(0.05)
 

@@ -116,12 +116,11 @@ def work_of(
         full = card.peak_flops_per_s * card.rate.peak_ratio
         compute[index] = one.flops.at(batch_size) / max(1, one.count) / full
     resident = float(gpu.sm_count * gpu.rates.max_threads)
+    passes = np.array([_is_softmax(kernel, batch_size) for kernel in kernels], dtype=bool)
     return GraphWork(
         law=replace(law, compute_s=compute),
-        waits=_waits(program, batch_size, resident),
-        passes=np.array(
-            [one.kind == "reduce" and _keeps_all(one, batch_size) for one in kernels], dtype=bool
-        ),
+        waits=_waits(program, batch_size, resident) * np.where(passes, SOFTMAX_SUMS, 1.0),
+        passes=passes,
         chained=chained,
         library=np.array([kernel.kind in LIBRARY_KINDS for kernel in kernels], dtype=bool),
         update=np.array([kernel.phase == "update" for kernel in kernels], dtype=bool),
@@ -198,13 +197,13 @@ def _waits(program: Program, batch_size: float, resident: float) -> Floats:
     scattered = np.array(["scattered" in one.dims for one in kernels], dtype=bool)
     axes = np.stack([sizes(name) for name in AXES], axis=-1)
     sums = np.where(scattered, _waits_of_pieces(axes, resident), waits_of_sum(axes, resident))
-    sums *= np.where([_keeps_all(one, batch_size) for one in kernels], SOFTMAX_SUMS, 1.0)
     return np.asarray(waits + np.where(summing, sums, 0.0))
 
 
-def _keeps_all(one: Kernel, batch_size: float) -> bool:
-    """Whether sums along rows come with a result for each element, as those of a softmax do."""
-    return one.write_bytes.at(batch_size) >= 0.5 * one.read_bytes.at(batch_size) > 0.0
+def _is_softmax(one: Kernel, batch_size: float) -> bool:
+    """Whether sums come with a result for each element; sums of two have one for every second."""
+    written, read = one.write_bytes.at(batch_size), one.read_bytes.at(batch_size)
+    return one.kind == "reduce" and written > 0.5 * read > 0.0
 
 
 def waits_of_sum(axes: Floats, resident: float) -> Floats:

@@ -117,9 +117,9 @@ def copied_line(candidate: Candidate) -> str:
     assert one.copy_s is not None
     fed, plain = about_step(one.step_s.together(one.copy_s))[0], about_step(one.step_s)[0]
     return (
-        f"With data in host memory a step of fit takes about {fed}, not {plain}, as it is copied "
-        "first; hours and cost are without that. prefetch_to_device at the end of the pipeline can "
-        "hide it."
+        f"With data in host memory a step of fit takes about {fed}, not {plain}, as each batch is "
+        "copied first; hours and cost are without that. prefetch_to_device at the end of the "
+        "pipeline can hide the copy."
     )
 
 

@@ -59,9 +59,9 @@ def answer(advice: Advice) -> str:
     told = (
         f"Nine times in ten it takes {amounts.hours_range(best.hours)}{cost}.",
         validation_line(best),
-        copied_line(best),
         _fits(estimate),
         _pace(estimate),
+        copied_line(best),
         old_price(best, advice.made_on),
     )
     return " ".join(filter(None, told))

@@ -141,3 +141,5 @@ def test_a_host_twice_as_slow_as_that_of_the_reference_doubles_its_constants() -
     assert found["host_primitive"].measured == pytest.approx(2 * MODEL["host_primitive"])
     assert found["t_step"].measured == pytest.approx(2 * MODEL["t_step"])
     assert "t_kernel" not in found
+    of_jax = replace(card, framework="jax")
+    assert moved_constants(MODEL, CARD, of_jax, same_software=True, reference=known) == ()

@@ -251,9 +251,12 @@ def _floors(model: TimeModel, card: CardFile, reference: Reference | None) -> li
     """The start of a kernel, the pace of the host in a graph, and a call, of the smallest kernels.
 
     A chain of the smallest operations is not the many kinds of a step: with a reference a constant
-    moves by what the card takes beside it, and not where that did not measure it.
+    moves by what the card takes beside it, and not where that did not measure it, or another
+    framework did: the host's part is the framework's.
     """
-    told, law = _smallest(card), _smallest(reference.card) if reference else {}
+    told, law = _smallest(card), {}
+    if reference and reference.card.framework == card.framework:
+        law = _smallest(reference.card)
     found = []
     for name, measured_s in told.items():
         before = model.values.get(name, 0.0)
