@@ -6,12 +6,11 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event, Timer
+
+import pytest
 
 from gpu_day.command import Done, Running, run
-
-if TYPE_CHECKING:
-    import pytest
 
 CHILD = """
 import subprocess, sys, time
@@ -76,3 +75,14 @@ def test_waiting_ends_with_what_is_waited_for(tmp_path: Path) -> None:
         assert one.wait(20.0, until=lambda: one.output.read_text() == "ready\n")
         assert one.process.poll() is None
     assert one.process.poll() == -9
+
+
+def test_a_command_in_a_thread_ends_with_all_it_started_when_all_is_stopped(tmp_path: Path) -> None:
+    """Ctrl-C reaches the main thread only."""
+    stopped = Event()
+    words = [sys.executable, "-c", CHILD.format(then="time.sleep(60)")]
+    Timer(2.0, stopped.set).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(words, place=tmp_path / "x", environment=dict(os.environ), cwd=tmp_path, limit_s=50.0,
+            stopped=stopped)  # fmt: skip
+    assert is_gone(int((tmp_path / "x.out").read_text()))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from gpu_day.day import Day
-from gpu_day.main import WrongUseError, chosen
-from gpu_day.steps import planned
+from gpu_day.main import WrongUseError, _group, _rows, chosen
+from gpu_day.steps import Step, planned
+from gpu_day.verdict import Verdict
 from gpu_truth.card import find_card
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "gpu_day"
@@ -155,9 +157,34 @@ def test_steps_are_named_alone_or_all_of_a_kind() -> None:
         chosen(steps, "x")
 
 
+def test_steps_with_the_same_number_run_side_by_side_and_one_that_breaks_ends_alone(
+    tmp_path: Path,
+) -> None:
+    day = Day(out=tmp_path, environment={}, card=None, end_s=time.monotonic() + 50.0)
+    both = threading.Barrier(2)
+
+    def meets(_day: Day) -> Verdict:
+        both.wait(20.0)
+        return Verdict(status="passed")
+
+    def breaks(_day: Day) -> Verdict:
+        raise KeyError("rows")
+
+    steps = [
+        Step(name=name, title=name, limit_s=40.0, least_s=1.0, try_it=what, needs=(), beside=1)
+        for name, what in (("one", meets), ("broken", breaks), ("two", meets))
+    ]
+    rows = {row.name: row.status for row in _rows(steps, day, (), time.monotonic(), lanes=3)}
+    assert rows == {"one": "passed", "broken": "failed", "two": "passed"}
+    alone = Step(name="alone", title="", limit_s=1.0, least_s=0.0, try_it=meets)
+    assert [one.name for one in _group([*steps, alone])] == ["one", "broken", "two"]
+    assert _group([alone, *steps]) == [alone]
+
+
 def test_a_step_has_its_own_time_and_never_more_than_the_day(tmp_path: Path) -> None:
     day = Day(out=tmp_path, environment={}, card=None, end_s=time.monotonic() + 50.0)
-    day.begin("doctor", 10.0)
-    assert 5.0 < day.left_s <= 10.0
-    day.begin("doctor", 100.0)
-    assert 40.0 < day.left_s <= 50.0
+    assert 5.0 < day.begin("doctor", 10.0).left_s <= 10.0
+    one = day.begin("doctor", 100.0, GROWTH="yes")
+    assert 40.0 < one.left_s <= 50.0
+    assert (one.environment, day.environment) == ({"GROWTH": "yes"}, {})
+    assert one.stopped is day.stopped

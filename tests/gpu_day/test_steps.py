@@ -12,7 +12,7 @@ import pytest
 
 from gpu_day import steps
 from gpu_day.command import run
-from gpu_day.day import MODEL, Day
+from gpu_day.day import MODEL, TIMED, Day
 from gpu_day.host import ROOT
 from gpu_day.verdict import Check
 
@@ -68,9 +68,16 @@ def test_eight_planted_scripts_are_there_each_with_its_cause() -> None:
 def test_what_leaves_most_comes_first_and_names_are_unique() -> None:
     names = [one.name for one in steps.planned()]
     assert len(set(names)) == len(names)
-    assert names[:2] == ["doctor", "estimate"]
+    assert names[:2] == ["doctor", "train"]
     assert names.index("train") < names.index("export") < names.index("serve")
     assert all(one.least_s < one.limit_s for one in steps.planned())
+
+
+def test_what_is_timed_runs_alone_and_what_needs_a_model_after_it() -> None:
+    beside = {one.name: one.beside for one in steps.planned()}
+    timed = ("estimate", "calibrate", "truth", "alike", "tune", "setting")
+    assert {beside[one] for one in timed} == {0}
+    assert beside["train"] < beside["export"] == beside["serve"]
 
 
 def test_tests_for_a_card_are_found_by_their_mark() -> None:
@@ -89,7 +96,7 @@ def test_the_newest_checkpoint_is_that_of_the_latest_step(tmp_path: Path) -> Non
 
 def test_without_a_trained_model_there_is_nothing_to_export_or_to_serve(tmp_path: Path) -> None:
     day = Day(out=tmp_path, environment={}, card=None, end_s=time.monotonic() + 60.0)
-    day.begin("export", 60.0)
+    day = day.begin("export", 60.0)
     for one in (steps.export, steps.serve):
         assert (one(day).status, "the step train has not ended" in one(day).why) == (
             "skipped",
@@ -99,6 +106,6 @@ def test_without_a_trained_model_there_is_nothing_to_export_or_to_serve(tmp_path
     assert steps.tests(day).status == "skipped"
 
 
-def test_the_model_of_the_day_is_an_ordinary_script() -> None:
-    assert MODEL.is_file()
-    assert "model.fit(" in MODEL.read_text()
+def test_the_models_of_the_day_are_ordinary_scripts() -> None:
+    for one in (MODEL, TIMED):
+        assert "model.fit(" in one.read_text()

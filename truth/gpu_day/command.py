@@ -10,6 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,10 +61,24 @@ class Running:
     """A command that runs; it and all it started end with the block."""
 
     def __init__(
-        self, words: Sequence[str], *, place: Path, environment: Mapping[str, str], cwd: Path
+        self,
+        words: Sequence[str],
+        *,
+        place: Path,
+        environment: Mapping[str, str],
+        cwd: Path,
+        stopped: Event | None = None,
     ) -> None:
-        """Start it; ``place`` is where its files go, without their endings."""
-        self.words = tuple(words)
+        """Start it.
+
+        Args:
+            words: The command.
+            place: Where its files go, without their endings.
+            environment: All of its variables.
+            cwd: Where it runs.
+            stopped: Set by who waits for nothing any more: ``wait`` raises ``KeyboardInterrupt``.
+        """
+        self.words, self.stopped = tuple(words), stopped or Event()
         self.output, self.log = Path(f"{place}.out"), Path(f"{place}.err")
         self.began_s = time.monotonic()
         with self.output.open("wb") as output, self.log.open("wb") as log:
@@ -92,7 +107,8 @@ class Running:
         while self.process.poll() is None and not until():
             if time.monotonic() >= end_s:
                 return False
-            time.sleep(LOOK_S)
+            if self.stopped.wait(LOOK_S):
+                raise KeyboardInterrupt
         return True
 
     def done(self, *, cut: bool = False) -> Done:
@@ -109,6 +125,7 @@ def run(
     environment: Mapping[str, str],
     cwd: Path,
     limit_s: float,
+    stopped: Event | None = None,
 ) -> Done:
     """Run a command to its end; after its time it is asked to stop as by Ctrl-C, then killed.
 
@@ -118,8 +135,9 @@ def run(
         environment: All of its variables.
         cwd: Where it runs.
         limit_s: How long it may take.
+        stopped: Ends it at once, by ``KeyboardInterrupt``.
     """
-    with Running(words, place=place, environment=environment, cwd=cwd) as running:
+    with Running(words, place=place, environment=environment, cwd=cwd, stopped=stopped) as running:
         in_time = running.wait(limit_s)
         if not in_time:
             with contextlib.suppress(ProcessLookupError):

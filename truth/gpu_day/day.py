@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from gpu_day import command
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MODEL = Path(__file__).with_name("small_net.py")
-"""What is trained, measured and served."""
+"""What is trained, estimated, exported and served."""
+TIMED = Path(__file__).with_name("dense_net.py")
+"""What is measured again and again: its step compiles in a second."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +35,8 @@ class Day:
     """When time is up, on the monotonic clock."""
     python: str = sys.executable
     root: Path = ROOT
+    stopped: Event = field(default_factory=Event)
+    """Set by Ctrl-C, for the steps that run in threads."""
     step: str = ""
     step_end_s: float = 0.0
     done: list[command.Done] = field(default_factory=list)
@@ -47,10 +52,21 @@ class Day:
         """Where output and logs of the commands are."""
         return self.out / "logs"
 
-    def begin(self, step: str, limit_s: float) -> None:
-        """Begin a step: its time runs from here."""
-        self.step, self.done = step, []
-        self.step_end_s = min(time.monotonic() + limit_s, self.end_s)
+    def begin(self, step: str, limit_s: float, **variables: str) -> Day:
+        """The day as one step has it, whose time runs from here.
+
+        Args:
+            step: Its name.
+            limit_s: How long it may take, where the day does not end before.
+            variables: What its commands find in their environment beside that of the day.
+        """
+        return replace(
+            self,
+            environment={**self.environment, **variables},
+            step=step,
+            step_end_s=min(time.monotonic() + limit_s, self.end_s),
+            done=[],
+        )
 
     @property
     def left_s(self) -> float:
@@ -80,6 +96,7 @@ class Day:
             environment={**self.environment, **variables},
             cwd=self.folder("work"),
             limit_s=self.left_s,
+            stopped=self.stopped,
         )
         self.done.append(done)
         return done
@@ -87,7 +104,8 @@ class Day:
     def started(self, *words: str) -> command.Running:
         """Start ``tfdyno`` and go on; whoever started it ends it."""
         return command.Running([self.python, "-m", "tfdyno", *words], place=self.place(),
-                               environment=self.environment, cwd=self.folder("work"))  # fmt: skip
+                               environment=self.environment, cwd=self.folder("work"),
+                               stopped=self.stopped)  # fmt: skip
 
     def shared(self) -> dict[str, Any]:
         """The settings of the model that every step takes: what a card computes fast."""

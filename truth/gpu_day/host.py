@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml"}
 """Names to import, where they are not those of the package."""
+LANE_CORES, LANE_BYTES, MOST_LANES = 2, 4 << 30, 10
+"""What a command takes that runs beside others, and how many there are at most."""
 
 
 def missing_dependencies(root: Path = ROOT) -> tuple[str, ...]:
@@ -50,6 +52,14 @@ def environment(out: Path, *, cpu: bool, uuid: str = "", root: Path = ROOT) -> d
         "TFDYNO_SERVING": str(_serving()),
         **card,
     }
+
+
+def lanes(card: Card | None, cores: int | None = None) -> int:
+    """How many steps may run side by side: as cores and the memory of the card allow."""
+    if card is None or card.memory_total_bytes is None:
+        return 1
+    fit = card.memory_total_bytes // LANE_BYTES
+    return max(1, min(MOST_LANES, (cores or truth_host.cores()) // LANE_CORES, fit))
 
 
 def _serving() -> Path:

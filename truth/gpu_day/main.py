@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import itertools
 import json
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from gpu_truth.card import Card, find_card
 from gpu_truth.main import positive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FORMAT = "tfdyno gpu day 1"
 JSON_FILE, PAGE_FILE, TELEMETRY_FILE = "day.json", "day.html", "telemetry.csv"
@@ -30,6 +32,8 @@ LOCK_FILE = ".lock"
 INTERRUPTED = 130
 CPU_TIMES = 4.0
 """As much time has a step on CPUs, where a compile and a run take that much longer."""
+GROWTH = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+"""Of steps side by side: by itself TensorFlow takes the whole memory of a card."""
 
 
 class WrongUseError(Exception):
@@ -192,24 +196,60 @@ def _all(
     lacking: Sequence[str],
     began_s: float,
 ) -> bool:
-    """Try one step after another, whatever comes of it; whether Ctrl-C ended it."""
+    """Try the steps, whatever comes of them; whether Ctrl-C ended it."""
     order = {step.name: place for place, step in enumerate(planned())}
-    for place, step in enumerate(steps):
-        _tell(f"{step.name}: {step.title}")
-        begun_s = time.monotonic()
-        day.begin(step.name, step.limit_s * (CPU_TIMES if day.cpu else 1.0))
+    lanes = host.lanes(day.card)
+    left = list(steps)
+    while left:
+        group = _group(left) if lanes > 1 else left[:1]
+        _tell("\n".join(f"{step.name}: {step.title}" for step in group))
         try:
-            verdict = _tried(step, day, lacking)
+            for row in _rows(group, day, lacking, began_s, lanes=lanes):
+                _put_row(book, order, row)
+                _tell(_said(row, named=len(group) > 1))
+                book.write()
         except KeyboardInterrupt:
-            _put_row(book, order, _row(step, day, not_run("interrupted"), begun_s, began_s))
-            for later in steps[place + 1 :]:
-                _leave(book, order, later, "interrupted before")
+            for step in left:
+                _leave(book, order, step, "interrupted" if step in group else "interrupted before")
             return True
-        row = _row(step, day, verdict, begun_s, began_s)
-        _put_row(book, order, row)
-        _tell(f"  {row.status}{f': {row.why}' if row.why else ''} ({row.seconds_s:.0f} s)")
-        book.write()
+        left = left[len(group) :]
     return False
+
+
+def _group(left: Sequence[Step]) -> list[Step]:
+    """The steps that are next, side by side."""
+    first = left[0]
+    if not first.beside:
+        return [first]
+    return list(itertools.takewhile(lambda step: step.beside == first.beside, left))
+
+
+def _rows(
+    group: Sequence[Step], day: Day, lacking: Sequence[str], began_s: float, *, lanes: int
+) -> Iterator[Row]:
+    """What comes of steps that run side by side, as it comes; after Ctrl-C their commands end."""
+    with ThreadPoolExecutor(min(lanes, len(group))) as pool:
+        try:
+            rows = [pool.submit(_row_of, step, day, lacking, began_s) for step in group]
+            for future in as_completed(rows):
+                yield future.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            day.stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _said(row: Row, *, named: bool) -> str:
+    who = f"{row.name}: " if named else ""
+    return f"  {who}{row.status}{f': {row.why}' if row.why else ''} ({row.seconds_s:.0f} s)"
+
+
+def _row_of(step: Step, day: Day, lacking: Sequence[str], began_s: float) -> Row:
+    """Try one step."""
+    begun_s = time.monotonic()
+    limit_s = step.limit_s * (CPU_TIMES if day.cpu else 1.0)
+    own = day.begin(step.name, limit_s, **(GROWTH if step.beside and not day.cpu else {}))
+    return _row(step, own, _tried(step, own, lacking), begun_s, began_s)
 
 
 def _over(book: Book, *, resumes: bool, again: bool) -> set[str]:

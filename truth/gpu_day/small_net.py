@@ -1,4 +1,4 @@
-"""A small convolutional network on made-up pictures, which every step of the day uses."""
+"""A small convolutional network on made-up pictures, which is trained, exported and served."""
 
 import keras
 import numpy as np

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_day import checks
-from gpu_day.day import MODEL, Day
+from gpu_day.day import MODEL, TIMED, Day
 from gpu_day.verdict import Check, Verdict, failed, judged, not_run, skipped
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ PLANTED = Path("tests/data/bottlenecks")
 XLA_SCRIPTS = ("chest_slices", "shop_baskets", "pulse_rates")
 """Whose planted cause stays under XLA, which by itself runs most of a step as CUDA graphs."""
 GPU_MARK = "@pytest.mark.gpu\n"
+QUICK = "mlp,conv1d_series,recommender,dcgan_generator"
+"""Models of the plan that compile in seconds; the others take one to three minutes each."""
 ROWS = 4
 """That a served model is asked for."""
 REFERENCE = """
@@ -52,35 +54,36 @@ class Step:
     """Packages that this Python has to have."""
     needs_tfdyno: bool = True
     """Whether it needs what tfdyno itself needs."""
+    beside: int = 0
+    """Steps in a row with the same number run side by side; 0: alone, as what is timed has to."""
 
 
 def planned() -> tuple[Step, ...]:
     """All steps; a card that is lost on the way leaves the most that it could."""
-    first, second = _diagnoses()[:4], _diagnoses()[4:]
     return (
         Step(name="doctor", title="doctor finds the card", limit_s=60, least_s=10,
              try_it=doctor),
+        Step(name="train", title="Train under XLA, killed and resumed", limit_s=120,
+             least_s=45, beside=1, try_it=train),
+        *_diagnoses(),
+        Step(name="tests", title="Tests that need a GPU", limit_s=90, least_s=15,
+             needs=("pytest", "hypothesis"), beside=1, try_it=tests),
+        Step(name="export", title="Export to ONNX", limit_s=60, least_s=20, beside=2,
+             needs=("tensorflow", "keras", "onnx", "onnxruntime", "tf2onnx"), try_it=export),
+        Step(name="serve", title="A served model", limit_s=90, least_s=25, beside=2,
+             try_it=serve),
         Step(name="estimate", title="An estimate beside what is measured", limit_s=100,
              least_s=40, try_it=estimate),
-        *first,
-        Step(name="train", title="Train under XLA, killed and resumed", limit_s=120,
-             least_s=45, try_it=train),
-        Step(name="alike", title="bench: the same against itself", limit_s=120, least_s=50,
-             try_it=alike),
         Step(name="calibrate", title="calibrate measures the card", limit_s=90, least_s=30,
              needs=(), try_it=calibrate),
         Step(name="truth", title="gpu_truth: the first rows", limit_s=90, least_s=45,
              needs=("keras", "numpy"), needs_tfdyno=False, try_it=truth),
-        *second,
-        Step(name="setting", title="bench: against a setting", limit_s=120, least_s=50,
-             try_it=setting),
-        Step(name="export", title="Export to ONNX", limit_s=60, least_s=20,
-             needs=("tensorflow", "keras", "onnx", "onnxruntime", "tf2onnx"), try_it=export),
-        Step(name="serve", title="A served model", limit_s=90, least_s=25, try_it=serve),
+        Step(name="alike", title="bench: the same against itself", limit_s=150, least_s=50,
+             try_it=alike),
         Step(name="tune", title="tune with four trials", limit_s=180, least_s=60,
              needs=("tensorflow", "keras", "optuna"), try_it=tune),
-        Step(name="tests", title="Tests that need a GPU", limit_s=90, least_s=15,
-             needs=("pytest", "hypothesis"), try_it=tests),
+        Step(name="setting", title="bench: against a setting", limit_s=150, least_s=50,
+             try_it=setting),
     )  # fmt: skip
 
 
@@ -90,7 +93,7 @@ def _diagnoses() -> tuple[Step, ...]:
              "chat_lengths", "iris_mlp", "tide_model")  # fmt: skip
     return tuple(
         Step(name=f"diagnose:{name}", title=f"diagnose {name}.py", limit_s=75, least_s=20,
-             try_it=partial(diagnose, script=name))
+             beside=1, try_it=partial(diagnose, script=name))
         for name in names
     )  # fmt: skip
 
@@ -111,7 +114,7 @@ def estimate(day: Day) -> Verdict:
     told = day.tfdyno("estimate", str(MODEL), "--gpu", day.card.name, *options)
     if not told.document:
         return _told_nothing(told)
-    measured = _bench(day, *options, "--data", "synthetic", runs=1)
+    measured = _bench(day, *options, "--data", "synthetic", runs=1, model=MODEL)
     return _of(measured, lambda found: checks.of_estimate(told.document, found))
 
 
@@ -183,11 +186,11 @@ def setting(day: Day) -> Verdict:
     return _of(done, lambda told: checks.of_setting(told, "execution=xla"))
 
 
-def _bench(day: Day, *words: str, runs: int = 3) -> Done:
-    """Measure the model of the day; a comparison needs three runs of each side."""
-    seconds = "20" if day.cpu else "5"  # until a step is steady
+def _bench(day: Day, *words: str, runs: int = 3, model: Path = TIMED) -> Done:
+    """Measure a model; a comparison needs three runs of each side."""
+    seconds = "20" if day.cpu else "3"  # until a step is steady
     times = ("--runs", str(runs), "--max-runs", str(runs), "--seconds", seconds)
-    return day.tfdyno("bench", str(MODEL), *times, "--output", str(day.folder("results")), *words)
+    return day.tfdyno("bench", str(model), *times, "--output", str(day.folder("results")), *words)
 
 
 def calibrate(day: Day) -> Verdict:
@@ -201,7 +204,7 @@ def truth(day: Day) -> Verdict:
     minutes = min(1.0, max(0.5, (day.left_s - 20.0) / 60.0))
     words = [day.python, "-m", "gpu_truth.main", "--minutes", f"{minutes:.2f}", "--json",
              "--output", str(day.out / "steps.jsonl")]  # fmt: skip
-    words += ["--device", "cpu", "--only", "mlp"] if day.cpu else ["--shared"]
+    words += ["--device", "cpu", "--only", "mlp"] if day.cpu else ["--shared", "--only", QUICK]
     done = day.run(words)
     return _of(done, checks.of_truth)
 
@@ -276,7 +279,7 @@ def tune(day: Day) -> Verdict:
     folder = day.folder("tuning")
     shutil.rmtree(folder)
     done = day.tfdyno(
-        "tune", str(MODEL), "--trials", "4", "--runs", "2", "--seconds", "2", "--keep-batch",
+        "tune", str(TIMED), "--trials", "4", "--runs", "2", "--seconds", "2", "--keep-batch",
         "--space", "execution=auto,xla", "--space", "steps_per_execution=1,4",
         "--output", str(folder), "--json", "--quiet",
     )  # fmt: skip

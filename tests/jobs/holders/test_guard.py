@@ -256,10 +256,10 @@ def test_on_a_real_card_a_process_that_grows_is_seen_with_what_it_holds(tmp_path
         child.stdin.close()
     assert card.is_shared
     assert card.holders
-    free_bytes = before[card.place].free_bytes
-    assert free_bytes is not None
-    assert card.free_bytes is not None
-    taken = free_bytes - card.free_bytes
-    assert (256 << 20) <= taken < 0.2 * card.total_bytes
     shown = next((one for one in card.holders if one.pid == child.pid), card.holders[0])
+    was = before[card.place]
+    if not was.holders:  # else others take and give back meanwhile
+        assert was.free_bytes is not None
+        assert card.free_bytes is not None
+        assert (256 << 20) <= was.free_bytes - card.free_bytes < 0.2 * card.total_bytes
     assert shown.name in ("", f"{Path(sys.executable).name} holds.py")  # hidden in a container
