@@ -35,7 +35,10 @@ def handle(_request: Request, progress: Progress) -> dict[str, Any]:
 
         result |= {"version": tf.__version__, "import_s": time.perf_counter() - began_s}
         name = "list GPUs"
-        result["gpus"] = [one.name for one in tf.config.list_physical_devices("GPU")]
+        cards = tf.config.list_physical_devices("GPU")
+        result["gpus"] = [one.name for one in cards]
+        for card in cards:  # else it takes the whole card, from whoever uses it beside
+            tf.config.experimental.set_memory_growth(card, True)
         for name, run in _checks(tf).items():
             progress(f"running a {name}")
             result["checks"].append([name, _timed(run), _timed(run)])

@@ -76,6 +76,21 @@ def test_what_is_not_installed_is_no_error_where_tensorflow_was_imported_without
     assert causes(replace(facts, child=failed)) == ["pkg.dependency_clash"]
 
 
+def test_another_version_than_asked_for_is_a_warning_where_tensorflow_was_imported_with_it() -> (
+    None
+):
+    """An H200 of 2026-11-27: h5py 3.16 beside TensorFlow 2.21."""
+    child = ChildFacts(import_s=3.0)
+    facts = broken("h5py<3.15.0,>=3.11.0 (installed 3.16.0)")
+    assert causes(facts) == ["pkg.h5py_version"]
+    told = matches(replace(facts, child=child))["pkg.outside_range"]
+    assert dict(told.values) == {"culprit": "h5py", "found": "3.16.0"}
+    keras = broken("keras>=3.10.0 (installed 2.15.0)")  # imported when it is first used
+    assert causes(replace(keras, child=child)) == ["pkg.keras_mismatch"]
+    cuda = broken("nvidia-cudnn-cu12==9.3.0.75 (installed 9.5.1.17)")
+    assert causes(replace(cuda, child=child)) == []
+
+
 def test_a_cuda_package_of_another_version_is_judged_by_what_loads() -> None:
     assert matches(broken("nvidia-cudnn-cu12==9.3.0.75 (installed 9.5.1.17)")) == {}
 

@@ -27,6 +27,9 @@ _BY_PACKAGE = {
     "h5py": "pkg.h5py_version",
 }
 
+_IMPORTED_LATER = frozenset({"keras", "tf-keras"})
+"""Imported when it is first used: an import of TensorFlow says nothing of it."""
+
 
 def no_tensorflow(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
     """The interpreter was looked at and has none."""
@@ -60,9 +63,22 @@ def broken_requirement(facts: MachineFacts, _knowledge: Knowledge) -> Match | No
         if name.startswith("nvidia-"):
             continue  # a missing CUDA wheel is told by what fails to load
         found = (parts["found"] or "") if parts else ""
-        if not found and _imported(facts):
-            continue  # pip asks for more than what TensorFlow imports: libclang, say
+        if _imported(facts) and name not in _IMPORTED_LATER:
+            continue  # ``outside_range`` tells of it
         return _broken(name, found, text, facts)
+    return None
+
+
+def outside_range(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
+    """A package of another version than TensorFlow asks for, with which it was imported."""
+    for text in facts.python.broken_requirements if _imported(facts) else ():
+        parts = re.match(_BROKEN, text)
+        if parts is None or not parts["found"]:
+            continue  # of what is not installed, libclang say, TensorFlow imports nothing
+        name = parts["name"].lower()
+        if not name.startswith("nvidia-") and name not in _IMPORTED_LATER:
+            values = {"culprit": parts["name"], "found": parts["found"]}
+            return seen("pkg.outside_range", "proven", ("metadata of tensorflow", text), **values)
     return None
 
 
@@ -124,6 +140,7 @@ PACKAGE_RULES = (
     no_tensorflow,
     mixed_install,
     broken_requirement,
+    outside_range,
     windows_without_gpu,
     cpu_only_build,
     mac_without_cuda,
