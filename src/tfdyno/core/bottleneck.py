@@ -9,7 +9,7 @@ from tfdyno.core.finding import Evidence, FixStep, Severity
 
 BottleneckClass = Literal[
     "input", "host", "launch", "compute", "memory_bandwidth", "communication", "memory_pressure",
-    "leak", "retrace", "callback", "placement", "precision", "healthy",
+    "leak", "retrace", "callback", "placement", "precision", "unknown", "healthy",
 ]  # fmt: skip
 SPLIT_PARTS = (
     "input", "host", "callback", "copy", "compute", "communication", "launch", "retrace",
@@ -50,6 +50,11 @@ class Bottleneck:
     """Of a recipe, that make the change: ``{"input.parallel_calls": "-1"}``; empty: by hand."""
     place: str = ""
     """``train.py:41``."""
+
+    @property
+    def asks_for_change(self) -> bool:
+        """Whether something is to be changed: neither all is well, nor the cause unknown."""
+        return self.bottleneck_class not in ("healthy", "unknown")
 
     @property
     def severity(self) -> Severity:

@@ -71,7 +71,7 @@ def box(told: DiagnoseTold) -> list[tuple[str, str, str]]:
     found = [("Step", seconds_words(diagnosis.step_s), spread)]
     if told.samples_per_s:
         found.append(("Throughput", significant(told.samples_per_s), "samples/s"))
-    if primary.expected_gain and primary.bottleneck_class != "healthy":
+    if primary.expected_gain and primary.asks_for_change:
         gain, _, then = expected_words(primary.expected_gain, diagnosis.step_s).partition("   ")
         found.append(("Expected of the change", gain, then))
     proof = told.proof_of(primary)
@@ -170,10 +170,12 @@ def stages(one: StepDiagnosis, samples: int) -> Finding:
 
 def findings(told: DiagnoseTold) -> Finding:
     """How many changes there are, and how many are proven."""
-    found = [one for one in told.proven.diagnosis.findings if one.bottleneck_class != "healthy"]
+    found = [one for one in told.proven.diagnosis.findings if one.asks_for_change]
     kept = [proof for proof in told.proven.proofs if proof.kept]
     if not found:
         lead = "No known change is expected to gain 10%."
+        if told.proven.diagnosis.primary.bottleneck_class == "unknown":
+            lead = "No known cause fits; what holds the step back is not known."
         if told.facts.source == "record":
             lead = "Nothing that was recorded asks for a change; the steps were not looked into."
         return Finding(heading="Nothing to change was found", lead=lead)
@@ -207,7 +209,7 @@ def row(one: Bottleneck, told: DiagnoseTold) -> dict[str, str]:
         proven, small = f"{proof.ratio:.2f}x", f"{low:.2f}–{high:.2f}"
     else:
         proven, small = "–", "not measured"
-    by_hand = "" if one.bottleneck_class == "healthy" else "by hand"
+    by_hand = "by hand" if one.asks_for_change else ""
     return {
         "cause": one.cause,
         "place": one.place,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def diagnose_page(told: DiagnoseTold) -> str:
     """Make the page; it loads nothing from anywhere and reads without JavaScript."""
     findings = told.proven.diagnosis.findings
-    is_healthy = told.proven.diagnosis.primary.bottleneck_class == "healthy"
+    is_no_change = not told.proven.diagnosis.primary.asks_for_change
     own = {
         "answer": diagnose_findings.answer(told),
         "box": diagnose_findings.box(told),
@@ -37,7 +37,7 @@ def diagnose_page(told: DiagnoseTold) -> str:
         "others": [told_finding(one, told) for one in findings[1:]],
         "sections": _sections(told),
         "findings": diagnose_findings.findings(told),
-        "rows": [] if is_healthy else [diagnose_findings.row(one, told) for one in findings],
+        "rows": [] if is_no_change else [diagnose_findings.row(one, told) for one in findings],
         "left": told.proven.left if told.tried else (),
         "measured": diagnose_findings.measured(told),
     }
@@ -60,7 +60,7 @@ def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, A
         "date": told.made_on,
         "headline": primary.summary.rstrip("."),
         "primary": told_finding(primary, told),
-        "is_healthy": primary.bottleneck_class == "healthy",
+        "is_no_change": not primary.asks_for_change,
         "split": None,
         "rows": (),
         "left": (),

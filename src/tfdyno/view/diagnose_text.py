@@ -159,7 +159,7 @@ class Layout:
         """What it should gain, and what came out of trying."""
         step_s = self.told.proven.diagnosis.step_s
         lines = []
-        if one.expected_gain and one.bottleneck_class != "healthy":
+        if one.expected_gain and one.asks_for_change:
             lines.append(self.block("expected", expected_words(one.expected_gain, step_s)))
         if proof := self.told.proof_of(one):
             label, words = proof_words(proof)

@@ -134,8 +134,12 @@ def _diagnose(step: StepTold) -> Iterator[str]:
         reason = stopped(str(proofs[0].get("reason", "")))
         yield f"The fix was measured and is not kept: {lower(reason)}"
     fixes = [one for one in each(step.document, "findings") if one.get("steps")]
-    if not proofs and fixes and part(step.document, "primary").get("class") != "healthy":
+    if not proofs and fixes and part(step.document, "primary").get("class") not in _NO_FIX:
         yield "No fix was tried."
+
+
+_NO_FIX = ("healthy", "unknown")
+"""Classes of a diagnosis that ask for no change."""
 
 
 def _tune(step: StepTold) -> Iterator[str]:

@@ -72,15 +72,22 @@ def test_there_is_one_answer_that_adds_up(facts: StepFacts) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(any_facts)
-def test_healthy_is_who_has_no_lever_of_ten_per_cent_and_no_defect(facts: StepFacts) -> None:
+def test_no_change_is_asked_of_who_has_no_lever_of_ten_per_cent_and_no_defect(
+    facts: StepFacts,
+) -> None:
     told = diagnose(facts)
     leading = [one for one in told.findings if cause(one.cause).leads]
     gains = [one.expected_gain.best for one in leading if one.expected_gain]
-    is_healthy = told.primary.bottleneck_class == "healthy"
+    is_healthy = not told.primary.asks_for_change
     has_lever = max(gains, default=1.0) >= limits()["least_gain"]
     has_defect = any(cause(one.cause).defect for one in leading)
     assert is_healthy is not (has_lever or has_defect)
     assert not (is_healthy and len(told.findings) > 1)
+    parts = told.split_s
+    idle_s = sum(parts[one] for one in ("input", "host", "callback", "retrace", "unseen"))
+    if is_healthy and facts.source != "record":
+        is_well = told.primary.bottleneck_class == "healthy"
+        assert is_well is (idle_s <= limits()["unexplained_ratio"] * told.step_s)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -90,7 +97,7 @@ def test_the_primary_cause_gains_most_unless_it_ends_the_run_or_grows(facts: Ste
     gain, classes = told.primary.expected_gain, [one.bottleneck_class for one in told.findings]
     if "leak" in classes:
         assert told.primary.bottleneck_class in ("leak", "retrace")
-    if told.primary.bottleneck_class in ("leak", "retrace", "placement", "healthy") or not gain:
+    if told.primary.bottleneck_class in ("leak", "retrace", "placement") or not gain:
         return
     best = max((one.expected_gain.best for one in told.findings
                 if one.expected_gain and cause(one.cause).leads), default=1.0)  # fmt: skip

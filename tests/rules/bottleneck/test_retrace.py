@@ -107,6 +107,28 @@ def test_rare_and_cheap_tracing_is_left_alone() -> None:
     assert drafts(traced_again, facts(retraces=(traced(traces=4, calls=400, seconds_s=0.2),)))
 
 
+def test_a_few_calls_that_were_all_traced_are_not_left_alone() -> None:
+    """A loop on an H200 beside others: ten steps in the time given, of which four were watched."""
+    each = traced("argument words: shape (16, 223) -> (16, 231)", traces=3, calls=4, seconds_s=2.7)
+    seen = facts(retraces=(each,), steps_watched=5, step_s=(0.84, 0.46, 0.46, 0.98, 1.05))
+    found = primary(seen)
+    assert found.cause == "retrace.shape"
+    assert (
+        found.evidence[0].text == "step was traced 3 times after the first in 4 calls (each anew)"
+    )
+    one_epoch = traced(traces=1, calls=2, seconds_s=2.7)  # a first batch, and a smaller last one
+    assert not drafts(traced_again, facts(retraces=(one_epoch,), steps_watched=2))
+
+
+def test_a_step_that_mostly_computes_nothing_is_never_called_healthy() -> None:
+    lost = traced(traces=3, calls=9, seconds_s=2.7)
+    told = answer(facts(retraces=(lost,), steps_watched=5, step_s=(0.84,) * 5, held_s=(0.006,) * 5,
+                        operations=None, input=None, source="loop"))  # fmt: skip
+    assert told.primary.cause == "unknown.not_explained"
+    assert (told.primary.severity, told.primary.asks_for_change) == ("warning", False)
+    assert "nothing" in told.primary.summary
+
+
 def test_the_evidence_names_the_limit() -> None:
     found = only(traced_again, facts(retraces=(traced(),)))
     text = "step was traced 10 times after the first in 40 calls (up to 3 are left alone)"

@@ -41,6 +41,8 @@ RULES: tuple[Rule, ...] = (
 
 _LARGER_BATCH = ("launch.small_batch", "compute.batch")
 """Causes whose fix needs more memory."""
+_NOT_THE_MODELS_OWN = ("input", "host", "callback", "retrace", "unseen")
+"""Parts of a step in which nothing of the model is computed, exchanged or started."""
 _GETS_WORSE = ("leak", "retrace")
 """Classes of what gets worse with every step: of those that lead, they do before the others."""
 
@@ -51,7 +53,7 @@ def diagnose(facts: StepFacts) -> StepDiagnosis:
     The primary cause is the one whose fix should gain most. A leak and a function that is traced
     again lead before it, beyond the limits that their evidence names, for they get worse with
     every step. Nearly full memory and variables on another device lead where nothing gains 10 %.
-    Where none of these is there the training is healthy.
+    Where none of these is there the training is healthy, or what holds it is unknown.
 
     Args:
         facts: Of a run, a loop or a profile.
@@ -151,6 +153,14 @@ def _healthy(seen: Seen) -> Draft:
     )
     text = f"a step of {duration(seen.step_s)}: {told}"
     recorded, busy = seen.facts.source == "record", seen.facts.host.cpu_ratio
+    unexplained_s = sum(parts[name] for name in _NOT_THE_MODELS_OWN)
+    if not recorded and unexplained_s > limits()["unexplained_ratio"] * seen.step_s:
+        share = percent(unexplained_s / seen.step_s)
+        return Draft(
+            cause="unknown.not_explained",
+            evidence=(evidence(text, "split of the step"),),
+            values={"share": share},
+        )
     seen_too = [evidence(f"{percent(busy)} of the CPUs were busy", "telemetry")]
     return Draft(
         cause="healthy.not_seen" if recorded else "healthy.no_lever",

@@ -8,6 +8,7 @@ from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.split import (
+    is_traced_by_every_call,
     traced_in_each_step_s,
     traced_now_and_then_s,
     watched_steps,
@@ -47,11 +48,12 @@ def traced_again(seen: Seen) -> Iterator[Draft]:
 
 
 def _told(found: list[RetraceFacts], every_s: float, steps: int) -> tuple[Evidence, ...]:
-    one, known = found[0], limits()
+    one, most = found[0], limits()["retraces_least"] - 1
+    left = f"up to {most:.0f} are left alone" if one.traces > most else "each anew"
     told = [
         evidence(
             f"{one.function} was traced {one.traces} times after the first in {one.calls} "
-            f"calls (up to {known['retraces_least'] - 1:.0f} are left alone)",
+            f"calls ({left})",
             "traces counted",
         ),
     ]
@@ -91,7 +93,7 @@ def _explained_by(seen: Seen, name: str, found: list[RetraceFacts]) -> tuple[str
 
 def _beyond(one: RetraceFacts, each_s: float, step_s: float) -> bool:
     known = limits()
-    if one.traces < known["retraces_least"]:
+    if one.traces < known["retraces_least"] and not is_traced_by_every_call(one):
         return False
     often = one.traces >= known["retrace_calls_ratio"] * max(1, one.calls)
     return often or each_s >= known["retrace_time_ratio"] * step_s
