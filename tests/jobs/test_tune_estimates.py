@@ -132,9 +132,8 @@ def test_what_the_estimate_leaves_out_is_run_once_and_is_neither_better_nor_fits
     slower = [one for one in told.trials if one.status in ("hopeless", "pruned")]
     assert all(ran_once(machine, one) == 0.0 for one in unfit)
     assert all(ran_once(machine, one) <= 1.005 * fastest for one in slower)
-    # few of either: ranges of today's software are wide
+    # few: ranges of today's software are wide, and no slower one need be sure to be one
     assert [one for one in unfit if not one.ran]
-    assert [one for one in slower if not one.ran]
 
 
 def test_what_ran_disproves_an_estimate_of_more_memory_than_there_is() -> None:

@@ -12,7 +12,7 @@ from tfdyno.core.card_file import Pace
 from tfdyno.core.time_model import Swept
 from tfdyno.core.workload import Workload
 from tfdyno.jobs.estimate import Question, estimate
-from tfdyno.model.batch_copy import copy_s
+from tfdyno.model.batch_copy import KERAS_S, copy_s, fit_step_s
 
 if TYPE_CHECKING:
     from tfdyno.core.estimate import Estimate
@@ -50,3 +50,25 @@ def test_nothing_is_said_of_what_is_not_known(step: Estimate) -> None:
     assert copy_s(step, JAX, None) is None
     assert copy_s(step, None, None) is None
     assert copy_s(replace(step, mode="infer"), TENSORFLOW, None) is None
+
+
+def test_a_step_of_fit_is_step_copy_and_what_keras_does_between_two(step: Estimate) -> None:
+    assert step.copy_s is not None
+    assert step.fit_step_s is not None
+    for end in ("low", "best", "high"):
+        parts = (step.step_s, step.copy_s, KERAS_S)
+        assert getattr(step.fit_step_s, end) == pytest.approx(
+            sum(getattr(one, end) for one in parts)
+        )
+    assert fit_step_s(replace(step, copy_s=None)) is None
+
+
+def test_small_networks_on_a_real_card_lie_in_the_range() -> None:
+    """Measured with ``bench`` on an H200, 2026-11-27: 2.51 ms at batch 128, 3.87 at 1,024."""
+    script = Workload(reference="truth/gpu_day/small_net.py", kind="script", mode="train")
+    for size, precision, seconds_s in ((128, "", 2.51e-3), (1024, "mixed_float16", 3.87e-3)):
+        question = Question(workload=script, gpus=(find("h200"),), batch_size=size,
+                            precision=precision, execution="xla")  # fmt: skip
+        found = estimate(question).estimates[0].fit_step_s
+        assert found is not None
+        assert found.low <= seconds_s <= found.high

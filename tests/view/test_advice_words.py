@@ -328,9 +328,10 @@ def test_the_part_that_validates_is_told_with_its_share() -> None:
     assert words.validation_line(little) == "Of it validation: 3 min, under 1%."
 
 
-def test_a_batch_that_is_long_on_its_way_is_told_and_a_quick_one_is_not() -> None:
+def test_what_fit_adds_is_told_where_it_is_long_and_where_it_is_short_is_not() -> None:
     def copied(seconds_s: float) -> str:
-        step = replace(A100.estimate, step_s=exactly(0.1), copy_s=exactly(seconds_s))
+        whole = exactly(0.1 + seconds_s)
+        step = replace(A100.estimate, step_s=exactly(0.1), fit_step_s=whole)
         return words.copied_line(replace(A100, estimate=step))
 
     assert words.copied_line(A100) == ""

@@ -64,11 +64,11 @@ def test_details_name_causes_parts_and_the_limit() -> None:
 
 def test_what_fit_adds_for_data_in_host_memory_has_a_line_of_its_own() -> None:
     inputs = {"memory_parts_bytes": {"inputs": 64 * 2**20}}
-    copy = Interval(low=0.01, best=0.02, high=0.04)
-    shown = text(estimate(**inputs, copy_s=copy))
+    fed = Interval(low=0.11, best=0.12, high=0.14)
+    shown = text(estimate(**inputs, fit_step_s=fed))
     assert "in fit" in shown
     assert "about 120 ms a step (110–140) with data in host memory: 64 MiB a batch" in shown
-    assert "in fit" not in text(estimate(**inputs, copy_s=exactly(0.001)))
+    assert "in fit" not in text(estimate(**inputs, fit_step_s=exactly(0.101)))
     assert "in fit" not in text(estimate())
 
 

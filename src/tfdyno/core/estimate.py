@@ -95,6 +95,9 @@ class Estimate:
     copy_s: Interval | None = None
     """What ``fit`` takes beside ``step_s`` to copy each batch from the host's memory, unless the
     pipeline does so ahead; None: not known, as of JAX, or nothing is copied."""
+    fit_step_s: Interval | None = None
+    """A step of ``fit`` with data in the host's memory: ``step_s``, ``copy_s`` and what Keras does
+    between two steps; None: as ``copy_s``."""
     software: str = ""
     """Release that the answer is for: ``TensorFlow 2.21``; empty: not known."""
     generation: str = ""

@@ -70,7 +70,7 @@ class Predictor:
         explained: bool = False,
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
-        from tfdyno.model.batch_copy import copy_s
+        from tfdyno.model.batch_copy import copy_s, fit_step_s
         from tfdyno.model.estimate import estimate_step
         from tfdyno.model.recalibration import recalibrated
 
@@ -103,7 +103,8 @@ class Predictor:
         )
         if gpu.vendor != CPU_VENDOR and execution not in settings.TORCH_EXECUTIONS:
             found = replace(found, copy_s=copy_s(found, self.traced.software, model.swept))
-        return recalibrated(found, self.recalibration(gpu, replicas=replicas))
+        found = recalibrated(found, self.recalibration(gpu, replicas=replicas))
+        return replace(found, fit_step_s=fit_step_s(found))
 
     def model_for(self, gpu: Gpu, replicas: int = 1) -> TimeModel:
         """The constants for a card: with those of its sweep, where it was swept.

@@ -19,6 +19,7 @@ from tfdyno.model.trial_law import Point, line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.estimate import Estimate
     from tfdyno.core.recipe import Recipe
 
 
@@ -76,7 +77,7 @@ class CardEstimates:
         sums = SUM_BYTES * predictor.traced.trace.trainable_parameter_count
         return TrialEstimate(
             made_by="estimate",
-            samples_per_s=found.samples_per_s,
+            samples_per_s=_rate(found, recipe, batch_size * replicas),
             memory_bytes=found.device_memory_bytes.plus(sums if recipe.accumulation > 1 else 0.0),
             limit_bytes=self.usable_bytes,
         )
@@ -90,6 +91,14 @@ class CardEstimates:
             execution=execution,
             progress=self.progress,
         )
+
+
+def _rate(found: Estimate, recipe: Recipe, samples: int) -> Interval:
+    """Of a trial, which runs ``fit``; steps that run in one call leave Keras nothing between."""
+    fed = found.fit_step_s
+    if fed is None or recipe.steps_per_execution > 1:
+        return found.samples_per_s
+    return Interval(low=samples / fed.high, best=samples / fed.best, high=samples / fed.low)
 
 
 def from_trials(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.settings import MOST_SAMPLES
 from tfdyno.core.units import format_bytes, format_si, significant
-from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state, is_copied
+from tfdyno.view.advice_words import PROBABLY_NOT, brief, fit_state, is_longer_in_fit
 from tfdyno.view.amounts import (
     GIB,
     about_step,
@@ -209,13 +209,14 @@ def _speed(one: Estimate) -> str:
 
 def _copied(one: Estimate) -> str:
     """What a step of ``fit`` takes whose data lie in the host's memory, where that is longer."""
-    if one.copy_s is None or not is_copied(one):
+    if one.fit_step_s is None or not is_longer_in_fit(one):
         return ""
-    best, bounds = about_step(one.step_s.together(one.copy_s))
+    best, bounds = about_step(one.fit_step_s)
     size = format_bytes(one.memory_parts_bytes["inputs"], 2)
     return (
         f"about {best} a step ({bounds}) with data in host memory: {size} a batch are copied "
-        "before each step; prefetch_to_device at the end of the pipeline can hide that"
+        "before each step, and Keras works between two; prefetch_to_device at the end of the "
+        "pipeline can hide the copy, steps_per_execution the rest"
     )
 
 
