@@ -17,8 +17,8 @@ from tfdyno.core.errors import TfdynoError
 from tfdyno.core.recipe import Recipe
 from tfdyno.core.training import RunSettings, TrainOutcome
 from tfdyno.runtime.checkpoint_state import state_of
-from tfdyno.runtime.train_loop import TrainPlan, train
-from tfdyno.runtime.train_watch import Watch
+from tfdyno.runtime.train_loop import train
+from tfdyno.runtime.train_watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

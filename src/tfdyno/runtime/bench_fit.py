@@ -18,7 +18,8 @@ from tfdyno.runtime.bench_clock import StepClock
 from tfdyno.runtime.bench_synthetic import batch_for
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, DataSpec
 from tfdyno.runtime.rebatch import rebatched
-from tfdyno.runtime.recipe_apply import replicas, settle
+from tfdyno.runtime.recipe_apply import settle
+from tfdyno.runtime.replicas import replicas
 
 if TYPE_CHECKING:
     from tfdyno.runtime.fit_call import Call

@@ -22,7 +22,8 @@ from tfdyno.runtime.bench_fit import Outcome, Plan, too_short
 from tfdyno.runtime.capture_loop import INSIDE
 from tfdyno.runtime.dataspec import DataSpec, Leaf, of_batch
 from tfdyno.runtime.failure import is_own
-from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, replicas, settle_execution, worker_count
+from tfdyno.runtime.recipe_apply import OWN_LOOP, asked, settle_execution
+from tfdyno.runtime.replicas import replicas, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

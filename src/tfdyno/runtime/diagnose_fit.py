@@ -44,7 +44,8 @@ from tfdyno.runtime.diagnose_waits import Reading, reading_watched
 from tfdyno.runtime.input_options import with_input_options
 from tfdyno.runtime.look.calls import in_turns, worth_a_look
 from tfdyno.runtime.rebatch import rebatched
-from tfdyno.runtime.recipe_apply import replicas, settle, worker_count
+from tfdyno.runtime.recipe_apply import settle
+from tfdyno.runtime.replicas import replicas, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.runtime.bench_failure import measured_code
 from tfdyno.runtime.failure import Declined, first_line
 from tfdyno.runtime.held_calls import Held, held_calls
-from tfdyno.runtime.recipe_apply import replicas
+from tfdyno.runtime.replicas import replicas
 from tfdyno.runtime.workloads import application, default_compile, model_and_data
 
 if TYPE_CHECKING:

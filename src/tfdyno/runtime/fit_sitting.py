@@ -18,10 +18,10 @@ from tfdyno.runtime.finished_fit import trained_once
 from tfdyno.runtime.fit_model import as_found
 from tfdyno.runtime.input_stages import kind, walk
 from tfdyno.runtime.rebatch import rebatched
-from tfdyno.runtime.recipe_apply import replicas
-from tfdyno.runtime.train_loop import TrainPlan, train
+from tfdyno.runtime.replicas import replicas
+from tfdyno.runtime.train_loop import train
 from tfdyno.runtime.train_strategy import is_chief
-from tfdyno.runtime.train_watch import Watch
+from tfdyno.runtime.train_watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.errors import ToolError, UsageError
 from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.runtime.replicas import replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,18 +193,6 @@ def settle_execution(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
         tf.config.run_functions_eagerly(False)
     set_execution(model, recipe.execution)
     return notes
-
-
-def replicas(model: Any) -> int:  # noqa: ANN401
-    """On how many devices a step of the model runs at once."""
-    strategy = getattr(model, "distribute_strategy", None)
-    return int(getattr(strategy, "num_replicas_in_sync", 1))
-
-
-def worker_count(strategy: Any) -> int:  # noqa: ANN401
-    """In how many processes a strategy trains; None is one."""
-    extended = getattr(strategy, "extended", None)
-    return max(1, int(getattr(extended, "_num_workers", 1) or 1))
 
 
 def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401

@@ -134,8 +134,8 @@ def _trained(
 def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progress) -> Train:
     """The training loop, as ``train_load`` calls it."""
     from tfdyno.runtime.train_flops import flops_and_peak
-    from tfdyno.runtime.train_loop import TrainPlan, train
-    from tfdyno.runtime.train_watch import Watch
+    from tfdyno.runtime.train_loop import train
+    from tfdyno.runtime.train_watch import TrainPlan, Watch
 
     def run(model: Any, arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:  # noqa: ANN401
         flops, peak = flops_and_peak(model, arguments, peaks, recipe) if peaks else (0.0, 0.0)

@@ -10,7 +10,7 @@ from tfdyno.runtime import preprocessing
 from tfdyno.runtime.checkpoint_state import State, optimizers_of, state_of
 from tfdyno.runtime.composed_step import ComposedStep, Whole
 from tfdyno.runtime.input_options import with_input_options
-from tfdyno.runtime.recipe_apply import replicas
+from tfdyno.runtime.replicas import replicas
 from tfdyno.runtime.train_build import (
     build_for,
     build_model,

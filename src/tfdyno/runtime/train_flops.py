@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.errors import TfdynoError
 from tfdyno.runtime.dataspec import DEFAULT_BATCH, of_fit
 from tfdyno.runtime.rebatch import is_arrays
-from tfdyno.runtime.recipe_apply import replicas
+from tfdyno.runtime.replicas import replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

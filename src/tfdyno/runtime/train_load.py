@@ -22,7 +22,7 @@ from tfdyno.runtime.diagnose_files import written_aside
 from tfdyno.runtime.finished_fit import trained_once
 from tfdyno.runtime.fit_call import Call, as_arguments, built
 from tfdyno.runtime.rebatch import is_arrays, rebatched
-from tfdyno.runtime.recipe_apply import replicas
+from tfdyno.runtime.replicas import replicas
 
 Train = Callable[[Any, dict[str, Any], RunSettings], TrainOutcome]
 """Model, arguments of ``fit`` and settings to what came out."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import CHECKPOINTS, RunSettings, TrainOutcome
+from tfdyno.core.training import CHECKPOINTS, TrainOutcome
 from tfdyno.runtime.checkpoint_callbacks import callback_state, restore_callbacks
 from tfdyno.runtime.checkpoint_files import Position
 from tfdyno.runtime.checkpoint_random import drawn_since, random_state, restore_random_state
 from tfdyno.runtime.checkpoints import Checkpoints
 from tfdyno.runtime.finite_weights import FiniteWeights
 from tfdyno.runtime.first_weights import begin_with
-from tfdyno.runtime.recipe_apply import replicas, verify
+from tfdyno.runtime.recipe_apply import verify
+from tfdyno.runtime.replicas import replicas
 from tfdyno.runtime.stop_asked import asked_to_stop
 from tfdyno.runtime.train_board import TrainBoard
 from tfdyno.runtime.train_build import samples_of
@@ -30,7 +28,7 @@ from tfdyno.runtime.train_meeting import Meeting
 from tfdyno.runtime.train_nan import keep_good, repeated, unlocated
 from tfdyno.runtime.train_outcome import Counts, Sitting, outcome_of
 from tfdyno.runtime.train_strategy import is_chief, worker_count, worker_rank
-from tfdyno.runtime.train_watch import NanLoss, RunAbout, Watch
+from tfdyno.runtime.train_watch import NanLoss, RunAbout, TrainPlan
 
 if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
@@ -38,18 +36,6 @@ if TYPE_CHECKING:
 
 MEETING = ".meeting"
 """In the folder of a run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainPlan:
-    """How it is trained, and who is told."""
-
-    recipe: Recipe
-    settings: RunSettings
-    watch: Watch
-    progress: Callable[[str], None]
-    flops_per_step: float = 0.0
-    peak_flops_per_s: float = 0.0
 
 
 def train(model: Any, arguments: dict[str, Any], plan: TrainPlan) -> TrainOutcome:  # noqa: ANN401

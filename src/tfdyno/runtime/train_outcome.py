@@ -17,7 +17,7 @@ from tfdyno.runtime.train_watch import NanLoss
 
 if TYPE_CHECKING:
     from tfdyno.core.finding import Finding
-    from tfdyno.runtime.train_loop import TrainPlan
+    from tfdyno.runtime.train_watch import TrainPlan
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from tfdyno.core.composition import refuse_float8_under
 from tfdyno.core.errors import UsageError
-from tfdyno.runtime.recipe_apply import check_policy, replicas, set_execution, settle_optimizer
+from tfdyno.runtime.recipe_apply import check_policy, set_execution, settle_optimizer
+from tfdyno.runtime.replicas import replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

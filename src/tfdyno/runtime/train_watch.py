@@ -11,14 +11,16 @@ import json
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.training import NAN_LOSS
+from tfdyno.core.recipe import Recipe
+from tfdyno.core.training import NAN_LOSS, RunSettings
 from tfdyno.runtime.train_pace import PaceRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 EVENT_S = 0.5
 """Events of steps are at least so far apart."""
@@ -332,3 +334,15 @@ def _numbers(logs: Mapping[str, Any]) -> dict[str, float]:
 def _rounded(value: float) -> float | None:
     """A number as JSON has it: what is not finite is null."""
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainPlan:
+    """How it is trained, and who is told."""
+
+    recipe: Recipe
+    settings: RunSettings
+    watch: Watch
+    progress: Callable[[str], None]
+    flops_per_step: float = 0.0
+    peak_flops_per_s: float = 0.0
