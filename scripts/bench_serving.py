@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, TypeVar
 from bench_serving_overload import Kill, Overload, kill, overload
 from bench_serving_page import Round, Study, claims, page
 from bench_serving_servers import KINDS, ROOT, run, running, serving_folder
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import TfdynoError, ToolError
-from tfdyno.jobs.load_test import LoadQuestion, load_test
-from tfdyno.probe import processors
-from tfdyno.probe.host import this_host
-from tfdyno.probe.revision import revision
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import TfdynoError, ToolError
+from tfdyno.jobs.bench.load import LoadQuestion, load_test
+from tfdyno.probe.base import processors
+from tfdyno.probe.base.host import this_host
+from tfdyno.probe.machine.revision import revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import psutil
 
 from bench_serving_servers import served
-from tfdyno.core.errors import ToolError
-from tfdyno.core.load_test import ACCEPTED, CODE_WORDS
-from tfdyno.jobs.load_test import LoadQuestion, load_test
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.measure.load import ACCEPTED, CODE_WORDS
+from tfdyno.jobs.bench.load import LoadQuestion, load_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tfdyno.core.load_test import LoadResult
+    from tfdyno.core.measure.load import LoadResult
 
 OVERLOAD = 10.0
 CLIENTS = 16
@@ -34,7 +34,7 @@ CAPACITY_S, KILL_LOAD_S, KILL_AT_S = 8.0, 30.0, 8.0
 GOOD_IN_A_ROW = 20
 RECOVERY_LIMIT_S = 30.0
 PAUSE_S = 0.05
-WORKER = "tfdyno.runtime.serve_triton"
+WORKER = "tfdyno.serving.model.child"
 TIMEOUT_S = 10.0
 
 

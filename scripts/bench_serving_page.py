@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from bench_serving_overload import Kill, Overload
 from bench_serving_servers import BASELINE, KINDS, NATIVE, ROUTE, UNBATCHED
-from tfdyno.core.load_test import ACCEPTED, REFUSALS
-from tfdyno.core.units import format_bytes, significant
-from tfdyno.model.statistics import median, paired
-from tfdyno.view.bench_words import seconds_words
+from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.measure.load import ACCEPTED, REFUSALS
+from tfdyno.model.measure.statistics import median, paired
+from tfdyno.view.bench.words import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,7 +135,7 @@ def _triton(kind: Kind, models: Path, folder: Path) -> Iterator[Running]:
             "max_batch_size": 1 if kind is UNBATCHED else 64, "max_delay_ms": 2.0,
             "address": address, "scratch": scratch,
         }  # fmt: skip
-        words = [str(serving_folder() / "bin" / "python"), "-m", "tfdyno.runtime.serve_triton"]
+        words = [str(serving_folder() / "bin" / "python"), "-m", "tfdyno.serving.model.child"]
         with child(words, folder / f"{kind.id}.log", keep_input=True) as process:
             assert process.stdin
             process.stdin.write((json.dumps(request) + "\n").encode())

@@ -16,21 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import to_builtins, to_json
-from tfdyno.core.errors import UsageError
-from tfdyno.jobs import doctor
-from tfdyno.jobs._knowledge import capability_of
-from tfdyno.probe.host import Host
-from tfdyno.probe.machine import examine
+from tfdyno.core.base.codec import to_builtins, to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.jobs.doctor import doctor
+from tfdyno.jobs.machine.knowledge import capability_of
+from tfdyno.probe.base.host import Host
+from tfdyno.probe.machine.machine import examine
 from tfdyno.rules.told import machine_from_told
-from tfdyno.view.doctor_document import doctor_document
-from tfdyno.view.doctor_text import doctor_text, fix_plan, shared_report
+from tfdyno.view.doctor.document import doctor_document
+from tfdyno.view.doctor.text import doctor_text, fix_plan, shared_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.finding import Language
-    from tfdyno.jobs.doctor import Examined
+    from tfdyno.core.doctor.finding import Language
+    from tfdyno.jobs.doctor.doctor import Examined
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 CASES = ("doctor_cases.jsonl", "doctor_more_cases.jsonl")

@@ -20,23 +20,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prove_bench_page import Pairing, Proof, page
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.measurement import Measurement, Protocol
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.workload import Workload
-from tfdyno.jobs._bench_run import measured
-from tfdyno.jobs.compare import compare_all
-from tfdyno.jobs.measured_files import measurements_at
-from tfdyno.model.steady_part import run_medians_s
-from tfdyno.model.summary import summary
-from tfdyno.view.bench_document import Told
-from tfdyno.view.bench_export import exported
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import Measurement, Protocol
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.bench.compare import compare_all
+from tfdyno.jobs.bench.measured_files import measurements_at
+from tfdyno.jobs.bench.run import measured
+from tfdyno.model.measure.steady_part import run_medians_s
+from tfdyno.model.measure.summary import summary
+from tfdyno.view.bench.document import Told
+from tfdyno.view.bench.export import exported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tfdyno.core.measurement import Verdict
+    from tfdyno.core.measure.measurement import Verdict
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "tests" / "data" / "scripts" / "slowable.py"

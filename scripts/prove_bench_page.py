@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tfdyno.core.measurement import Comparison, Measurement, Verdict
-from tfdyno.core.units import format_bytes
-from tfdyno.view.bench_words import seconds_words
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.measure.measurement import Comparison, Measurement, Verdict
+from tfdyno.view.bench.words import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.probe.fingerprint import environment
+from tfdyno.probe.machine.fingerprint import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.jobs._knowledge import capability_of
-from tfdyno.jobs.doctor import explain
+from tfdyno.jobs.doctor.doctor import explain
+from tfdyno.jobs.machine.knowledge import capability_of
 from tfdyno.rules.told import machine_from_told
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Diagnosis
+    from tfdyno.core.doctor.finding import Diagnosis
 
 CASES = Path(__file__).parents[1] / "tests" / "data" / "doctor_cases.jsonl"
 

@@ -179,7 +179,7 @@ async def loaded(client: Client, rate: float, length_s: float, seed: int) -> lis
 
 async def rounds(port: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Every share of the full rate once a round, each right after a batch was measured."""
-    from tfdyno.model.serving_queue import full_rate_per_s, load_at, service_times
+    from tfdyno.model.serving.queue import full_rate_per_s, load_at, service_times
 
     found = []
     connector = aiohttp.TCPConnector(limit=0)

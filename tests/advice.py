@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.advice import Candidate, Run
-from tfdyno.core.estimate import Estimate
-from tfdyno.core.hardware import Offer
-from tfdyno.core.interval import Interval
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.advice import Candidate, Run
+from tfdyno.core.choose.estimate import Estimate
+from tfdyno.core.choose.hardware import Offer
 
 GIB = 2.0**30
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfdyno.core.recalibration import Anchor, Subject
+from tfdyno.core.choose.recalibration import Anchor, Subject
 
 SUBJECT = Subject(
     title="convnet", parameter_count=1000, mode="train", policy="float32", strict=False,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.auto_recipe import Option
-from tfdyno.core.interval import Interval
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.auto_recipe import Option
 
 GIB = 1 << 30
 

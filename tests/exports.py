@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfdyno.core.export import (
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.deploy.export import (
     Accuracy,
     Artefact,
     Difference,
@@ -18,7 +19,6 @@ from tfdyno.core.export import (
     Verification,
     failures,
 )
-from tfdyno.core.interval import Interval
 
 SIGNATURE = Signature(
     inputs=(TensorInfo(name="image", dtype="float32", shape=(None, 8, 8, 1)),),

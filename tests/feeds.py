@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.advice import exactly
 
-from tfdyno.core.feed import DiskFacts, Feed, FeedLaw, FeedPoint, FeedRound
-from tfdyno.core.step_facts import StageFacts
+from tfdyno.core.measure.feed import DiskFacts, Feed, FeedLaw, FeedPoint, FeedRound
+from tfdyno.core.measure.step_facts import StageFacts
 
 
 def round_(per_s: float = 200.0, cpus: float = 2.0, **changes: Any) -> FeedRound:

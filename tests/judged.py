@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.time_model import BucketWidth
+from tfdyno.core.choose.time_model import BucketWidth
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.run import Fitted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.load_test import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
-from tfdyno.model.load_figures import stage_figures
+from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
+from tfdyno.model.measure.load_figures import stage_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

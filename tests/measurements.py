@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.measurement import (
-    BenchRun,
-    BenchTask,
-    Environment,
-    Measurement,
-    Protocol,
-)
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment, Measurement, Protocol
+from tfdyno.core.recipe.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,9 @@ from tests.advice import estimate
 from tests.choices import option
 from tests.view.answers import trace
 
-from tfdyno.core.finding import Evidence, Finding, FixStep
-from tfdyno.core.interval import Interval
-from tfdyno.core.memory_answer import MemoryAnswer
-from tfdyno.core.memory_map import (
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.memory_answer import MemoryAnswer
+from tfdyno.core.choose.memory_map import (
     AllocatorNeed,
     CardMemory,
     HeldTensor,
@@ -20,8 +19,9 @@ from tfdyno.core.memory_map import (
     MemoryMap,
     Moment,
 )
-from tfdyno.core.memory_plan import MemoryPlan, PlannedOption
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.choose.memory_plan import MemoryPlan, PlannedOption
+from tfdyno.core.doctor.finding import Evidence, Finding, FixStep
+from tfdyno.core.recipe.recipe import Recipe
 
 GIB = 2.0**30
 NAMES = {"card": "NVIDIA Card", "other": "Other card"}

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import to_json
-from tfdyno.core.project import DOCUMENT, FOLDER, OUTPUTS, PART, ProjectRun, StepRun
-from tfdyno.core.project_output import FILE as MADE
-from tfdyno.core.project_output import Made
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.project.output import FILE as MADE
+from tfdyno.core.project.output import Made
+from tfdyno.core.project.project import DOCUMENT, FOLDER, OUTPUTS, PART, ProjectRun, StepRun
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:

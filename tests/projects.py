@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.cli import step_commands
-from tfdyno.jobs.run import Question, Told, run
+from tfdyno.cli.project import step_commands
+from tfdyno.jobs.project.run import Question, Told, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.core.project import ProjectRun
+    from tfdyno.core.project.project import ProjectRun
 
 COPY = """
 import json, os, sys, time

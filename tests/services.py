@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.advice import offer
 
-from tfdyno.core.interval import Interval
-from tfdyno.core.serving_size import (
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.serving_size import (
     Answered,
     Autoscaling,
     LatencyCurve,

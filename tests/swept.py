@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfdyno.core.card_file import CardFile, SweptKernel
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import Kernel
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.choose.card_file import CardFile, SweptKernel
+from tfdyno.core.choose.program import Kernel
 
 
 def loop(elements: int, kernel_s: float, name: str = "multiply", **fields: Any) -> SweptKernel:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tfdyno
-from tfdyno.core.advice import Advice
-from tfdyno.core.estimate import Estimate
+from tfdyno.core.choose.advice import Advice
+from tfdyno.core.choose.estimate import Estimate
 
 MODEL = f"{Path(__file__).parent / 'data' / 'models' / 'small.py'}:convnet"
 
@@ -120,7 +120,7 @@ def test_fit_trains_in_this_process_and_says_what_it_cannot_set(tmp_path: Path) 
         "open('r.toml', 'w').write('clip_norm = 0.5')\n"
         "done = tfdyno.fit(m, (x, y), recipe='r.toml', output='run', epochs=2)\n"
         "print(isinstance(done, tfdyno.TrainResult), done.recipe == tfdyno.Recipe(clip_norm=0.5))\n"
-        "print(len(done.history['loss']), done.steps, tfdyno.core.recipe_file.FILE_NAME)\n"
+        "print(len(done.history['loss']), done.steps, tfdyno.core.recipe.recipe_file.FILE_NAME)\n"
         "try:\n"
         "    tfdyno.fit(m, (x, y), recipe={'threads_intra': 3})\n"
         "except tfdyno.UsageError as error:\n"

@@ -11,7 +11,7 @@ from tests.loads import result, stage, stretch
 from bench_serving_overload import Kill, Overload, _kill_answer
 from bench_serving_page import Round, Study, claims, page, ratio
 from bench_serving_servers import BASELINE, KINDS, NATIVE, ROUTE, UNBATCHED
-from tfdyno.core.load_test import LoadPlan
+from tfdyno.core.measure.load import LoadPlan
 
 FLOOD = Overload(
     slo_s=0.25, options=("--p99-ms", "250"), capacity_per_s=100.0, offered_per_s=1000.0,

@@ -14,8 +14,8 @@ from tests.runtime.forks import forked
 from tests.view.diagnoses import DIAGNOSIS, FACTS, LEAK, SERIAL, only
 
 import tfdyno
-from tfdyno.core.codec import to_builtins
-from tfdyno.core.recipe import from_settings
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.recipe.recipe import from_settings
 
 ROOT = Path(__file__).parents[1]
 PROFILE = ROOT / "tests/data/profiles/keras_fit_stalled.xplane.pb.gz"
@@ -27,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
     monkeypatch.setenv("TFDYNO_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("tfdyno.jobs.diagnose.CHILD", diagnose_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", bench_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.CHILD", diagnose_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", bench_child.__name__)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "seen.json").write_text(json.dumps({"facts": to_builtins(FACTS)}))
     return tmp_path
@@ -97,7 +97,7 @@ def test_a_fix_is_proven_and_the_steps_are_looked_at_again(
     def train(_question: object, **_ways: object) -> Any:  # noqa: ANN401
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
-    monkeypatch.setattr("tfdyno.jobs._same_losses.train", train)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", train)
     judged_as(monkeypatch, only(SERIAL))
     plan = {str(at): {"step_s": 0.1 if side == "A" else 0.05} for at, side in enumerate("ABBAABBA")}
     Path("plan.json").write_text(json.dumps(plan))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from tfdyno.cli.bench_serve import bench_serve
 from tfdyno.cli.main import tfdyno
+from tfdyno.cli.measure.bench_serve import bench_serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

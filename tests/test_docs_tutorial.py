@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.serving import QUIET, ROOT, running, serving_folder
+from tests.served import QUIET, ROOT, running, serving_folder
 
 PAGE = ROOT / "docs" / "tutorials" / "from-data-to-service.md"
 BLOCK = re.compile(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving import QUIET, ROOT, serving_folder
+from tests.served import QUIET, ROOT, serving_folder
 from tests.touched import seed_of
 
 EXAMPLE = ROOT / "examples" / "project"

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.serving import QUIET, ROOT, running
+from tests.served import QUIET, ROOT, running
 
 EXAMPLE = ROOT / "examples" / "serving"
 BLOCKS = re.compile(r"```bash(?: (\w+))?\n(.*?)```", re.S)

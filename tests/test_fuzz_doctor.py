@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fuzz_doctor
-from tfdyno.core.errors import UsageError
-from tfdyno.jobs import doctor
+from tfdyno.core.base.errors import UsageError
+from tfdyno.jobs.doctor import doctor
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = 300

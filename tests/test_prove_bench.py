@@ -12,8 +12,8 @@ from tests.measurements import measurement
 
 from prove_bench import SAMPLE_PROTOCOL, Plan
 from prove_bench_page import Pairing, Proof, page
-from tfdyno.core.measurement import Comparison, Verdict
-from tfdyno.jobs.compare import compare_all
+from tfdyno.core.measure.measurement import Comparison, Verdict
+from tfdyno.jobs.bench.compare import compare_all
 
 ROOT = Path(__file__).parents[1]
 

@@ -115,11 +115,11 @@ def test_data_is_named_by_its_file_name() -> None:
 @pytest.mark.parametrize(
     ("file", "test"),
     [
-        ("src/tfdyno/runtime/data_stages.py", "tests/runtime/test_data_stages.py"),
-        ("src/tfdyno/runtime/diagnose_clock.py", "tests/runtime/test_diagnose_loop.py"),
-        ("src/tfdyno/core/recipe.py", "tests/jobs/test_train.py"),
-        ("src/tfdyno/catalog/data/gpus.csv", "tests/jobs/test_advise.py"),
-        ("tests/runtime/looks.py", "tests/runtime/test_diagnose_fit.py"),
+        ("src/tfdyno/runtime/data/stages.py", "tests/runtime/data/test_stages.py"),
+        ("src/tfdyno/runtime/diagnose/clock.py", "tests/runtime/diagnose/test_loop.py"),
+        ("src/tfdyno/core/recipe/recipe.py", "tests/jobs/train/test_train.py"),
+        ("src/tfdyno/catalog/data/gpus.csv", "tests/jobs/choose/test_advise.py"),
+        ("tests/runtime/looks.py", "tests/runtime/diagnose/test_fit.py"),
     ],
 )
 def test_a_change_of_this_project_reaches_the_tests_of_it(file: str, test: str) -> None:

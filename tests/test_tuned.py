@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.jobs import tune_child
-from tests.jobs.test_tune import same_losses
+from tests.jobs.tune.test_tune import same_losses
 
 import tfdyno
 
@@ -19,9 +19,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
     monkeypatch.setenv("PYTHONPATH", path)
-    monkeypatch.setattr("tfdyno.jobs._bench_run.CHILD", tune_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs._tune_place.CHILD", tune_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs._same_losses.train", same_losses)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.tune._place.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", same_losses)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "law.json").write_text("{}")
     return tmp_path

@@ -60,8 +60,8 @@ class Chosen:
 
 
 def long_tests(path: Path = LIST) -> dict[str, float]:
-    """Seconds of each long test, ``tests/jobs/test_trace.py::test_name`` with all its parameters,
-    or of a whole file.
+    """Seconds of each long test, ``tests/jobs/choose/test_trace.py::test_name`` with all its
+    parameters, or of a whole file.
     """
     with path.open(newline="") as file:
         return {row["test"]: float(row["seconds"]) for row in csv.DictReader(file)}

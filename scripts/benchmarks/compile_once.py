@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import Failed, run
 from benchmarks.figure import Figure
-from tfdyno.core.recipe import Recipe
-from tfdyno.jobs._worker import silent
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.model.statistics import median
+from tfdyno.model.measure.statistics import median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tfdyno.probe.compilers import Framework
+    from tfdyno.probe.python.compilers import Framework
 
 PAIRS = 3
 MOST_RATIO = 0.1

@@ -11,11 +11,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import TfdynoError
-from tfdyno.jobs import compile as compile_job
-from tfdyno.jobs._worker import run_child
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.trace import trace
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.jobs.choose import compile as compile_job
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.choose.trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def compiled(reference: str, family: str) -> dict[str, Any]:
     inside: list[float] = []
 
     def timed_child(module: str, request: Any, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        if module == "tfdyno.runtime.compile":
+        if module == "tfdyno.runtime.compile.child":
             module = "benchmarks.timed_compile"
         result = run_child(module, request, **options)
         inside.append(result.pop("xla_s", 0.0))

@@ -17,12 +17,12 @@ import keras
 import numpy as np
 
 from benchmarks.loop import MODELS  # first: it says how TensorFlow starts
-from tfdyno.core.workload import Workload
-from tfdyno.model.statistics import median
-from tfdyno.runtime.diagnose_clock import Limits
-from tfdyno.runtime.diagnose_fit import look_at_fit
-from tfdyno.runtime.diagnose_look import Look
-from tfdyno.runtime.fit_call import Call
+from tfdyno.core.choose.workload import Workload
+from tfdyno.model.measure.statistics import median
+from tfdyno.runtime.diagnose.clock import Limits
+from tfdyno.runtime.diagnose.fit import look_at_fit
+from tfdyno.runtime.diagnose.watching import Look
+from tfdyno.runtime.workload.fit_call import Call
 
 WARM_S = 4.0
 """More than a look waits until its steps count; both sides leave it out."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.clock import Failed, run
 from benchmarks.figure import Figure
 from benchmarks.training import ENVIRONMENT, MODELS
-from tfdyno.model.statistics import bootstrap_median, median
+from tfdyno.model.measure.statistics import bootstrap_median, median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

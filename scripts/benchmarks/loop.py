@@ -27,11 +27,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings
-from tfdyno.runtime.train_loop import TrainPlan, train
-from tfdyno.runtime.train_strategy import make_strategy
-from tfdyno.runtime.train_watch import Watch
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import RunSettings
+from tfdyno.runtime.recipe.strategy import make_strategy
+from tfdyno.runtime.train.loop import train
+from tfdyno.runtime.train.watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tfdyno
 from benchmarks.figure import Figure
-from tfdyno.core.codec import from_builtins, to_builtins, to_json
+from tfdyno.core.base.codec import from_builtins, to_builtins, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

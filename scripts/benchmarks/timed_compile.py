@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.runtime import child, xla_gpu
-from tfdyno.runtime.compile import compile_step
+from tfdyno.process import child
+from tfdyno.runtime.compile import xla_gpu
+from tfdyno.runtime.compile.child import compile_step
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import Failed, run
 from benchmarks.figure import Figure
-from tfdyno.model.statistics import bootstrap_median, median
+from tfdyno.model.measure.statistics import bootstrap_median, median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from tfdyno.core.bottleneck import BottleneckClass
+from tfdyno.core.measure.bottleneck import BottleneckClass
 
 FOLDER = Path(__file__).parents[2] / "tests" / "data" / "bottlenecks"
 TRUTH = FOLDER / "truth.csv"

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, get_args
 
 from bottleneck_suite.cases import HEALTHY, Case, all_cases
-from tfdyno.core.bottleneck import BottleneckClass
+from tfdyno.core.measure.bottleneck import BottleneckClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from bottleneck_suite.cases import HEALTHY, Case, all_cases
 from bottleneck_suite.diagnosed import Row, diagnosed
 from bottleneck_suite.page import JSON, PAGE, is_right, page
 from published import about, json_text, kept_rows
-from tfdyno.core.codec import write_atomic
+from tfdyno.core.base.codec import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

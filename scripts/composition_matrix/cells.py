@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from composition_matrix.pairs import covering
-from tfdyno.core.composition import check_composition
-from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import Recipe, from_settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.composition import check_composition
+from tfdyno.core.recipe.recipe import Recipe, from_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ import time
 from typing import Any
 
 from composition_matrix.cells import Cell, recipe_of
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.process import child
 
 LENGTH = 200
 """Characters of a reason that are kept."""
@@ -67,11 +67,11 @@ def _strategy(cell: Cell) -> Any:  # noqa: ANN401
     """Of all cells; a server or worker beside servers does not come back from here."""
     import tensorflow as tf
 
-    from tfdyno.runtime.train_strategy import is_chief, make_strategy
+    from tfdyno.runtime.recipe.strategy import is_chief, make_strategy
 
     tf.get_logger().setLevel("ERROR")  # every cell traces anew, which it warns of
     if cell.strategy == "ps" and not is_chief():
-        from tfdyno.runtime.parameter_server import serve_forever
+        from tfdyno.runtime.recipe.parameter_server import serve_forever
 
         serve_forever()
     return make_strategy(recipe_of(cell))

@@ -10,10 +10,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import ToolError
-from tfdyno.engines.tf_config import Task, multiworker, parameter_server
-from tfdyno.jobs._worker import run_child
-from tfdyno.jobs._workers import run_children
+from tfdyno.core.base.errors import ToolError
+from tfdyno.engines.meeting.tf_config import Task, multiworker, parameter_server
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.jobs.child.workers import run_children
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

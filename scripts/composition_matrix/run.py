@@ -14,8 +14,8 @@ from composition_matrix.cells import STRATEGIES, Cell, all_cells, pairwise_cells
 from composition_matrix.page import JSON, PAGE, page
 from composition_matrix.processes import Row, run_cells
 from published import about, json_text, kept_rows
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.errors import TfdynoError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,11 +12,11 @@ import numpy as np
 from composition_matrix import subject
 from composition_matrix.cells import EMA_OVERWRITE, Cell, recipe_of
 from composition_matrix.reference import expected
-from tfdyno.core.training import RunSettings, TrainOutcome
-from tfdyno.runtime.recipe_apply import apply_recipe
-from tfdyno.runtime.train_loop import TrainPlan, train
-from tfdyno.runtime.train_strategy import is_chief
-from tfdyno.runtime.train_watch import Watch
+from tfdyno.core.train.training import RunSettings, TrainOutcome
+from tfdyno.runtime.recipe.apply import apply_recipe
+from tfdyno.runtime.recipe.strategy import is_chief
+from tfdyno.runtime.train.loop import train
+from tfdyno.runtime.train.watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graph_memory.events import ALLOCATOR
-from tfdyno.core.codec import write_atomic
+from tfdyno.core.base.codec import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,10 +21,10 @@ ZOO = Path(__file__).parents[2] / "truth" / "own" / "graph_memory_zoo.py"
 def main(model: str, mode: str, policy: str, batch: str) -> None:
     """Print what graph mode is predicted to hold."""
     os.environ.update(ENVIRONMENT)
-    from tfdyno.core.workload import TensorSpec
-    from tfdyno.runtime.graph_memory import GraphMemory
-    from tfdyno.runtime.kernels import Sizes
-    from tfdyno.runtime.stablehlo import read_graph, read_module
+    from tfdyno.core.choose.workload import TensorSpec
+    from tfdyno.kernels.memory.graph_memory import GraphMemory
+    from tfdyno.kernels.records import Sizes
+    from tfdyno.runtime.trace.stablehlo import read_graph, read_module
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.mlir"
@@ -48,8 +48,8 @@ def main(model: str, mode: str, policy: str, batch: str) -> None:
 
 
 def _trace(model: str, mode: str, policy: str, batch: int, path: Path) -> dict[str, Any]:
-    from tfdyno.core.workload import Workload
-    from tfdyno.runtime.trace import trace_jax
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.trace.child import trace_jax
 
     workload = Workload(
         kind="function",

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tfdyno.api import AdviceResult, EstimateResult, TrainResult, advise, estimate, fit, trace
-    from tfdyno.core.advice import Advice
-    from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-    from tfdyno.core.estimate import Estimate
-    from tfdyno.core.hardware import Gpu, Link, Offer
-    from tfdyno.core.interval import Interval
-    from tfdyno.core.program import Program
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.core.workload import Trace, Workload
+    from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+    from tfdyno.core.base.interval import Interval
+    from tfdyno.core.choose.advice import Advice
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.hardware import Gpu, Link, Offer
+    from tfdyno.core.choose.program import Program
+    from tfdyno.core.choose.workload import Trace, Workload
+    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.diagnosed import DiagnoseResult, diagnose
-    from tfdyno.jobs.trace import Traced
+    from tfdyno.jobs.choose.trace import Traced
     from tfdyno.tuned import TuneResult, tune
 
 __version__ = "0.1.0"
@@ -55,25 +55,25 @@ __all__ = [
     "tune",
 ]
 _HOMES = {
-    "Advice": "core.advice",
+    "Advice": "core.choose.advice",
     "AdviceResult": "api",
     "DiagnoseResult": "diagnosed",
-    "Estimate": "core.estimate",
+    "Estimate": "core.choose.estimate",
     "EstimateResult": "api",
-    "Gpu": "core.hardware",
-    "Interval": "core.interval",
-    "Link": "core.hardware",
-    "Offer": "core.hardware",
-    "Program": "core.program",
-    "Recipe": "core.recipe",
-    "TfdynoError": "core.errors",
-    "ToolError": "core.errors",
-    "Trace": "core.workload",
-    "Traced": "jobs.trace",
+    "Gpu": "core.choose.hardware",
+    "Interval": "core.base.interval",
+    "Link": "core.choose.hardware",
+    "Offer": "core.choose.hardware",
+    "Program": "core.choose.program",
+    "Recipe": "core.recipe.recipe",
+    "TfdynoError": "core.base.errors",
+    "ToolError": "core.base.errors",
+    "Trace": "core.choose.workload",
+    "Traced": "jobs.choose.trace",
     "TrainResult": "api",
     "TuneResult": "tuned",
-    "UsageError": "core.errors",
-    "Workload": "core.workload",
+    "UsageError": "core.base.errors",
+    "Workload": "core.choose.workload",
     "advise": "api",
     "diagnose": "diagnosed",
     "estimate": "api",

@@ -9,21 +9,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from tfdyno.core import settings
-from tfdyno.core.advice import Advice, Scenario
-from tfdyno.core.errors import UsageError
-from tfdyno.core.estimate import Estimate
-from tfdyno.core.hardware import Gpu
-from tfdyno.core.program import Program
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import TrainOutcome
-from tfdyno.core.workload import Mode, Trace, Workload
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.trace import Traced
-from tfdyno.jobs.trace import trace as _trace
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.advice import Advice, Scenario
+from tfdyno.core.choose.estimate import Estimate
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.core.choose.program import Program
+from tfdyno.core.choose.workload import Mode, Trace, Workload
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import TrainOutcome
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.choose.trace import Traced
+from tfdyno.jobs.choose.trace import trace as _trace
 
 if TYPE_CHECKING:
-    from tfdyno.jobs.estimate import Route
+    from tfdyno.jobs.choose.estimate import Route
 
 Subject = Any
 """What may be estimated: a reference as on the command line, a workload, a trace, a model."""
@@ -68,7 +68,7 @@ class AdviceResult(Advice):
 
     def html(self) -> str:
         """The report page, self-contained."""
-        from tfdyno.view.html import render_report
+        from tfdyno.view.choose.html import render_report
 
         return render_report(advice=self, trace=self.trace, program=self.program, gpus=self.gpus)
 
@@ -87,7 +87,7 @@ class TrainResult(TrainOutcome):
     def _repr_html_(self) -> str:
         from html import escape
 
-        from tfdyno.view.train_text import metrics_words
+        from tfdyno.view.train.text import metrics_words
 
         end = f"stopped by {self.stopped}" if self.stopped else "trained"
         said = "".join(f"<p>{escape(line)}</p>" for line in self.notes)
@@ -148,8 +148,8 @@ def estimate(
         UsageError: A setting is wrong or contradicts another.
         ToolError: A child process failed.
     """
-    from tfdyno.jobs.estimate import Question
-    from tfdyno.jobs.estimate import estimate as answer_of
+    from tfdyno.jobs.choose.estimate import Question
+    from tfdyno.jobs.choose.estimate import estimate as answer_of
 
     _known(mode=mode, precision=precision, execution=execution, route=route)
     counts = replicas if isinstance(replicas, Sequence) else (replicas,)
@@ -201,10 +201,10 @@ def advise(
         UsageError: A setting is wrong or contradicts another.
         ToolError: The trace failed.
     """
-    from tfdyno.jobs._market import Conditions
-    from tfdyno.jobs.advise import INFERENCE, Request
-    from tfdyno.jobs.advise import advise as answer_of
-    from tfdyno.jobs.data_bench import read_feed
+    from tfdyno.jobs.choose.advise import INFERENCE, Request
+    from tfdyno.jobs.choose.advise import advise as answer_of
+    from tfdyno.jobs.choose.market import Conditions
+    from tfdyno.jobs.data.bench import read_feed
 
     _known(scenario=scenario, precision=precision, execution=execution, route=route)
     mode: Mode = "infer" if scenario in INFERENCE else "train"
@@ -277,9 +277,9 @@ def fit(
         UsageError: The model is not compiled, or data, recipe and arguments do not go together.
         ToolError: A checkpoint cannot be written, or TensorFlow did not take a setting.
     """
-    from tfdyno.cli.train_progress import train_progress
-    from tfdyno.runtime.fit import fit as run
-    from tfdyno.runtime.fit import read_settings
+    from tfdyno.cli.train.train_progress import train_progress
+    from tfdyno.runtime.train.fit import fit as run
+    from tfdyno.runtime.train.fit import read_settings
 
     asked = read_settings(
         output=output,
@@ -337,7 +337,7 @@ def _subject(subject: Subject, mode: Mode, precision: str) -> Workload | Traced:
 
 
 def _gpus(named: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
-    from tfdyno.jobs._card_files import cards_named
+    from tfdyno.jobs.machine.card_files import cards_named
 
     if isinstance(named, str):
         return cards_named(named)

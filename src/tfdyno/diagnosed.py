@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core import settings
-from tfdyno.core.errors import UsageError
-from tfdyno.core.fix_proof import ProvenDiagnosis
-from tfdyno.core.measurement import Environment
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.recipe_file import given_recipe
-from tfdyno.core.step_facts import StepFacts
-from tfdyno.core.workload import Workload
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.fix_proof import ProvenDiagnosis
+from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.recipe_file import given_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tfdyno.core.bottleneck import Bottleneck
-    from tfdyno.jobs.diagnose import Examined, Question
-    from tfdyno.view.diagnose_document import DiagnoseTold
+    from tfdyno.core.measure.bottleneck import Bottleneck
+    from tfdyno.jobs.diagnose.diagnose import Examined, Question
+    from tfdyno.view.diagnose.document import DiagnoseTold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,13 @@ class DiagnoseResult(ProvenDiagnosis):
 
     def html(self) -> str:
         """The report page, self-contained."""
-        from tfdyno.view.diagnose_page import diagnose_page
+        from tfdyno.view.diagnose.page import diagnose_page
 
         return diagnose_page(self._told())
 
     def text(self, width: int = 80) -> str:
         """What the command prints."""
-        from tfdyno.view.diagnose_text import diagnose_text
+        from tfdyno.view.diagnose.text import diagnose_text
 
         return diagnose_text(self._told(), width=width)
 
@@ -66,7 +66,7 @@ class DiagnoseResult(ProvenDiagnosis):
         return diagnosis_html(self._told())
 
     def _told(self) -> DiagnoseTold:
-        from tfdyno.view.diagnose_document import DiagnoseTold
+        from tfdyno.view.diagnose.document import DiagnoseTold
 
         return DiagnoseTold(
             proven=self,
@@ -129,9 +129,9 @@ def _recorded(
     place: str, given: Mapping[str, object], progress: Callable[[str], None]
 ) -> DiagnoseResult | None:
     """What a profile or a record tells; None: it is neither."""
-    from tfdyno.jobs.diagnose_profile import examined_profile, is_profile
-    from tfdyno.jobs.diagnose_run import examined_run, is_run
-    from tfdyno.view.diagnose_words import command
+    from tfdyno.jobs.diagnose.profile import examined_profile, is_profile
+    from tfdyno.jobs.diagnose.recorded_run import examined_run, is_run
+    from tfdyno.view.diagnose.words import command
 
     if not (is_run(place) or is_profile(place)):
         return None
@@ -146,8 +146,8 @@ def _recorded(
 
 
 def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -> Question:  # noqa: ANN401
-    from tfdyno.jobs.diagnose import Question, check
-    from tfdyno.jobs.reference import parse_reference
+    from tfdyno.jobs.choose.reference import parse_reference
+    from tfdyno.jobs.diagnose.diagnose import Question, check
 
     for name in ("output", "resume"):
         if given[name] and not given["fix"]:
@@ -187,8 +187,8 @@ def _not_taken(subject: Any) -> UsageError:  # noqa: ANN401
 
 
 def _answer(question: Question, fix: bool, progress: Callable[[str], None]) -> DiagnoseResult:
-    from tfdyno.jobs.diagnose import examined
-    from tfdyno.jobs.diagnose_fixes import proven
+    from tfdyno.jobs.diagnose.diagnose import examined
+    from tfdyno.jobs.diagnose.fixes import proven
 
     found = examined(question, progress=progress)
     if found.failed:

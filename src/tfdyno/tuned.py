@@ -6,18 +6,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core import settings
-from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.recipe_file import Given, given_recipe
-from tfdyno.core.search_space import read_values
-from tfdyno.core.tuning import Tuning
-from tfdyno.core.workload import Workload
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.recipe_file import Given, given_recipe
+from tfdyno.core.train.search_space import read_values
+from tfdyno.core.train.tuning import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tfdyno.jobs._tune_question import Question
+    from tfdyno.jobs.tune.question import Question
 
 _OPTIONS = (
     "input_shapes", "input_spec", "script_arguments", "fit_number", "python", "allow_unsafe",
@@ -33,7 +33,7 @@ class TuneResult(Tuning):
 
     def text(self, width: int = 80) -> str:
         """What the command prints."""
-        from tfdyno.view.tune_text import tune_text
+        from tfdyno.view.train.tune_text import tune_text
 
         return tune_text(self, folder=self.folder, width=width)
 
@@ -85,8 +85,8 @@ def tune(
         KeyboardInterrupt: It was stopped; the trials are kept for ``resume``.
     """
     from tfdyno.cli.progress import progress_line
-    from tfdyno.jobs.tune import tune as trials_of
-    from tfdyno.jobs.tune_write import written
+    from tfdyno.jobs.tune.tune import tune as trials_of
+    from tfdyno.jobs.tune.write import written
 
     start = given_recipe(recipe) or Recipe()
     given = {"trials": trials, "runs": runs, "seconds_s": seconds, "folder": output, "seed": seed}
@@ -104,7 +104,7 @@ def tune(
 def _workload(subject: Any, options: Mapping[str, Any]) -> Workload:  # noqa: ANN401
     from dataclasses import replace
 
-    from tfdyno.jobs.reference import parse_reference
+    from tfdyno.jobs.choose.reference import parse_reference
 
     for name in options:
         settings.one_of(name, _OPTIONS, "option")
@@ -128,8 +128,8 @@ def _question(
     space: Mapping[str, object],
     given: Mapping[str, Any],
 ) -> Question:
-    from tfdyno.jobs._tune_question import Question
-    from tfdyno.jobs.bench import default_data
+    from tfdyno.jobs.bench.bench import default_data
+    from tfdyno.jobs.tune.question import Question
 
     read: dict[str, Callable[[Any], object]] = {
         "trials": lambda value: settings.whole(value, "trials"),

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from tfdyno.catalog import assumptions
-from tfdyno.core.advice import Assumed
+from tfdyno.core.choose.advice import Assumed
 
 
 def test_every_assumption_has_a_source() -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tfdyno.catalog.clusters import cluster_of, find_network, is_per_port, layout_of, usual_ports
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.catalog.links import ALONE, find_link, is_network, ports_per_gpu
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.choose.hardware import Gpu
 
 H100, T4, V100 = find("h100-sxm5-80gb"), find("t4"), find("v100-sxm2-16gb")
 

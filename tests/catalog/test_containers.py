@@ -9,7 +9,7 @@ import pytest
 
 from tfdyno.catalog import containers, releases, software
 from tfdyno.catalog.containers import container_images
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 
 if TYPE_CHECKING:
     from pathlib import Path

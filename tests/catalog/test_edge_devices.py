@@ -8,7 +8,7 @@ import pytest
 
 from tfdyno.catalog import gpus
 from tfdyno.catalog.edge_devices import KINDS, all_devices, operations, parse_list, unverified
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 DEVICES = {device.slug: device for device in all_devices()}
 

@@ -11,7 +11,7 @@ from tfdyno.catalog.families import (
     served_by,
 )
 from tfdyno.catalog.gpus import all_gpus, all_slices, find
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

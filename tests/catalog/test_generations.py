@@ -13,8 +13,8 @@ from tfdyno.catalog.generations import (
 )
 from tfdyno.catalog.software import NEWEST
 from tfdyno.catalog.time_model import kernel_tables, time_model, with_generation
-from tfdyno.core.errors import UsageError
-from tfdyno.core.generation import release_of
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.generation import release_of
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tfdyno.catalog import gpus, names, tables
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.model.peaks import peak_flops_per_s
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.model.time.peaks import peak_flops_per_s
 
 XLA = Path(__file__).parents[1] / "data" / "xla_targets.csv"
 OVER_3_PERCENT = {

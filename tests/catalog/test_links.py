@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.catalog import gpus, links
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 
 def test_every_link_has_a_rate_and_a_latency() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.catalog import names
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from tfdyno.catalog import gpus, offer_rules, offers
 from tfdyno.catalog.offer_rules import Listing
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from tfdyno.catalog.gpus import all_gpus
 from tfdyno.catalog.product_rates import FILE, product_rates, read_product_rates
 from tfdyno.catalog.tables import DATA
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfdyno.catalog import gpus, software
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ from __future__ import annotations
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.sweeps import reference_sweep
 from tfdyno.catalog.time_model import time_model
-from tfdyno.jobs.calibrate import shared_copy
-from tfdyno.model.calibrate.constants import Reference, moved_constants
-from tfdyno.model.calibrate.verdict import verdict
+from tfdyno.jobs.bench.calibrate import shared_copy
+from tfdyno.model.time.calibrate.constants import Reference, moved_constants
+from tfdyno.model.time.calibrate.verdict import verdict
 
 
 def test_the_reference_holds_kernels_of_every_type_without_a_name_of_its_machine() -> None:

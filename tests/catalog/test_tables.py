@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.catalog.tables import read_table
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

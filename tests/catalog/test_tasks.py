@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tfdyno.catalog.tasks import StandardTask, find_task, standard_tasks
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 PUBLISHED_MILLIONS = {
     "bert-base": 109.5, "efficientnet-b0": 5.3, "resnet18-cifar10": 11.2, "resnet50-imagenet": 25.6

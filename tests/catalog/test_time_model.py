@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.catalog.time_model import memory_model, read_time_model, time_model
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

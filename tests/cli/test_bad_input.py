@@ -12,12 +12,12 @@ import pytest
 
 from tfdyno.catalog.offers import SHIPPED
 from tfdyno.cli.main import main
-from tfdyno.jobs import trace as tracing
+from tfdyno.jobs.choose import trace as tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.jobs.trace import Traced
+    from tfdyno.jobs.choose.trace import Traced
 
 MODEL = f"{Path(__file__).parent.parent / 'data' / 'models' / 'small.py'}:convnet"
 RESNET = "keras:ResNet50"
@@ -130,7 +130,7 @@ def test_a_script_that_hangs_is_stopped(
 ) -> None:
     (folder / "hangs.py").write_text("import time\ntime.sleep(100)\n")
     monkeypatch.setattr(tracing, "trace", _with_limit(tracing.trace, 4.0))
-    monkeypatch.setattr("tfdyno.jobs._predict.trace", tracing.trace)
+    monkeypatch.setattr("tfdyno.jobs.choose.predict.trace", tracing.trace)
     error = said(capsys, 3, "estimate", "hangs.py", "--gpu", "t4", "--quiet")
     assert "tracing hangs.py was stopped: no result within 4 s" in error
 

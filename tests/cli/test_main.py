@@ -13,7 +13,7 @@ import pytest
 
 from tfdyno.cli import main as cli
 from tfdyno.cli.lazy import Entry
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 
 
 def install(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.cli import options
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 PARAMETER = click.Option(["--file"])
 GIVEN: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli import progress
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.lasting import Lasting
+from tfdyno.core.base.lasting import Lasting
 
 if TYPE_CHECKING:
     import pytest

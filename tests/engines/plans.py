@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.launch_plan import LaunchPlan
+from tfdyno.core.cluster.launch_plan import LaunchPlan
 
 GOLDEN = Path(__file__).parent / "golden"
 AWKWARD = (("GREETING", 'it\'s "me" & $HOME; #1'), ("YES", "no"), ("LINES", "a\nb"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.serving_plan import ServingPlan
+from tfdyno.core.deploy.serving_plan import ServingPlan
 
 SCHEMAS = os.environ.get("TFDYNO_SCHEMAS_PYTHON", "")
 """An interpreter with kubernetes-validate, check-jsonschema and grpcio-tools."""

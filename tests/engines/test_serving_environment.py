@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.serving import serving_python
+from tests.served import serving_python
 
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.engines import serving_environment
 from tfdyno.engines.serving_environment import REQUIREMENTS, STAMP, fitting_python, make, python_of
 

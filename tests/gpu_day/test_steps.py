@@ -83,7 +83,7 @@ def test_what_is_timed_runs_alone_and_what_needs_a_model_after_it() -> None:
 def test_tests_for_a_card_are_found_by_their_mark() -> None:
     found = [Path(one).relative_to(ROOT).as_posix() for one in steps.marked_files(ROOT)]
     assert "tests/probe/holders/test_cards.py" in found
-    assert "tests/probe/test_cards.py" not in found
+    assert "tests/probe/cards/test_cards.py" not in found
 
 
 def test_the_newest_checkpoint_is_that_of_the_latest_step(tmp_path: Path) -> None:

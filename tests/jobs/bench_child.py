@@ -1,4 +1,4 @@
-"""A stand-in for ``tfdyno.runtime.bench`` that measures nothing: its numbers come from a file.
+"""A stand-in for ``tfdyno.runtime.bench.child``: measures nothing, its numbers come from a file.
 
 It is a real child process, so that what the job does with one can be seen in milliseconds. The
 file ``plan.json`` of the working folder says what happens in which run.
@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import UsageError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process import child
 
 TASK = {
     "reference": "train.py", "title": "convnet", "parameter_count": 1000,

@@ -1,6 +1,6 @@
 """A cluster of real TensorFlow processes: one all-reduce, or one step given to a worker.
 
-It is started by ``test_workers.py`` through the launcher, as ``tfdyno.runtime.train`` is.
+It is started by ``test_workers.py`` through the launcher, as ``tfdyno.runtime.train.child`` is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any
 
-from tfdyno.runtime import child
+from tfdyno.process import child
 
 
 def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401

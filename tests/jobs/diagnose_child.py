@@ -1,4 +1,4 @@
-"""A stand-in for ``tfdyno.runtime.diagnose`` that looks at nothing: its facts come from a file.
+"""A stand-in for ``tfdyno.runtime.diagnose.child``: looks at nothing, its facts come from a file.
 
 It is a real child process; ``seen.json`` of the working folder is what it hands over, and
 ``asked.json`` what it was asked.
@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import UsageError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process import child
 
 
 def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""A stand-in for ``tfdyno.runtime.data_bench`` that measures nothing: its feed is made up.
+"""A stand-in for ``tfdyno.runtime.data.child`` that measures nothing: its feed is made up.
 
 It is a real child process; ``feed.json`` of the working folder is what it hands over, and
 ``asked.json`` what it was asked.
@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import UsageError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process import child
 
 SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU"]}
 

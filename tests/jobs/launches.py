@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.launch_plan import LaunchPlan
+from tfdyno.core.cluster.launch_plan import LaunchPlan
 
 SCRIPT = """
 import json

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfdyno.core.errors import TfdynoError, ToolError
-from tfdyno.core.fix_proof import Agreement
-from tfdyno.core.measurement import BenchRun, BenchTask, Environment
-from tfdyno.core.recipe import Recipe
-from tfdyno.jobs._bench_run import Measured
-from tfdyno.jobs._tune_losses import Pair
-from tfdyno.jobs._tune_question import Node
+from tfdyno.core.base.errors import TfdynoError, ToolError
+from tfdyno.core.measure.fix_proof import Agreement
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.bench.run import Measured
+from tfdyno.jobs.tune._losses import Pair
+from tfdyno.jobs.tune.question import Node
 
 OWN_BATCH = 64
 PLACE = Environment(

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.view.trainings import ENVIRONMENT, OUTCOME
 
-from tfdyno.core.codec import to_builtins
-from tfdyno.core.measurement import Card, CardTelemetry, Telemetry
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import Pace
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import Card, CardTelemetry, Telemetry
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import Pace
 from tfdyno.store.run_folder import RunFolder, RunRecord
 
 # Three epochs of 40 steps of 0.1 s; the first sample of each later one has its iterator in it.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tfdyno.jobs.diagnose import Question, diagnose
-from tfdyno.jobs.reference import parse_reference
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.diagnose.diagnose import Question, diagnose
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "find_bottleneck"
 CLASSES = {"photos.py": "input", "forecast.py": "host", "readings.py": "launch"}

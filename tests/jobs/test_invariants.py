@@ -13,8 +13,8 @@ import pytest
 from tfdyno.api import estimate, trace
 
 if TYPE_CHECKING:
-    from tfdyno.core.estimate import Estimate
-    from tfdyno.jobs.trace import Traced
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.jobs.choose.trace import Traced
 
 MODEL = f"{Path(__file__).parent.parent / 'data' / 'models' / 'small.py'}:convnet"
 

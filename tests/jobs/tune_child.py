@@ -1,4 +1,4 @@
-"""A stand-in for ``tfdyno.runtime.bench`` whose step time follows from the recipe, by a law.
+"""A stand-in for ``tfdyno.runtime.bench.child`` whose step time follows from the recipe, by a law.
 
 It is a real child process, so that what the job does with one can be seen in milliseconds. The
 file ``law.json`` of the working folder has the numbers, and what goes wrong.
@@ -16,8 +16,8 @@ from typing import Any
 
 from tests.jobs.bench_child import SOFTWARE, TASK
 
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.process import child
 
 OWN_BATCH = 64
 LAW = {"fixed_s": 0.004, "per_sample_s": 0.0001, "xla": 1.5, "several_steps": 0.9}

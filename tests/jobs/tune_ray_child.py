@@ -16,11 +16,11 @@ from typing import Any
 
 from tests.jobs import tune_child
 
-import tfdyno.jobs._bench_run as bench_run
-import tfdyno.jobs._same_losses as same_losses
-import tfdyno.jobs._tune_place as place
-from tfdyno.jobs._tune_ray_worker import measure_here
-from tfdyno.jobs._worker import PROGRESS
+import tfdyno.jobs.bench.run as bench_run
+import tfdyno.jobs.diagnose.same_losses as same_losses
+import tfdyno.jobs.tune._place as place
+from tfdyno.jobs.child.worker import PROGRESS
+from tfdyno.jobs.tune._ray_worker import measure_here
 
 LOCK = threading.Lock()
 NODES = [

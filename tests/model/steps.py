@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import BufferPlan, Direction, Kernel, KernelKind, Program
-from tfdyno.core.workload import Mode, Trace, Workload
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.choose.program import BufferPlan, Direction, Kernel, KernelKind, Program
+from tfdyno.core.choose.workload import Mode, Trace, Workload
 
 NO_BYTES = Scaled()
 

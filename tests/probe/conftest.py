@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfdyno.probe.host import Host
+from tfdyno.probe.base.host import Host
 
 MACHINES = Path(__file__).parents[1] / "data" / "machines"
 Build = Callable[..., Host]

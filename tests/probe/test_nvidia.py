@@ -8,18 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.probe.test_machine import ended, library
+from tests.probe.machine.test_machine import ended, library
 
-from tfdyno.core.machine_facts import MachineFacts
-from tfdyno.probe import driver, nvml
-from tfdyno.probe.children import Answers, Child, start
-from tfdyno.probe.host import Host
-from tfdyno.probe.machine import examine
+from tfdyno.core.doctor.machine_facts import MachineFacts
+from tfdyno.probe.base import driver
+from tfdyno.probe.base.children import Answers, Child, start
+from tfdyno.probe.base.host import Host
+from tfdyno.probe.cards import nvml
+from tfdyno.probe.machine.machine import examine
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Build
 
-    from tfdyno.probe.attempt import Part
+    from tfdyno.probe.base.attempt import Part
 
 MODULE = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release Build\n"
 BUILD_INFO = """import collections

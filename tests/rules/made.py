@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.rules.causes import Cause, LogRule, Step, Words
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Verdict
+    from tfdyno.core.doctor.finding import Verdict
 
 ALWAYS = (Step(text=Words(en="Do it.", zh="去做。")),)
 

@@ -9,11 +9,11 @@ import re
 import pytest
 from tests.rules.cases import CASES
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import LANGUAGES
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import LANGUAGES
 from tfdyno.rules.causes import Cause, all_causes, cause, groups, read_group
-from tfdyno.rules.log import scan
-from tfdyno.rules.log_index import FINE, shape
+from tfdyno.rules.log.explained import scan
+from tfdyno.rules.log.index import FINE, shape
 from tfdyno.rules.ranking import names_cause
 from tfdyno.rules.wording import NAME, fill, steps
 

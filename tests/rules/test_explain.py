@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.rules.cases import CASES
 from tests.rules.made import likely, made, rule
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import LANGUAGES, Diagnosis, Evidence
-from tfdyno.core.machine_facts import MachineFacts
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import LANGUAGES, Diagnosis, Evidence
+from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.rules.causes import all_causes
 from tfdyno.rules.explain import diagnose
-from tfdyno.rules.log import scan
-from tfdyno.rules.log_matches import EVIDENCE_LINES, log_matches
+from tfdyno.rules.log.explained import scan
+from tfdyno.rules.log.matches import EVIDENCE_LINES, log_matches
 from tfdyno.rules.match import Match
 
 if TYPE_CHECKING:

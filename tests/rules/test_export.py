@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfdyno.core.export import FORMATS
+from tfdyno.core.deploy.export import FORMATS
 from tfdyno.rules.export import COLUMNS, TABLE, obstacles, refused, sentence
 from tfdyno.rules.tables import read_rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 
-from tfdyno.core.finding import Verdict
+from tfdyno.core.doctor.finding import Verdict
 from tfdyno.rules.match import ORDER
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.made import made
 
-from tfdyno.core.finding import Evidence
+from tfdyno.core.doctor.finding import Evidence
 from tfdyno.rules.match import ORDER, Basis, Match
 from tfdyno.rules.ranking import names_cause, root_first
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Verdict
+    from tfdyno.core.doctor.finding import Verdict
 
 
 def match(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 from tfdyno.rules import tables
 
 if TYPE_CHECKING:

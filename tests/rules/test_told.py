@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.cases import CASES
 
-from tfdyno.core.machine_facts import MachineFacts
-from tfdyno.rules.log import scan
+from tfdyno.core.doctor.machine_facts import MachineFacts
+from tfdyno.rules.log.explained import scan
 from tfdyno.rules.told import machine_from_told, told_by_log
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tfdyno.catalog.releases import all_releases, cuda_drivers, release_of
-from tfdyno.core.machine_facts import Distribution, GpuFacts, MachineFacts, PythonFacts
-from tfdyno.core.software import Knowledge, WheelSupport
+from tfdyno.core.choose.software import Knowledge, WheelSupport
+from tfdyno.core.doctor.machine_facts import Distribution, GpuFacts, MachineFacts, PythonFacts
 from tfdyno.rules.values import values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.rules.log import scan
+from tfdyno.rules.log.explained import scan
 from tfdyno.rules.watch import all_watches
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.made import made
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Evidence, FixStep
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import Evidence, FixStep
 from tfdyno.rules.causes import Step, Words
 from tfdyno.rules.match import Match
 from tfdyno.rules.wording import fill, finding, steps

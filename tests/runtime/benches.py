@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tests.runtime.forks import NO_GPU, forked, handled
 
-from tfdyno.core.codec import to_builtins
-from tfdyno.core.measurement import Protocol
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.workload import Mode
-from tfdyno.jobs._recipe_env import recipe_environment
-from tfdyno.jobs._worker import run_child
-from tfdyno.jobs.reference import parse_reference
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.choose.workload import Mode
+from tfdyno.core.measure.measurement import Protocol
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.child.recipe_env import recipe_environment
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.jobs.choose.reference import parse_reference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _request(folder: Path, run: Run) -> dict[str, Any]:
 def measured(folder: Path, run: Run) -> dict[str, Any]:
     """The result of one run in a child of its own; raises as ``run_child`` does."""
     return run_child(
-        "tfdyno.runtime.bench",
+        "tfdyno.runtime.bench.child",
         _request(folder, run),
         timeout_s=200,
         env={**recipe_environment(Recipe(**run.recipe)), **NO_GPU},
@@ -82,7 +82,7 @@ def measured(folder: Path, run: Run) -> dict[str, Any]:
 def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name; where a run is wrong use, its sentence under ``refused``."""
     return {
-        name: handled("tfdyno.runtime.bench", _request(folder / name, run))
+        name: handled("tfdyno.runtime.bench.child", _request(folder / name, run))
         for name, run in runs.items()
     }
 

@@ -22,7 +22,7 @@ PARENT = """
 import json, os, subprocess, sys
 
 cluster = json.loads(os.environ["CLUSTER"])
-serve = "from tfdyno.runtime.parameter_server import serve_forever; serve_forever()"
+serve = "from tfdyno.runtime.recipe.parameter_server import serve_forever; serve_forever()"
 
 def start(role, index, code, **more):
     task = {"cluster": cluster, "task": {"type": role, "index": index}}
@@ -36,10 +36,10 @@ sys.exit(start("chief", 0, sys.argv[1], SERVERS=pids).wait(150))
 CHIEF = """
 import contextlib, json, os, signal, socket, time
 import keras, numpy as np, tensorflow as tf
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime import parameter_server
-from tfdyno.runtime.scheduled_step import ScheduledSteps, _worker_offset, outside_scope
-from tfdyno.runtime.steps_under_way import unreachable
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.recipe import parameter_server
+from tfdyno.runtime.recipe.scheduled_step import ScheduledSteps, _worker_offset, outside_scope
+from tfdyno.runtime.recipe.steps_under_way import unreachable
 
 result, config = {}, json.loads(os.environ["TF_CONFIG"])
 

@@ -6,17 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
-from tfdyno.jobs.compile import _target
-from tfdyno.runtime import xla_gpu
-from tfdyno.runtime.hlo_kernels import KernelReader
-from tfdyno.runtime.hlo_text import parse
-from tfdyno.runtime.kernels import Sizes
-from tfdyno.runtime.target import target_from, target_text
+from tfdyno.jobs.choose.compile import _target
+from tfdyno.kernels.hlo.kernels import KernelReader
+from tfdyno.kernels.hlo.text import parse
+from tfdyno.kernels.records import Sizes
+from tfdyno.runtime.compile import xla_gpu
+from tfdyno.runtime.compile.target import target_from, target_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tfdyno.core.program import Kernel
+    from tfdyno.core.choose.program import Kernel
 
 CARD = find("h200-sxm-141gb")
 

@@ -17,9 +17,11 @@ folder = Path(tempfile.mkdtemp())
 sys.path.insert(0, MODELS)
 import numpy as np, tensorflow as tf, keras
 import exported
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime import export_check, export_data, export_model, export_source, export_write
-from tfdyno.runtime import export_signature, verify_export
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.export import check as export_check, data as export_data
+from tfdyno.runtime.export import child as export_model, source as export_source
+from tfdyno.runtime.export import write as export_write
+from tfdyno.runtime.export import signature as export_signature, verify as verify_export
 
 result = {}
 

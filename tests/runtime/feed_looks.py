@@ -12,16 +12,17 @@ CODE = '''
 import dataclasses, os, tempfile, threading, time
 from pathlib import Path
 import keras, numpy as np, tensorflow as tf
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.workload import Workload
-from tfdyno.runtime import data_files, data_measure, data_rounds, data_stages
-from tfdyno.runtime.cpu_sets import allowed, few_cpus
-from tfdyno.runtime.data_measure import DataMeasure, Plan
-from tfdyno.runtime.data_rounds import CpuSet, Flow, measured_rounds
-from tfdyno.runtime.data_source import of_fit, with_data
-from tfdyno.runtime.data_stages import batch_size, looked_at_stages
-from tfdyno.runtime.diagnose_input import Source
-from tfdyno.runtime.stop_asked import StopAsked
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.runtime.data import files as data_files, measure as data_measure
+from tfdyno.runtime.data import rounds as data_rounds, stages as data_stages
+from tfdyno.process.cpu_sets import allowed, few_cpus
+from tfdyno.runtime.data.measure import DataMeasure, Plan
+from tfdyno.runtime.data.rounds import CpuSet, Flow, measured_rounds
+from tfdyno.runtime.data.source import of_fit, with_data
+from tfdyno.runtime.data.stages import batch_size, looked_at_stages
+from tfdyno.runtime.diagnose.input import Source
+from tfdyno.process.stop_asked import StopAsked
 
 data_measure.WARM_S, data_rounds.SETTLE_S = 0.2, 0.05
 plan = Plan(rounds=2, seconds_s=0.2, looks=2, look_s=0.5)

@@ -49,7 +49,7 @@ for line in sys.stdin:
 """
 HANDLED = """
 import importlib, json, sys
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError
 
 _, module, request = sys.argv
 request, said = json.loads(request), []

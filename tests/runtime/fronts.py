@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tests.serving import QUIET, serving_folder, serving_python
+from tests.served import QUIET, serving_folder, serving_python
 
-from tfdyno.runtime.front_table import Signature, Table, read_table
+from tfdyno.serving.front.table import Signature, Table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfdyno.runtime.front_wire import Arrays
+    from tfdyno.serving.front.wire import Arrays
 
 EVENT_S = 20.0
 ROOT = Path(__file__).parents[2]
@@ -110,8 +110,8 @@ import os
 import sys
 import numpy as np
 from pytriton.triton import Triton, TritonConfig
-from tfdyno.runtime.serve_binding import bind
-from tfdyno.runtime.serve_model import Signature, Tensor
+from tfdyno.serving.model.binding import bind
+from tfdyno.serving.model.saved import Signature, Tensor
 
 W = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
 
@@ -190,7 +190,7 @@ def toys(port: int, temporary: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 class FrontProcess:
-    """``python -m tfdyno.runtime.front`` with what it says."""
+    """``python -m tfdyno.serving.front.child`` with what it says."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -245,7 +245,7 @@ def front(*, files: str = "", **settings: Any) -> Iterator[FrontProcess]:
     serving_folder()
     limited = ["sh", "-c", f'ulimit {files}; exec "$@"', "sh"] if files else []
     process = subprocess.Popen(
-        [*limited, serving_python(), "-m", "tfdyno.runtime.front"],
+        [*limited, serving_python(), "-m", "tfdyno.serving.front.child"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip

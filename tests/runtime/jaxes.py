@@ -17,13 +17,13 @@ import json, os, sys, tempfile
 from pathlib import Path
 os.chdir(tempfile.mkdtemp())
 import numpy as np
-from tfdyno.core.device_mesh import read_mesh
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.jax_plan import JaxPlan
-from tfdyno.core.layout import Rule
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings
-from tfdyno.runtime import jax_start
+from tfdyno.core.train.device_mesh import read_mesh
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.train.jax_plan import JaxPlan
+from tfdyno.core.train.layout import Rule
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import RunSettings
+from tfdyno.runtime.train_jax import start as jax_start
 
 def said(run):
     try:
@@ -58,7 +58,7 @@ def small(name="small"):
     return model
 
 # Layout
-from tfdyno.runtime import jax_layout
+from tfdyno.runtime.train_jax import layout as jax_layout
 model = small()
 model.optimizer.build(model.trainable_variables)
 layout = jax_layout.layout_of(model, split.distribution)
@@ -80,7 +80,7 @@ found["layout"]["proposed"] = {w.path: [w.axes, w.rule] for w in of_proposal.wei
 keras.distribution.set_distribution(split.distribution)
 
 # Values
-from tfdyno.runtime import jax_values
+from tfdyno.runtime.base import jax_values
 kernel = model.layers[0].kernel
 new = np.arange(32, dtype="float32").reshape(4, 8)
 jax_values.put(kernel, new)
@@ -98,7 +98,7 @@ found["values"] = {
 }
 
 # Ranks
-from tfdyno.runtime import jax_ranks
+from tfdyno.runtime.train_jax import ranks as jax_ranks
 before = said(lambda: jax_ranks.check_same_weights(model.trainable_variables))
 value = kernel.value
 parts = [s.data + (s.device.id == 3) for s in value.addressable_shards]
@@ -109,7 +109,7 @@ found["ranks"] = {"same": before, "drifted": said(lambda: jax_ranks.check_same_w
                           (([0, 1, 3], [2]), ([0], [1]), ([0, 0, 0], [0]))]}
 
 # Data
-from tfdyno.runtime import jax_data
+from tfdyno.runtime.train_jax import data as jax_data
 compared = []
 batches = jax_data.Batches(split, compared.append)
 x = np.arange(48, dtype="float64").reshape(12, 4)
@@ -154,7 +154,7 @@ found["data"]["none_left"] = read(skip=3)
 found["data"]["generator"] = read(kind="generator"), read(kind="generator", epochs=1)
 
 # Callbacks, loop, outcome
-from tfdyno.runtime import jax_callbacks, jax_outcome
+from tfdyno.runtime.train_jax import callbacks as jax_callbacks, outcome as jax_outcome
 class Told:
     def __init__(self): self.heard = []
     def __getattr__(self, name): return lambda *given: self.heard.append(name)
@@ -170,7 +170,7 @@ with jax_data.batches_of(jax_data.Batches(split, print)):
                 callbacks=[jax_callbacks.First(told), Own(), jax_callbacks.Last(told)])
 found["callbacks"] = told.heard
 
-from tfdyno.runtime.jax_loop import JaxTraining, train
+from tfdyno.runtime.train_jax.loop import JaxTraining, train
 lines = []
 def fit(model, settings, **given):
     training = JaxTraining(recipe=Recipe(seed=3), plan=JaxPlan(
@@ -186,7 +186,7 @@ for marker in Path("late/checkpoints").glob("step-00000000[3-9].json"):
     marker.unlink()
 def ended(epochs):
     # as if killed after the last step of an epoch, before its end
-    from tfdyno.runtime.jax_loop import _Sitting
+    from tfdyno.runtime.train_jax.loop import _Sitting
     own = _Sitting.epoch_end
     def epoch_end(self, epoch, logs):
         if epoch == 0:

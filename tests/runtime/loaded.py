@@ -13,19 +13,19 @@ import contextlib, io, sys, tempfile
 from pathlib import Path
 folder = Path(tempfile.mkdtemp())
 import numpy as np, tensorflow as tf, keras
-from tfdyno.core.errors import UsageError
-from tfdyno.core.training import TrainOutcome
-from tfdyno.core.workload import Workload
-from tfdyno.core.recipe import Recipe
-from tfdyno.runtime import place
-from tfdyno.runtime.finished_fit import FinishedFit
-from tfdyno.runtime.fit_call import Call, as_arguments, built
-from tfdyno.runtime.held_calls import Held, held_calls
-from tfdyno.runtime.rebatch import is_arrays, rebatched
-from tfdyno.runtime.script_run import run_as_main
-from tfdyno.runtime.software import import_tensorflow, software
-from tfdyno.runtime.stop_asked import StopAsked, asked_to_stop
-from tfdyno.runtime.strategy_held import strategies_held
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.train.training import TrainOutcome
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.base import place
+from tfdyno.runtime.train.finished_fit import FinishedFit
+from tfdyno.runtime.workload.fit_call import Call, as_arguments, built
+from tfdyno.runtime.workload.held_calls import Held, held_calls
+from tfdyno.runtime.workload.rebatch import is_arrays, rebatched
+from tfdyno.runtime.workload.script_run import run_as_main
+from tfdyno.runtime.base.software import import_tensorflow, software
+from tfdyno.process.stop_asked import StopAsked, asked_to_stop
+from tfdyno.runtime.recipe.strategy_held import strategies_held
 
 result = {}
 x = np.arange(50, dtype="float32").reshape(50, 1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tests.runtime.benches import MODEL, asked
 from tests.runtime.forks import handled
 
-from tfdyno.core.codec import from_builtins
-from tfdyno.core.step_facts import StepFacts
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.measure.step_facts import StepFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def looked(folder: Path, training: Training) -> dict[str, Any]:
     """What a look answers; where it is wrong use, its sentence under ``refused``."""
     request = asked(folder, training.code, function=training.function, recipe=training.recipe)
     limits = {**SHORT, **training.limits}
-    return handled("tfdyno.runtime.diagnose", {**request, "limits": limits})
+    return handled("tfdyno.runtime.diagnose.child", {**request, "limits": limits})
 
 
 class Looks(dict[str, dict[str, Any]]):

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import jax
 
-from tfdyno.core.interval import Scaled
-from tfdyno.core.workload import TensorSpec
-from tfdyno.runtime.graph_memory import GraphMemory
-from tfdyno.runtime.kernels import Sizes
-from tfdyno.runtime.quick import program_of
-from tfdyno.runtime.stablehlo import read_graph
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.choose.workload import TensorSpec
+from tfdyno.kernels.memory.graph_memory import GraphMemory
+from tfdyno.kernels.records import Sizes
+from tfdyno.runtime.trace.quick import program_of
+from tfdyno.runtime.trace.stablehlo import read_graph
 
 if TYPE_CHECKING:
-    from tfdyno.core.program import Kernel, Lowering, Program
-    from tfdyno.core.workload import TensorRole
-    from tfdyno.runtime.graph import Graph
+    from tfdyno.core.choose.program import Kernel, Lowering, Program
+    from tfdyno.core.choose.workload import TensorRole
+    from tfdyno.kernels.graph import Graph
 
 Shape = tuple[int, ...]
 Argument = tuple[str, Shape] | tuple[str, Shape, str]

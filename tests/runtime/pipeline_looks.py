@@ -13,13 +13,13 @@ import dataclasses, tempfile, time
 from pathlib import Path
 from types import SimpleNamespace
 import numpy as np, tensorflow as tf
-from tfdyno.runtime import diagnose_input
-from tfdyno.runtime.diagnose_clock import Limits
-from tfdyno.runtime.diagnose_held import held_dataset, leading, timed_steps
-from tfdyno.runtime.diagnose_input import Source, by_itself, flowing, looked, run, run_passes
-from tfdyno.runtime.diagnose_stages import model_of, parallel_calls, plain, stage_facts
-from tfdyno.runtime.diagnose_waits import Reading, line_of, made_at, places_kept, reading_watched
-from tfdyno.runtime.input_stages import kind, walk
+from tfdyno.runtime.diagnose import input as diagnose_input
+from tfdyno.runtime.diagnose.clock import Limits
+from tfdyno.runtime.diagnose.held import held_dataset, leading, timed_steps
+from tfdyno.runtime.diagnose.input import Source, by_itself, flowing, looked, run, run_passes
+from tfdyno.runtime.diagnose.stages import model_of, parallel_calls, plain, stage_facts
+from tfdyno.runtime.diagnose.waits import Reading, line_of, made_at, places_kept, reading_watched
+from tfdyno.runtime.workload.input_stages import kind, walk
 
 limits = Limits(alone_s=0.5, stages_s=0.5)
 result = {}

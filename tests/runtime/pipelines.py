@@ -16,9 +16,10 @@ PIPELINES = """
 import os, random, time
 import keras, numpy as np, tensorflow as tf
 from keras.src.trainers.data_adapters import get_data_adapter
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.recipe import InputOptions
-from tfdyno.runtime import input_options, input_rebuild, input_stages, replay
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.recipe.recipe import InputOptions
+from tfdyno.runtime.workload import input_options, input_rebuild, input_stages
+from tfdyno.runtime.train import replay
 
 D, AUTO = tf.data.Dataset, tf.data.AUTOTUNE
 

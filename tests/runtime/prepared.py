@@ -13,8 +13,8 @@ import tempfile
 import keras, numpy as np, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime.preprocessing import check_xla, found, split, statistics_on_cpu
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.recipe.preprocessing import check_xla, found, split, statistics_on_cpu
 
 L, WORDS = keras.layers, ["red", "green", "blue", "black"]
 rng = np.random.default_rng(0)

@@ -10,8 +10,8 @@ MODELS = """
 import contextlib, os, tempfile
 import keras, numpy as np, tensorflow as tf
 from keras import layers as L
-from tfdyno.core.errors import TfdynoError
-from tfdyno.runtime.remat import apply_remat
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.remat.rewrite import apply_remat
 
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import tfdyno
-from tfdyno.core.errors import UsageError
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.trace import Traced, trace
+from tfdyno.core.base.errors import UsageError
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.choose.trace import Traced, trace
 
 PACKAGE = Path(tfdyno.__file__).parent
 IN_THE_USERS_PYTHON = [

@@ -14,12 +14,12 @@ import tensorflow as tf
 from keras.src.trainers.data_adapters import get_data_adapter
 from tests.runtime import training_models as t
 
-from tfdyno.core.recipe import Recipe
-from tfdyno.runtime.array_order import order_for, repeats
-from tfdyno.runtime.train_engine import Engine
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.train.array_order import order_for, repeats
+from tfdyno.runtime.train.engine import Engine
 
 if TYPE_CHECKING:
-    from tfdyno.core.training import TrainOutcome
+    from tfdyno.core.train.training import TrainOutcome
 
 x, y = t.x, t.y
 

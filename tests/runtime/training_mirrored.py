@@ -18,7 +18,7 @@ from tests.runtime import training_models as t
 from tests.runtime import training_pairs as pairs
 from tests.runtime.training_pairs import FEW, MIRRORED, strategy
 
-from tfdyno.runtime.composed_step import ComposedStep
+from tfdyno.runtime.recipe.composed_step import ComposedStep
 
 x, y = t.x, t.y
 RATE = 0.125

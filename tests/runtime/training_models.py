@@ -13,12 +13,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings, TrainOutcome
-from tfdyno.runtime.checkpoint_state import state_of
-from tfdyno.runtime.train_loop import train
-from tfdyno.runtime.train_watch import TrainPlan, Watch
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import RunSettings, TrainOutcome
+from tfdyno.runtime.checkpoint.state import state_of
+from tfdyno.runtime.train.loop import train
+from tfdyno.runtime.train.watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from tests.runtime import training_models as t
 
-from tfdyno.core.recipe import Recipe
-from tfdyno.runtime.train_strategy import make_strategy
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.recipe.strategy import make_strategy
 
 x, y = t.x, t.y
 strategy = make_strategy(Recipe(strategy="mirrored"))

@@ -15,13 +15,13 @@ import numpy as np
 import tensorflow as tf
 from tests.runtime import training_models as t
 
-from tfdyno.core.recipe import Recipe
-from tfdyno.runtime.replica_values import is_averaged, key_of, times
-from tfdyno.runtime.train_build import build_for, is_always_full, samples_of
-from tfdyno.runtime.train_functions import First, Last, functions_of
-from tfdyno.runtime.train_outcome import Counts, applied
-from tfdyno.runtime.train_settle import settle_training, taken_over
-from tfdyno.runtime.train_strategy import make_strategy
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.recipe.build import build_for, is_always_full, samples_of
+from tfdyno.runtime.recipe.functions import First, Last, functions_of
+from tfdyno.runtime.recipe.replica_values import is_averaged, key_of, times
+from tfdyno.runtime.recipe.settle import settle_training, taken_over
+from tfdyno.runtime.recipe.strategy import make_strategy
+from tfdyno.runtime.train.outcome import Counts, applied
 
 x, y = t.x, t.y
 

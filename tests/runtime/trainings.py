@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tests.runtime.forks import handled
 
-from tfdyno.core.codec import to_builtins
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings
-from tfdyno.jobs.reference import parse_reference
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import RunSettings
+from tfdyno.jobs.choose.reference import parse_reference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,8 @@ def request_of(folder: Path, name: str, run: Run) -> dict[str, Any]:
 def all_trained(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name, with what the code printed; a refusal stands under ``refused``."""
     return {
-        name: handled("tfdyno.runtime.train", request_of(folder / (run.folder or name), name, run))
+        name: handled(
+            "tfdyno.runtime.train.child", request_of(folder / (run.folder or name), name, run)
+        )
         for name, run in runs.items()
     }

@@ -13,7 +13,7 @@ import gc
 import keras
 import numpy as np
 import tensorflow as tf
-from tfdyno.runtime.diagnose_watch import Watching
+from tfdyno.runtime.diagnose.watch import Watching
 
 STEPS = 60
 kept, traced_s = [], {}
@@ -201,8 +201,8 @@ found = watched(step, 6)
 RUN = """
 import runpy, sys, tempfile
 from pathlib import Path
-from tfdyno.core.codec import to_builtins
-from tfdyno.runtime.watched_traces import FUNCTION_TYPE
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.runtime.diagnose.watched_traces import FUNCTION_TYPE
 folder = Path(tempfile.mkdtemp())
 originals = [getattr(FUNCTION_TYPE, n) for n in ("__init__", "__call__", "get_concrete_function")]
 result, spaces = {{}}, []
@@ -220,7 +220,7 @@ for name, code in {scripts!r}.items():
 result["restored"] = originals == [
     getattr(FUNCTION_TYPE, n) for n in ("__init__", "__call__", "get_concrete_function")]
 import tensorflow as tf, time
-from tfdyno.runtime.diagnose_watch import Watching
+from tfdyno.runtime.diagnose.watch import Watching
 @tf.function
 def plain(v):
     return v

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.swept import card_file, loop
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno.store.card_files import CardFiles, read_card_file
 
 if TYPE_CHECKING:

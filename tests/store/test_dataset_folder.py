@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.codec import to_json
-from tfdyno.core.dataset import (
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.dataset import (
     JOURNAL,
     MANIFEST,
     READER,
@@ -24,7 +25,6 @@ from tfdyno.core.dataset import (
     Source,
     Written,
 )
-from tfdyno.core.errors import UsageError
 from tfdyno.store.dataset_folder import DatasetFolder, fault
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.store import model_files
 from tfdyno.store.model_files import OBJECTS, TEMPORARY, ModelFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.core.model_version import Artefact
+    from tfdyno.core.deploy.model_version import Artefact
 
 
 @pytest.fixture

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.model_version import Artefact, Lineage, ModelVersion, Promotion, VersionRecord
+from tfdyno.core.deploy.model_version import (
+    Artefact,
+    Lineage,
+    ModelVersion,
+    Promotion,
+    VersionRecord,
+)
 from tfdyno.store import model_rows
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.model_version import Lineage
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.deploy.model_version import Lineage
 from tfdyno.store.model_files import ARTEFACTS, OBJECTS, TEMPORARY
 from tfdyno.store.model_rows import FILE
 from tfdyno.store.model_store import ModelStore
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from tfdyno.core.model_version import ModelVersion
+    from tfdyno.core.deploy.model_version import ModelVersion
 
 ROOT = Path(__file__).parents[2]
 AT = "2026-11-23T12:00:00+00:00"

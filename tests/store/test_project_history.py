@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.codec import to_json
-from tfdyno.core.errors import UsageError
-from tfdyno.core.project import ProjectRun, StepRun
-from tfdyno.core.project_output import Made
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.project.output import Made
+from tfdyno.core.project.project import ProjectRun, StepRun
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:

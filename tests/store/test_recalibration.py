@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.anchors import anchor
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno.store.recalibration import Anchors
 
 ADD = """

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.measurements import measurement
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.store.results import FILE, SCHEMA_VERSION, Results
 
 ROOT = Path(__file__).parents[2]

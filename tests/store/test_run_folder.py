@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import UsageError
-from tfdyno.core.recipe import InputOptions, Recipe
-from tfdyno.core.retreat import Retreat
-from tfdyno.core.training import RunSettings
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import InputOptions, Recipe
+from tfdyno.core.recipe.retreat import Retreat
+from tfdyno.core.train.training import RunSettings
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, unused
 
 if TYPE_CHECKING:

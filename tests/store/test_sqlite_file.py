@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import ToolError, UsageError
+from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:

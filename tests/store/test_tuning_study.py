@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.measurement import Environment
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.search_space import SearchSpace
-from tfdyno.core.tuning import Trial
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.search_space import SearchSpace
+from tfdyno.core.train.tuning import Trial
 from tfdyno.store.tuning_study import FILE, INSTALL, TuningStudy, check_optuna, has_begun
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.ablation import NOTHING, Ablated, chosen, read_results, store, terms, without
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.judged import everything
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.cases import MATCHED, read_reasons, worst
 
 if TYPE_CHECKING:

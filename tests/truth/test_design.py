@@ -10,10 +10,10 @@ from tests.truth.test_rows import a_row
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.settings import EXECUTIONS
-from tfdyno.model import kernel_time, step
-from tfdyno.model.kernel_table import KernelTable
-from tfdyno.model.precision import is_single, tf32_allowed
+from tfdyno.core.base.settings import EXECUTIONS
+from tfdyno.model.time import kernel_time, step
+from tfdyno.model.time.kernel_table import KernelTable
+from tfdyno.model.time.precision import is_single, tf32_allowed
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.records import program_of, read_record, write_record
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.interval import Interval
+from tfdyno.core.base.interval import Interval
 from tfdyno_truth import cases, memory_report, own_memory
 from tfdyno_truth.main import main
 from tfdyno_truth.make_records import FOLDER

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.make_records import FOLDER, workload_of
 from tfdyno_truth.own_rows import STEPS, OwnStep, own_rows, own_steps
 from tfdyno_truth.records import path_of, read_record

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.judged import as_fit, some
+from tests.view.choose.test_html import outline
 from tests.view.test_browser import WIDER, probe
-from tests.view.test_html import outline
 
-from tfdyno.view import svg
+from tfdyno.view.draw import svg
 from tfdyno_truth import figure_measured, page, report, report_parts
 from tfdyno_truth.ablation import NOTHING, Ablated
 from tfdyno_truth.accuracy import Accuracy, accuracy

@@ -9,7 +9,7 @@ from tests.judged import as_fit, some
 from tests.truth.test_scaling import judged
 
 from tfdyno.catalog.time_model import read_time_model, time_model
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth import publish, ratchet, scaling, scaling_report
 from tfdyno_truth.accuracy import accuracy
 from tfdyno_truth.make_records import FOLDER

@@ -12,7 +12,7 @@ import pytest
 from tests.judged import as_fit, everything
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth import ratchet
 from tfdyno_truth.accuracy import SHIPPED
 from tfdyno_truth.fit import LATER_FITS, fit

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.model.steps import convolution, kernel, program
 
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import Kernel
-from tfdyno.core.settings import EXECUTIONS
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.base.settings import EXECUTIONS
+from tfdyno.core.choose.program import Kernel
 from tfdyno_truth.records import Record, program_of, read_record, write_record
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import find
-from tfdyno.core.errors import UsageError
-from tfdyno.core.interval import Scaled
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.interval import Scaled
 from tfdyno_truth import routes
 from tfdyno_truth.both import SERVING, Both, Prices
 from tfdyno_truth.compared import FOLDER, Compared, compared, sizes_of

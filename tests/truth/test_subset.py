@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.judged import everything
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.subset import KEYS, choose
 
 

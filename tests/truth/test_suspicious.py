@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.rows import Row, contradicted, read_rows, single_gpu
 from tfdyno_truth.suspicious import PATH, compared, decisions, suspicions
 

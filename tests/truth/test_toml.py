@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.catalog.time_model import read_time_model, time_model
-from tfdyno.core.time_model import BucketWidth
+from tfdyno.core.choose.time_model import BucketWidth
 from tfdyno_truth.run import TIME_MODEL
 from tfdyno_truth.toml import rewrite
 

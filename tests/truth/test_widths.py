@@ -9,8 +9,8 @@ from tests.judged import everything
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.time_model import BucketWidth
-from tfdyno.model.intervals import UNSEEN_CAPABILITY, widening
+from tfdyno.core.choose.time_model import BucketWidth
+from tfdyno.model.time.intervals import UNSEEN_CAPABILITY, widening
 from tfdyno_truth.ways import WAYS, folds
 from tfdyno_truth.widths import (
     COVERAGE,

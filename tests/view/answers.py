@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfdyno.core.advice import Advice, Candidate, Change, Pick, Run, Verdict
-from tfdyno.core.estimate import Estimate, LayerTime, RooflinePoint
-from tfdyno.core.hardware import Gpu, Market, Offer, SmRates
-from tfdyno.core.interval import Interval, Scaled
-from tfdyno.core.program import BufferPlan, Kernel, Program
-from tfdyno.core.workload import TensorSpec, Trace, Workload
+from tfdyno.core.base.interval import Interval, Scaled
+from tfdyno.core.choose.advice import Advice, Candidate, Change, Pick, Run, Verdict
+from tfdyno.core.choose.estimate import Estimate, LayerTime, RooflinePoint
+from tfdyno.core.choose.hardware import Gpu, Market, Offer, SmRates
+from tfdyno.core.choose.program import BufferPlan, Kernel, Program
+from tfdyno.core.choose.workload import TensorSpec, Trace, Workload
 
 GIB = 2.0**30
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from tests.measurements import ENVIRONMENT, TASK, measurement, run
 
-from tfdyno.core.measurement import BenchRun, Card, CardTelemetry, Measurement, Telemetry
-from tfdyno.core.recipe import Recipe
-from tfdyno.model.comparison import compare
-from tfdyno.model.steady_part import run_medians_s
-from tfdyno.model.summary import summary
-from tfdyno.view.bench_document import Told
+from tfdyno.core.measure.measurement import BenchRun, Card, CardTelemetry, Measurement, Telemetry
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.model.measure.comparison import compare
+from tfdyno.model.measure.steady_part import run_medians_s
+from tfdyno.model.measure.summary import summary
+from tfdyno.view.bench.document import Told
 
 if TYPE_CHECKING:
-    from tfdyno.core.measurement import Comparison
+    from tfdyno.core.measure.measurement import Comparison
 
 COUNT, WARM, STEPS = 60, 8, 4
 GPU = replace(

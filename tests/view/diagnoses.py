@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.bottleneck import Bottleneck, Gain, StageSpeed, StepDiagnosis
-from tfdyno.core.finding import Evidence, FixStep
-from tfdyno.core.fix_proof import Agreement, FixProof, ProvenDiagnosis
-from tfdyno.core.recipe import Recipe, from_settings
-from tfdyno.core.step_facts import (
+from tfdyno.core.doctor.finding import Evidence, FixStep
+from tfdyno.core.measure.bottleneck import Bottleneck, Gain, StageSpeed, StepDiagnosis
+from tfdyno.core.measure.fix_proof import Agreement, FixProof, ProvenDiagnosis
+from tfdyno.core.measure.step_facts import (
     HostFacts,
     InputFacts,
     StageFacts,
@@ -17,7 +16,8 @@ from tfdyno.core.step_facts import (
     StepFacts,
     TimelineFacts,
 )
-from tfdyno.view.diagnose_document import DiagnoseTold
+from tfdyno.core.recipe.recipe import Recipe, from_settings
+from tfdyno.view.diagnose.document import DiagnoseTold
 
 SETTINGS = {"input.parallel_calls": "-1", "input.prefetch": "-1"}
 PLACE = "train.py:41"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfdyno.core.edge import EdgeNeed, EdgePort, EdgeReport, EdgeTiming, EdgeVerdict
+from tfdyno.core.deploy.edge import EdgeNeed, EdgePort, EdgeReport, EdgeTiming, EdgeVerdict
 
 NEED = EdgeNeed(
     file_bytes=4968, weight_bytes=832, live_bytes=10816, arena_bytes=52000,

@@ -8,9 +8,9 @@ from typing import Any
 from tests.advice import exactly
 from tests.feeds import STAGES, feed, law
 
-from tfdyno.core.feed import FeedNeed, StageRate
-from tfdyno.core.interval import Interval
-from tfdyno.view.data_bench_document import FeedTold
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.measure.feed import FeedNeed, StageRate
+from tfdyno.view.data.bench_document import FeedTold
 
 RATES = tuple(
     StageRate(

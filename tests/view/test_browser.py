@@ -14,15 +14,15 @@ import pytest
 from tests import past_runs
 from tests.view import answers
 
-from tfdyno.jobs.report import benches, report
-from tfdyno.view.html import render_report
-from tfdyno.view.palette import BY_NAME
-from tfdyno.view.project_page import project_page
+from tfdyno.jobs.project.report import benches, report
+from tfdyno.view.choose.html import render_report
+from tfdyno.view.draw.palette import BY_NAME
+from tfdyno.view.project.page import project_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.core.advice import Advice
+    from tfdyno.core.choose.advice import Advice
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 pytestmark = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.finding import Evidence, Finding, FixStep
-from tfdyno.core.measurement import Environment, Telemetry
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import Applied, TrainOutcome
-from tfdyno.view.train_document import TrainTold
+from tfdyno.core.doctor.finding import Evidence, Finding, FixStep
+from tfdyno.core.measure.measurement import Environment, Telemetry
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import Applied, TrainOutcome
+from tfdyno.view.train.document import TrainTold
 
 ENVIRONMENT = Environment(
     device="cpu", tensorflow="2.21.0", keras="3.15.1", python="3.11.7", tfdyno="0.1.0",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfdyno.core.fix_proof import FixProof
-from tfdyno.core.interval import Interval
-from tfdyno.core.recipe import Recipe, from_settings
-from tfdyno.core.search_space import SearchSpace
-from tfdyno.core.tuning import Trial, TrialEstimate, Tuning
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.measure.fix_proof import FixProof
+from tfdyno.core.recipe.recipe import Recipe, from_settings
+from tfdyno.core.train.search_space import SearchSpace
+from tfdyno.core.train.tuning import Trial, TrialEstimate, Tuning
 
 FAST = from_settings({"execution": "graph", "steps_per_execution": "8"})
 LARGE = from_settings({"batch_size": "128"})

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import read_toml
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import read_toml
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth import tables
 from tfdyno_truth.fit import neutral
 from tfdyno_truth.ratchet import fingerprint
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tfdyno.core.time_model import Parameter, TimeModel
+    from tfdyno.core.choose.time_model import Parameter, TimeModel
 
 GROUPS = TRUTH / "ablation.toml"
 RESULTS = TRUTH / "ablation.csv"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfdyno.catalog.links import default_link
-from tfdyno.model.scaling import ring_all_reduce_s
+from tfdyno.model.time.scaling import ring_all_reduce_s
 from tfdyno_truth.product_rows import FOLDER, GB300, card
 from tfdyno_truth.sections import Section, Table
 
@@ -19,7 +19,7 @@ BANDS = {"below 256 KiB": (0, MIB // 4), "256 KiB to 4 MiB": (MIB // 4, 4 * MIB)
          "4 to 64 MiB": (4 * MIB, 64 * MIB + 1), "above 64 MiB": (64 * MIB + 1, 2**50)}  # fmt: skip
 PROSE = """\
 All-reduces of 2, 4 and 8 cards over NVLink (nccl-tests, one process, launched by the host), from
-{source}, against the ring of `tfdyno.model.scaling` with the bandwidth and the latency of the
+{source}, against the ring of `tfdyno.model.time.scaling` with the bandwidth and the latency of the
 link's row in `links.csv`: median of predicted over measured, less one. Gradients travel in buckets
 of 25 MB or in one pack. Below 4 MiB the ring takes longer than what ran, by some ten
 microseconds."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.gpus import find
-from tfdyno.model.kernel_table import LIBRARY_KINDS
-from tfdyno.model.peaks import peak_flops_per_s, unit_for
-from tfdyno.model.precision import tf32_allowed
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS
+from tfdyno.model.time.peaks import peak_flops_per_s, unit_for
+from tfdyno.model.time.precision import tf32_allowed
 from tfdyno_truth.records import read_record
 from tfdyno_truth.weighted import quantile
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.hardware import Gpu
-    from tfdyno.core.program import Kernel
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.program import Kernel
     from tfdyno_truth.design import Design
     from tfdyno_truth.rows import Row
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tfdyno.catalog.families import family_of
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.time_model import BucketWidth
+from tfdyno.core.choose.time_model import BucketWidth
 from tfdyno_truth import judge
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.fit import fit, leave_out

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tfdyno.core.program import Program
+    from tfdyno.core.choose.program import Program
     from tfdyno_truth.rows import Row
 
 FOLDER = TRUTH / "kernels-exact"

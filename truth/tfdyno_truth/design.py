@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.settings import BY_OPERATION
-from tfdyno.model import intervals, kernel_time, step
-from tfdyno.model.kernel_table import ClassWork, KernelTable
-from tfdyno.model.precision import is_single, tf32_allowed
+from tfdyno.core.base.settings import BY_OPERATION
+from tfdyno.model.time import intervals, kernel_time, step
+from tfdyno.model.time.kernel_table import ClassWork, KernelTable
+from tfdyno.model.time.precision import is_single, tf32_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tfdyno.core.time_model import Constants
+    from tfdyno.core.choose.time_model import Constants
 
     Floats = NDArray[np.float64]
 
-from tfdyno.model.kernel_table import CostClass
+from tfdyno.model.time.kernel_table import CostClass
 from tfdyno_truth.records import Record, program_of, read_record
 from tfdyno_truth.rows import Row
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.gpus import find
-from tfdyno.view.palette import paint
-from tfdyno.view.plane import LogAxis, Plane, line, marks, spec
-from tfdyno.view.svg import Spec, draw
+from tfdyno.view.draw.palette import paint
+from tfdyno.view.draw.plane import LogAxis, Plane, line, marks, spec
+from tfdyno.view.draw.svg import Spec, draw
 from tfdyno_truth import cells, judge
 from tfdyno_truth.sheet import FRAMEWORKS
 

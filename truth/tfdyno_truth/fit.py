@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.time_model import Parameter
+    from tfdyno.core.choose.time_model import Parameter
     from tfdyno_truth.design import Design
     from tfdyno_truth.ways import Fold
 

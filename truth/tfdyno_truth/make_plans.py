@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.errors import TfdynoError
-from tfdyno.jobs._predict import family_name, predictor_for
-from tfdyno.jobs.compile import compile_exact
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.jobs.choose.compile import compile_exact
+from tfdyno.jobs.choose.predict import family_name, predictor_for
 from tfdyno_truth.make_records import workload_of
 from tfdyno_truth.own_peaks import CARDS, PLANS, ROUTES, path_of, read_steps, write_plan
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from tfdyno.core.program import Program
+    from tfdyno.core.choose.program import Program
 
 
 def make_missing(tell: Callable[[str], None], folder: Path = PLANS) -> int:

@@ -8,10 +8,10 @@ from collections import Counter
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_builtins, to_builtins
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.program import Program
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.codec import from_builtins, to_builtins
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.program import Program
+from tfdyno.core.choose.workload import Workload
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import Key, Record, path_of, write_record
 from tfdyno_truth.rows import OF_JAX, TABLES, TRUTH, ZOO, Row, read_rows
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tfdyno.core.program import Lowering
+    from tfdyno.core.choose.program import Lowering
 
 FOLDER = TRUTH / "kernels"
 MODELS_PER_PROCESS = 20
@@ -85,7 +85,7 @@ def workload_of(key: Key) -> Workload:
 
 def make_record(key: Key) -> Record:
     """Trace one builder as the tool's trace child does, by the lowering of its key."""
-    from tfdyno.runtime.trace import handle
+    from tfdyno.runtime.trace.child import handle
 
     workload = workload_of(key)
     request = {

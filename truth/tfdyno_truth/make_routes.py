@@ -9,9 +9,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import TfdynoError
-from tfdyno.jobs.compile import compile_exact
-from tfdyno.jobs.trace import Traced, trace
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.jobs.choose.compile import compile_exact
+from tfdyno.jobs.choose.trace import Traced, trace
 from tfdyno_truth.make_records import workload_of
 from tfdyno_truth.plan import Planned, Timed, read_timed, store_timed
 from tfdyno_truth.records import Key, Record, path_of, read_record, write_record
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from tfdyno.core.program import Program
+    from tfdyno.core.choose.program import Program
 
     Tell = Callable[[str], None]
 
@@ -113,8 +113,8 @@ def seconds_to_count(traced: Traced) -> float:
 
     The compiled route's seconds are from the same file to the same result.
     """
-    from tfdyno.runtime.quick import program_of
-    from tfdyno.runtime.stablehlo import read_module
+    from tfdyno.runtime.trace.quick import program_of
+    from tfdyno.runtime.trace.stablehlo import read_module
 
     about = traced.trace
     start = time.perf_counter()

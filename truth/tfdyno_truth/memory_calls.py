@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model
-from tfdyno.core.interval import Interval
-from tfdyno.model.memory import Verdict, verdict
+from tfdyno.core.base.interval import Interval
+from tfdyno.model.time.memory import Verdict, verdict
 from tfdyno_truth.memory_held import Records, predicted
 from tfdyno_truth.rows import Row
 from tfdyno_truth.suspicious import decisions

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model
-from tfdyno.core.errors import UsageError
-from tfdyno.model.memory import Memory, predict_memory
+from tfdyno.core.base.errors import UsageError
+from tfdyno.model.time.memory import Memory, predict_memory
 from tfdyno_truth.records import Record, program_of, read_record
 
 if TYPE_CHECKING:
-    from tfdyno.core.program import Program
+    from tfdyno.core.choose.program import Program
     from tfdyno_truth.rows import Row
 
 

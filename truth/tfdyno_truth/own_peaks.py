@@ -13,9 +13,9 @@ import msgspec
 
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.program import Program
-from tfdyno.model.memory import Memory, predict_memory
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.choose.program import Program
+from tfdyno.model.time.memory import Memory, predict_memory
 from tfdyno_truth import cells
 from tfdyno_truth.rows import GIB, TRUTH
 from tfdyno_truth.sections import Section, Table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.rows import TRUTH, Row
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from jinja2 import ChoiceLoader, FileSystemLoader
 from markupsafe import Markup, escape
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.view import palette, svg
-from tfdyno.view.template import environment
+from tfdyno.view.base.template import environment
+from tfdyno.view.draw import palette, svg
 from tfdyno_truth import cells, figure_measured, report
 from tfdyno_truth.rows import TRUTH
 from tfdyno_truth.score import judged

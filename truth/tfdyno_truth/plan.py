@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.families import family as family_named
-from tfdyno.core.codec import read_toml
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import read_toml
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth import tables
 from tfdyno_truth.records import Key
 from tfdyno_truth.rows import TRUTH

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.core.product_rates import ProductRate
+from tfdyno.core.choose.product_rates import ProductRate
 from tfdyno_truth import all_reduces
 from tfdyno_truth.cells import shares
 from tfdyno_truth.product_scores import DRAWS, GENERATIONS, mean_of
@@ -18,14 +18,19 @@ from tfdyno_truth.sections import Section, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tfdyno.core.product_rates import AttentionLaw, ProductLaw, ProductRates, ProductUnit
+    from tfdyno.core.choose.product_rates import (
+        AttentionLaw,
+        ProductLaw,
+        ProductRates,
+        ProductUnit,
+    )
     from tfdyno_truth.product_scores import Errors, KernelScores, Reached
     from tfdyno_truth.products import AllProducts
 
 AICONFIGURATOR = "NVIDIA aiconfigurator 095f58a (Apache-2.0)"
 XLA = "XLA's table of measured products 183fa00 (Apache-2.0)"
 HEAD = """\
-# What matrix products reach on each kind of card; the formula stands in tfdyno.model.products.
+# What matrix products reach on each kind of card; the formula stands in tfdyno.model.time.products.
 # `tfdyno-truth products --write` writes all of it, and leaves the laws as they are.
 """
 FITTED = "fit to {source}; errors on products left out"
@@ -44,8 +49,8 @@ UNSEEN = (
 )
 METHOD = """\
 Seconds of {shapes:,} matrix products on each of {cards} cards, measured in 16 bits (cuBLAS in a
-CUDA graph) for {source}, against the law of `tfdyno.model.products`. Three constants belong to a
-generation: the floor, the share of the tensor cores' peak, the share of the memory bandwidth.
+CUDA graph) for {source}, against the law of `tfdyno.model.time.products`. Three constants belong to
+a generation: the floor, the share of the tensor cores' peak, the share of the memory bandwidth.
 
 *Shapes left out*: constants fitted to a random half of the shapes, judged on the other half
 ({draws} draws). *Card left out*: constants of its generation's other cards, or where it has none,

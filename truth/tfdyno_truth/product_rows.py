@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.hardware import Gpu
-from tfdyno.model.attention import Attentions
-from tfdyno.model.products import Products
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.model.time.attention import Attentions
+from tfdyno.model.time.products import Products
 from tfdyno_truth.rows import TRUTH
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.choose.hardware import Gpu
 
 Floats = NDArray[np.float64]
 GENERATIONS = {

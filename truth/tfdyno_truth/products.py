@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tfdyno.core.product_rates import ProductRate
-from tfdyno.model.attention import (
-    AttentionCard,
-    attention_bytes,
-    attention_seconds,
-)
-from tfdyno.model.peaks import peak_flops_per_s
-from tfdyno.model.products import ProductCard, compute_seconds, rate_of, together
+from tfdyno.core.choose.product_rates import ProductRate
+from tfdyno.model.time.attention import AttentionCard, attention_bytes, attention_seconds
+from tfdyno.model.time.peaks import peak_flops_per_s
+from tfdyno.model.time.products import ProductCard, compute_seconds, rate_of, together
 from tfdyno_truth.product_rows import XLA, bench_memory_s, read_attention, read_products
 from tfdyno_truth.product_scores import (
     Errors,
@@ -37,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.product_rates import ProductLaw, ProductRates, ProductUnit
-    from tfdyno.model.peaks import Unit
+    from tfdyno.core.choose.product_rates import ProductLaw, ProductRates, ProductUnit
+    from tfdyno.model.time.peaks import Unit
     from tfdyno_truth.product_rows import MeasuredAttention, MeasuredProducts
 
     Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.time_model import read_time_model, time_model
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth import page, ratchet, report, scaling_report, toml
 from tfdyno_truth.accuracy import Accuracy, accuracy
 from tfdyno_truth.ratchet import Accepted

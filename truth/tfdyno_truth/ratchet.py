@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_builtins, read_toml, to_json, write_atomic
+from tfdyno.core.base.codec import from_builtins, read_toml, to_json, write_atomic
 from tfdyno_truth.scaling import LEFT_OUT, Spread
 from tfdyno_truth.sheet import ALL, FRAMEWORKS
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from tfdyno.core.time_model import TimeModel
+    from tfdyno.core.choose.time_model import TimeModel
     from tfdyno_truth.scaling import ScalingScores
     from tfdyno_truth.sheet import Line, Sheet
 

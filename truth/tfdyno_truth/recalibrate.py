@@ -1,7 +1,7 @@
 """What one own measurement is worth: published pairs of cards, each playing the user's own once.
 
-The rule is the product's (``tfdyno.model.recalibration``); here it is applied to every card of a
-workload as the only measured one, and the estimates of all other chips are judged before and after.
+The rule is the product's (``tfdyno.model.time.recalibration``); here it is applied to every card of
+a workload as the only measured one; the estimates of all other chips are judged before and after.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfdyno.core.recalibration import Anchor, Subject
-from tfdyno.model.recalibration import recalibration
+from tfdyno.core.choose.recalibration import Anchor, Subject
+from tfdyno.model.time.recalibration import recalibration
 from tfdyno_truth.rows import contradicted
 from tfdyno_truth.sheet import FRAMEWORKS
 from tfdyno_truth.weighted import quantile
@@ -24,7 +24,7 @@ from tfdyno_truth.weighted import quantile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tfdyno.core.recalibration import Recalibration
+    from tfdyno.core.choose.recalibration import Recalibration
     from tfdyno_truth.rows import Row
     from tfdyno_truth.sheet import Judged
 

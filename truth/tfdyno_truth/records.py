@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import BufferPlan, Kernel, Program
-from tfdyno.core.settings import BY_OPERATION
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.base.settings import BY_OPERATION
+from tfdyno.core.choose.program import BufferPlan, Kernel, Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from tfdyno_truth.sections import Section, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfdyno.core.time_model import BucketWidth
+    from tfdyno.core.choose.time_model import BucketWidth
     from tfdyno_truth.both import Line
     from tfdyno_truth.compared import Compared, Shared, Sizes, Step
 

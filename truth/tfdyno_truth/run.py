@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.time_model import BucketWidth
+from tfdyno.core.choose.time_model import BucketWidth
 from tfdyno_truth.design import Design, design_of
 from tfdyno_truth.fit import fit, leave_out
 from tfdyno_truth.rows import contradicted, read_rows, single_gpu
@@ -22,7 +22,7 @@ from tfdyno_truth.widths import interval_widths, row_widths, unseen_row_widths
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tfdyno.core.time_model import Parameter
+    from tfdyno.core.choose.time_model import Parameter
 
     Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import least_squares
 
-from tfdyno.model.precision import gradient_bytes
-from tfdyno.model.scaling import communication_s
+from tfdyno.model.time.precision import gradient_bytes
+from tfdyno.model.time.scaling import communication_s
 from tfdyno_truth.design import design_of
 from tfdyno_truth.records import read_record
 from tfdyno_truth.scaling_rows import APART, HALF, Pair, pairs_of
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.hardware import Cluster
-    from tfdyno.core.time_model import Constants, TimeModel
+    from tfdyno.core.choose.hardware import Cluster
+    from tfdyno.core.choose.time_model import Constants, TimeModel
     from tfdyno_truth.rows import Row
 
     Floats = NDArray[np.float64]

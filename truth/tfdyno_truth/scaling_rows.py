@@ -12,7 +12,7 @@ import numpy as np
 
 from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import find
-from tfdyno.core.hardware import Cluster
+from tfdyno.core.choose.hardware import Cluster
 from tfdyno_truth import tables
 from tfdyno_truth.rows import TRUTH, Row
 

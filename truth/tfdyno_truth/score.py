@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.time_model import time_model
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno_truth.run import fit_all, measured
 from tfdyno_truth.sheet import Judged
 from tfdyno_truth.ways import WAYS

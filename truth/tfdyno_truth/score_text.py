@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view import text
+from tfdyno.view.base import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

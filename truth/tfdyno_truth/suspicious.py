@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

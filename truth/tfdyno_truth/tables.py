@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tfdyno.core.codec import write_atomic
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import write_atomic
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

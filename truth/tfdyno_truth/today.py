@@ -14,10 +14,10 @@ from scipy.optimize import least_squares
 from tfdyno.catalog.generations import generations, software
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import kernel_tables, time_model
-from tfdyno.core.time_model import BucketWidth, Parameter
-from tfdyno.model import graph_time, intervals, kernel_law
-from tfdyno.model.kernel_table import KernelTable
-from tfdyno.model.precision import tf32_allowed
+from tfdyno.core.choose.time_model import BucketWidth, Parameter
+from tfdyno.model.time import graph_time, intervals, kernel_law
+from tfdyno.model.time.kernel_table import KernelTable
+from tfdyno.model.time.precision import tf32_allowed
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import program_of, read_record
 from tfdyno_truth.rows import Row, read_rows
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tfdyno.core.generation import Framework
+    from tfdyno.core.choose.generation import Framework
 
     Floats = NDArray[np.float64]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import write_atomic
+from tfdyno.core.base.codec import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tfdyno.core.time_model import BucketWidth
+    from tfdyno.core.choose.time_model import BucketWidth
 
 WIDTHS = "[intervals]"
 

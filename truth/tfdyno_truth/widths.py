@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.time_model import BucketWidth
-from tfdyno.model import intervals
+from tfdyno.core.choose.time_model import BucketWidth
+from tfdyno.model.time import intervals
 from tfdyno_truth.weighted import quantile
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ DEFAULT = "default"
 
 
 def bucket(design: Design, index: int) -> str:
-    """Bucket of a row's interval, as ``model/intervals.py`` forms it."""
+    """Bucket of a row's interval, as ``model/time/intervals.py`` forms it."""
     row = design.rows[index]
     return f"{design.families[index]}/{row.mode}/{row.execution}"
 

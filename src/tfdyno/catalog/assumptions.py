@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from tfdyno.core.advice import Assumed
-from tfdyno.core.codec import from_builtins, read_toml
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.choose.advice import Assumed
 
 FILE = "assumptions.toml"
 

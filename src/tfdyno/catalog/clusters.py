@@ -16,8 +16,8 @@ from tfdyno.catalog.links import (
     ports_per_gpu,
     usual_in_a_node,
 )
-from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import Cluster, Gpu, Link
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Cluster, Gpu, Link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from tfdyno.catalog import gpus
 from tfdyno.catalog.tables import DATA, Row, read_table
-from tfdyno.core.edge import EdgeDevice, EdgeRuntime, Runtime
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.edge import EdgeDevice, EdgeRuntime, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.choose.hardware import Gpu
 
 KIB = 1024
 KINDS = ("jetson", "board", "accelerator", "phone", "microcontroller")

@@ -7,9 +7,9 @@ from functools import lru_cache
 from importlib.resources import as_file, files
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.codec import from_builtins, read_toml
-from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import Gpu
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

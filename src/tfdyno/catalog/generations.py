@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.software import NEWEST
 from tfdyno.catalog.time_model import kernel_tables
-from tfdyno.core.errors import UsageError
-from tfdyno.core.generation import NAMES, Generation, Software, release_of
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.generation import NAMES, Generation, Software, release_of
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from tfdyno.core.generation import Framework
-    from tfdyno.core.program import Lowering
+    from tfdyno.core.choose.generation import Framework
+    from tfdyno.core.choose.program import Lowering
 
 
 @lru_cache(maxsize=1)

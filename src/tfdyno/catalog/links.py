@@ -7,8 +7,8 @@ import functools
 import re
 
 from tfdyno.catalog.tables import DATA, Row, read_table
-from tfdyno.core.errors import UsageError
-from tfdyno.core.hardware import Gpu, Link
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Gpu, Link
 
 MOST_ON_PCIE = 8
 """Double-wide cards that a usual server takes; machines with 10 or 16 are rare."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tfdyno.catalog.tables import DATA, read_table
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 
 LISTED = "'tfdyno gpus' lists all"
 _SPLIT = re.compile(r"[^a-z0-9]+")

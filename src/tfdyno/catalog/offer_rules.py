@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.choose.hardware import Gpu
 
 PRICE_FACTOR = 4.0
 """A price per GPU further than this from the median over all rows of that GPU is not believed."""

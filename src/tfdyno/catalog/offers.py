@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog import gpus
 from tfdyno.catalog.offer_rules import Listing, judge
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
-from tfdyno.core.hardware import Offer
+from tfdyno.core.choose.hardware import Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,8 +6,8 @@ from functools import lru_cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_builtins, read_toml
-from tfdyno.core.product_rates import ProductRates
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.choose.product_rates import ProductRates
 
 if TYPE_CHECKING:
     from pathlib import Path

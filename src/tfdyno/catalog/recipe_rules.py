@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from tfdyno.core.codec import from_builtins, read_toml
+from tfdyno.core.base.codec import from_builtins, read_toml
 
 FILE = "recipe_rules.toml"
 

@@ -7,7 +7,7 @@ import functools
 import re
 
 from tfdyno.catalog.tables import DATA, Row, read_table
-from tfdyno.core.software import Behind, BehindBy, CudaDriver, Release
+from tfdyno.core.choose.software import Behind, BehindBy, CudaDriver, Release
 
 _COMPAT_COLUMNS = (
     "tf_version", "python_versions", "cuda", "cudnn", "min_driver_linux", "min_driver_windows",

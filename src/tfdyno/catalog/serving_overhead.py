@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from tfdyno.core.codec import from_builtins, read_toml
-from tfdyno.core.serving_size import ServingOverhead
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.choose.serving_size import ServingOverhead
 
 FILE = "serving_overhead.toml"
 

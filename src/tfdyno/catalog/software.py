@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.tables import DATA, Row, read_table
-from tfdyno.core.errors import UsageError
-from tfdyno.core.software import Support, WheelSupport
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.software import Support, WheelSupport
 
 if TYPE_CHECKING:
-    from tfdyno.core.hardware import Gpu
+    from tfdyno.core.choose.hardware import Gpu
 
 NEWEST = "2.21"
 """The newest that is out; the tables may know a candidate after it."""

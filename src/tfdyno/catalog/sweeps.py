@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tfdyno.core.card_file import CardFile
-from tfdyno.core.codec import from_json
+from tfdyno.core.base.codec import from_json
+from tfdyno.core.choose.card_file import CardFile
 
 FOLDER = Path(__file__).parent / "data" / "sweeps"
 REFERENCE = "h200-sxm-141gb.tensorflow.json"

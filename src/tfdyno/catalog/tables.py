@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

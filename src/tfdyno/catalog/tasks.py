@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 
-from tfdyno.core.codec import from_builtins, read_toml
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.base.errors import UsageError
 
 PREFIX = "task:"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.catalog.product_rates import product_rates
 from tfdyno.catalog.tables import DATA
-from tfdyno.core.codec import from_builtins, read_toml
-from tfdyno.core.errors import UsageError
-from tfdyno.core.time_model import KERNELS, BucketWidth, MemoryModel, Parameter, TimeModel
+from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.time_model import KERNELS, BucketWidth, MemoryModel, Parameter, TimeModel
 
 if TYPE_CHECKING:
     from pathlib import Path

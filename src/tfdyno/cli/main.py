@@ -21,7 +21,7 @@ import click
 
 from tfdyno import __version__
 from tfdyno.cli.lazy import Entry, LazyGroup
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,126 +41,126 @@ COLLECTED_EVERY = 200_000
 """New objects until Python looks for cycles: a light command has fewer, and all of them stay."""
 COMMANDS = {
     "run": Entry(
-        module="tfdyno.cli.run",
+        module="tfdyno.cli.project.run",
         summary="Run a project's steps, from data to service; only what changed.",
         section="Whole loop",
     ),
     "doctor": Entry(
-        module="tfdyno.cli.doctor",
+        module="tfdyno.cli.measure.doctor",
         summary="Say why TensorFlow does not use the GPU, or why it failed.",
         section="Repair",
     ),
     "advise": Entry(
-        module="tfdyno.cli.advise",
+        module="tfdyno.cli.choose.advise",
         summary="Rank GPUs and cloud offers for a training run, with the cost.",
         section="Choose",
     ),
     "estimate": Entry(
-        module="tfdyno.cli.estimate",
+        module="tfdyno.cli.choose.estimate",
         summary="Predict time and memory of a step on one GPU or many.",
         section="Choose",
     ),
     "memory": Entry(
-        module="tfdyno.cli.memory",
+        module="tfdyno.cli.choose.memory",
         summary="Show where the memory of a step goes, and plan how to fit a card.",
         section="Choose",
     ),
     "train": Entry(
-        module="tfdyno.cli.train",
+        module="tfdyno.cli.train.train",
         summary="Train with a recipe: precision, XLA, input, strategy, checkpoints.",
         section="Train",
     ),
     "launch": Entry(
-        module="tfdyno.cli.launch",
+        module="tfdyno.cli.train.launch",
         summary="Train on several nodes: here, by Ray, Slurm, Kubernetes, SkyPilot.",
         section="Train",
     ),
     "migrate": Entry(
-        module="tfdyno.cli.migrate",
+        module="tfdyno.cli.train.migrate",
         summary="Turn a Horovod script into one that tfdyno launch trains.",
         section="Train",
     ),
     "recipe": Entry(
-        module="tfdyno.cli.recipe",
+        module="tfdyno.cli.train.recipe",
         summary="Show, compare and choose the settings of a training run.",
         section="Train",
     ),
     "bench": Entry(
-        module="tfdyno.cli.bench",
+        module="tfdyno.cli.measure.bench",
         summary="Measure a training run fairly, or two recipes in turns.",
         section="Measure",
     ),
     "calibrate": Entry(
-        module="tfdyno.cli.calibrate",
+        module="tfdyno.cli.choose.calibrate",
         summary="Sweep the card of this machine, for narrower estimates on it.",
         section="Measure",
     ),
     "compare": Entry(
-        module="tfdyno.cli.compare",
+        module="tfdyno.cli.measure.compare",
         summary="Say which measurement is faster, how surely, and at what cost.",
         section="Measure",
     ),
     "diagnose": Entry(
-        module="tfdyno.cli.diagnose",
+        module="tfdyno.cli.measure.diagnose",
         summary="Say what holds a training back, and prove the fix.",
         section="Measure",
     ),
     "tune": Entry(
-        module="tfdyno.cli.tune",
+        module="tfdyno.cli.train.tune",
         summary="Find the fastest recipe by measured trials, and prove it.",
         section="Measure",
     ),
     "export": Entry(
-        module="tfdyno.cli.export",
+        module="tfdyno.cli.deploy.export",
         summary="Export a model to ONNX, LiteRT, TensorRT and others, and verify it.",
         section="Deploy",
     ),
     "edge": Entry(
-        module="tfdyno.cli.edge",
+        module="tfdyno.cli.deploy.edge",
         summary="Say on which phones, boards and microcontrollers a model fits.",
         section="Deploy",
     ),
     "models": Entry(
-        module="tfdyno.cli.models",
+        module="tfdyno.cli.deploy.models",
         summary="Keep models by version; promote one, go back, clear away.",
         section="Deploy",
     ),
     "serve": Entry(
-        module="tfdyno.cli.serve",
+        module="tfdyno.cli.deploy.serve",
         summary="Serve a model over HTTP with dynamic batching, by NVIDIA Triton.",
         section="Deploy",
     ),
     "report": Entry(
-        module="tfdyno.cli.report",
+        module="tfdyno.cli.project.report",
         summary="Join a project's results into one page, with its history.",
         section="Look back",
     ),
     "runs": Entry(
-        module="tfdyno.cli.runs",
+        module="tfdyno.cli.project.runs",
         summary="List, show, compare and remove the runs of a project.",
         section="Look back",
     ),
     "node": Entry(
-        module="tfdyno.cli.node",
+        module="tfdyno.cli.train.node",
         summary="Take part in a training as one process of several.",
     ),
     "gpus": Entry(
-        module="tfdyno.cli.gpus",
+        module="tfdyno.cli.choose.gpus",
         summary="Show, filter and compare the GPUs of the catalogue.",
         section="Look up",
     ),
     "offers": Entry(
-        module="tfdyno.cli.offers",
+        module="tfdyno.cli.choose.offers",
         summary="List cloud offers with price, date and age.",
         section="Look up",
     ),
     "cache": Entry(
-        module="tfdyno.cli.cache",
+        module="tfdyno.cli.choose.cache",
         summary="Show and clear kept programs, traces and autotune results.",
         section="Look up",
     ),
     "data": Entry(
-        module="tfdyno.cli.data",
+        module="tfdyno.cli.data.data",
         summary="Convert and measure training data; check and refresh prices.",
         section="Look up",
     ),

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfdyno.core import settings
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.core.workload import Workload
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
 
     Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -271,7 +271,7 @@ workload_options = together(
 
 def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
     """The workload that the shared options describe; raises ``UsageError``."""
-    from tfdyno.jobs.reference import parse_reference
+    from tfdyno.jobs.choose.reference import parse_reference
 
     arguments, reference = given["script_arguments"], given["workload"]
     if arguments and not reference.endswith(".py"):
@@ -307,7 +307,7 @@ def software_asked(given: dict[str, Any]) -> str:
 
 def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:
     """The settings of ``--recipe``, and those of ``--set`` over them; raises ``UsageError``."""
-    from tfdyno.core.recipe import Recipe, from_settings
-    from tfdyno.core.recipe_file import read_recipe
+    from tfdyno.core.recipe.recipe import Recipe, from_settings
+    from tfdyno.core.recipe.recipe_file import read_recipe
 
     return from_settings(changes, read_recipe(Path(file)) if file else Recipe())

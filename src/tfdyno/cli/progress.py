@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tfdyno.core.lasting import Lasting
+from tfdyno.core.base.lasting import Lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.folder_lock import FolderLock
-from tfdyno.engines.local import Limits, attend, together
-from tfdyno.engines.process import Command
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.engines.process.local import Limits, attend, together
+from tfdyno.engines.process.process import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.engines.process import Process
+    from tfdyno.engines.process.process import Process
 
 DATA = Path(__file__).parent / "data"
 REQUIREMENTS = {False: DATA / "serving.txt", True: DATA / "serving-gpu.txt"}

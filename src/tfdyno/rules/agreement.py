@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tfdyno.core.fix_proof import Agreement
+from tfdyno.core.measure.fix_proof import Agreement
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:

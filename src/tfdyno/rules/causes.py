@@ -8,8 +8,8 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Severity, Verdict
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import Severity, Verdict
 from tfdyno.rules.tables import DATA
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Diagnosis, Finding, Language
-from tfdyno.core.machine_facts import MachineFacts
-from tfdyno.core.software import Knowledge
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.choose.software import Knowledge
+from tfdyno.core.doctor.finding import Diagnosis, Finding, Language
+from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.rules.causes import Cause, all_causes, cause
 from tfdyno.rules.ranking import Ranked, root_first
 from tfdyno.rules.values import values as known_values
@@ -16,9 +16,9 @@ from tfdyno.rules.wording import finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tfdyno.core.finding import Evidence
-    from tfdyno.core.oom import OomReport
-    from tfdyno.rules.log import LogFacts
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.doctor.oom import OomReport
+    from tfdyno.rules.log.explained import LogFacts
     from tfdyno.rules.match import Match
 
 QUOTED_ERRORS = 5
@@ -94,9 +94,9 @@ def _of_log(
     about_log: bool,
 ) -> tuple[Match, ...]:
     # Imported here, for a look at the machine alone must start in a moment.
-    from tfdyno.rules.log_matches import log_matches
-    from tfdyno.rules.refine import refine
-    from tfdyno.rules.refine_memory import refine_with_report
+    from tfdyno.rules.log.matches import log_matches
+    from tfdyno.rules.refine.memory import refine_with_report
+    from tfdyno.rules.refine.refined import refine
 
     matches = log_matches(log, known_values(facts, knowledge))
     if about_log and matches and all(one.cause.startswith("harmless.") for one in matches):
@@ -117,7 +117,7 @@ def _worded(
 
 def _unexplained(log: LogFacts, matches: Sequence[Match]) -> tuple[Evidence, ...]:
     """The first errors that no match is of; a line that is taken for harmless is none."""
-    from tfdyno.rules.log_matches import holding
+    from tfdyno.rules.log.matches import holding
 
     causes = {one.cause for one in matches}
     known = {line.number for hits in holding(log) if hits.cause in causes for line in hits.lines}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fnmatch
 from typing import TYPE_CHECKING
 
-from tfdyno.core.export import Obstacle
+from tfdyno.core.deploy.export import Obstacle
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tfdyno.core.export import Format
+    from tfdyno.core.deploy.export import Format
 
 TABLE = "export_obstacles.csv"
 COLUMNS = ("format", "kind", "name", "why", "remedy", "source")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.core.doctor.finding import Evidence, Verdict
 
 Basis = Literal["log", "facts", "code"]
 ORDER: tuple[Verdict, ...] = ("proven", "likely", "possible")

@@ -11,7 +11,7 @@ from tfdyno.rules.match import ORDER, Match
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tfdyno.core.finding import Severity
+    from tfdyno.core.doctor.finding import Severity
     from tfdyno.rules.causes import Cause
 
 SYMPTOM_RANK = 90

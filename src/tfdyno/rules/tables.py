@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 
 DATA = Path(__file__).parent / "data"
 

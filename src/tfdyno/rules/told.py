@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tfdyno.core.machine_facts import (
+from tfdyno.core.doctor.machine_facts import (
     DriverFacts,
     GpuFacts,
     LibraryFacts,
@@ -15,7 +15,7 @@ from tfdyno.core.machine_facts import (
     PythonFacts,
     System,
 )
-from tfdyno.rules.log import Line, LogFacts
+from tfdyno.rules.log.explained import Line, LogFacts
 
 CapabilityOf = Callable[[str], tuple[str, str]]
 """Slug and compute capability of a card by its name; empty where the catalogue has none."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.machine_facts import GpuFacts, MachineFacts
+from tfdyno.core.doctor.machine_facts import GpuFacts, MachineFacts
 from tfdyno.rules.cuda_files import first_cuda, parse
 
 if TYPE_CHECKING:
-    from tfdyno.core.software import Knowledge, Release
+    from tfdyno.core.choose.software import Knowledge, Release
 
 
 def values(facts: MachineFacts, knowledge: Knowledge) -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Finding, FixStep
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import Finding, FixStep
 from tfdyno.rules.condition import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfdyno.core.finding import Language
+    from tfdyno.core.doctor.finding import Language
     from tfdyno.rules.causes import Cause, Step, Words
     from tfdyno.rules.match import Match
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdyno.core.card_file import FORMAT, CardFile
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.card_file import FORMAT, CardFile
 
 FOLDER = "cards"
 UNFINISHED = ".unfinished"

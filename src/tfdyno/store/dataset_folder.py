@@ -12,8 +12,10 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.dataset import (
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.deploy.dataset import (
     FORMAT_VERSION,
     JOURNAL,
     LOCK,
@@ -25,14 +27,12 @@ from tfdyno.core.dataset import (
     Skipped,
     Written,
 )
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tfdyno.core.dataset import Shard
+    from tfdyno.core.deploy.dataset import Shard
 
 _OPTIONS = {
     "shards": "--shards or --shard-bytes",

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import TfdynoError
 
 FILE = "digests.json"
 LEAST_BYTES = 1 << 20

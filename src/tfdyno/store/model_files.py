@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import to_json
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.model_version import Artefact, StoredFile
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.deploy.model_version import Artefact, StoredFile
 from tfdyno.store.cache import sha256_of
 
 try:
@@ -31,7 +31,7 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tfdyno.core.model_version import ArtefactKind
+    from tfdyno.core.deploy.model_version import ArtefactKind
 
 OBJECTS, ARTEFACTS, TEMPORARY, LOCK = "objects", "artefacts", "tmp", ".lock"
 PATIENCE_S = 60.0

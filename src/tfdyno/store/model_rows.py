@@ -8,14 +8,14 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_json, to_json
-from tfdyno.core.model_version import PRODUCTION, Promotion, in_use
+from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.deploy.model_version import PRODUCTION, Promotion, in_use
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from tfdyno.core.model_version import ModelVersion, VersionRecord
+    from tfdyno.core.deploy.model_version import ModelVersion, VersionRecord
 
 FILE = "models.sqlite"
 SCHEMA_VERSION = 1

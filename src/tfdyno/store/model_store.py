@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_json
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.model_version import (
+from tfdyno.core.base.codec import from_json
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.deploy.model_version import (
     KEEP,
     Collected,
     ModelVersion,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tfdyno.core.model_version import ArtefactKind, Lineage
+    from tfdyno.core.deploy.model_version import ArtefactKind, Lineage
 
 
 class ModelStore:

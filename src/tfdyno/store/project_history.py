@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_json, to_json
-from tfdyno.core.errors import UsageError
-from tfdyno.core.project import DOCUMENT, ProjectRun, StepRun
-from tfdyno.core.project_output import FILE as MADE
-from tfdyno.core.project_output import Made
+from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.project.output import FILE as MADE
+from tfdyno.core.project.output import Made
+from tfdyno.core.project.project import DOCUMENT, ProjectRun, StepRun
 from tfdyno.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import fcntl
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import UsageError
-from tfdyno.core.recalibration import Anchor
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.recalibration import Anchor
 
 FILE = "recalibration.json"
 FORMAT = 1

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import from_json, to_json
-from tfdyno.core.errors import UsageError
-from tfdyno.core.measurement import BenchRun, Measurement
+from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.measurement import BenchRun, Measurement
 from tfdyno.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:

@@ -11,21 +11,21 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tfdyno.core.codec import from_json, to_json, write_atomic
-from tfdyno.core.errors import UsageError
-from tfdyno.core.folder_lock import FolderLock
-from tfdyno.core.jax_plan import JaxPlan
-from tfdyno.core.measurement import Environment, Telemetry
-from tfdyno.core.recipe_file import FILE_NAME, read_recipe, to_toml
-from tfdyno.core.retreat import Retreat
-from tfdyno.core.training import History, RunSettings
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.codec import from_json, to_json, write_atomic
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import Environment, Telemetry
+from tfdyno.core.recipe.recipe_file import FILE_NAME, read_recipe, to_toml
+from tfdyno.core.recipe.retreat import Retreat
+from tfdyno.core.train.jax_plan import JaxPlan
+from tfdyno.core.train.training import History, RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tfdyno.core.recipe import Recipe
+    from tfdyno.core.recipe.recipe import Recipe
 
 RUN_FILE, HISTORY_FILE, LOCK_FILE, LOGS = "run.json", "history.json", ".run.lock", "logs"
 RETREATS_FILE = ".retreats.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,11 @@ import sqlite3
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.codec import from_json, to_json
-from tfdyno.core.errors import ToolError, UsageError
-from tfdyno.core.measurement import Environment
-from tfdyno.core.search_space import SearchSpace, Value
-from tfdyno.core.tuning import Trial
+from tfdyno.core.base.codec import from_json, to_json
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.train.search_space import SearchSpace, Value
+from tfdyno.core.train.tuning import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,21 +5,21 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import significant
-from tfdyno.view.advice_words import brief, card, range_line, terms
-from tfdyno.view.amounts import batch_cell, gib, short_hours, table_ms, table_usd
-from tfdyno.view.diagnose_findings import row
-from tfdyno.view.diagnose_words import step_line
-from tfdyno.view.estimate_text import headline
-from tfdyno.view.ranking_text import distinct
+from tfdyno.core.base.units import significant
+from tfdyno.view.base.amounts import batch_cell, gib, short_hours, table_ms, table_usd
+from tfdyno.view.choose.advice_words import brief, card, range_line, terms
+from tfdyno.view.choose.estimate_text import headline
+from tfdyno.view.choose.ranking_text import distinct
+from tfdyno.view.diagnose.findings import row
+from tfdyno.view.diagnose.words import step_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.advice import Advice
-    from tfdyno.core.estimate import Estimate
-    from tfdyno.core.workload import Trace
-    from tfdyno.view.diagnose_document import DiagnoseTold
+    from tfdyno.core.choose.advice import Advice
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.workload import Trace
+    from tfdyno.view.diagnose.document import DiagnoseTold
 
 ROWS = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.jobs.compiled.first_step import FirstStep, StepTimes, outcome_words, times_after
 
 BEGIN = '{"event": "begin", "model": "m"}'

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.compiled.flags import KNOWN, PLACES, own_choice, variables_for
 from tfdyno.store.compiled.programs import ProgramStore, View
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tfdyno.probe.compilers import Framework
+    from tfdyno.probe.python.compilers import Framework
 
 
 @pytest.fixture(params=["plain", "with a blank"])

@@ -15,14 +15,14 @@ import pytest
 from tests.jobs.disks import mounted
 from tests.runtime.forks import NO_GPU
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.training import RunSettings
-from tfdyno.jobs._worker import silent
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.training import RunSettings
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.compiled import keeping
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.train import Question, train
+from tfdyno.jobs.train.train import Question, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.compiled.key import matters, software_key, source_of, step_key
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.probe.compilers import Compiler
+from tfdyno.probe.python.compilers import Compiler
 
 COMPILER = Compiler(
     framework="tensorflow",

@@ -14,9 +14,9 @@ import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 from tests.probe.holders.test_processes import holding
 
-from tfdyno.core.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.lasting import Lasting
-from tfdyno.core.recipe import Recipe
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.holders.guard import GROWTH, Asked, announced, growth, guarded, visible_to
 from tfdyno.jobs.holders.room import REMEDY
 from tfdyno.probe.holders import cards

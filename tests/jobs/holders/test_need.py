@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 
 from tfdyno.catalog.gpus import find
-from tfdyno.core.recipe import Recipe
-from tfdyno.jobs import estimate
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.choose import estimate
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.choose.trace import kept_trace, trace
 from tfdyno.jobs.holders.need import known_need
-from tfdyno.jobs.reference import parse_reference
-from tfdyno.jobs.trace import kept_trace, trace
 
 if TYPE_CHECKING:
     from pathlib import Path

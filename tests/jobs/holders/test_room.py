@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.interval import Interval
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.interval import Interval
 from tfdyno.jobs.holders import room
 from tfdyno.jobs.holders.room import check_room, is_free, refuse, wait_for_room
 from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, HeldCard, Holder

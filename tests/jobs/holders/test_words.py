@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.jobs.holders.test_room import GIB, OTHER, card
 
-from tfdyno.core.interval import Interval
+from tfdyno.core.base.interval import Interval
 from tfdyno.jobs.holders import words
 from tfdyno.probe.holders.cards import Holder
 

@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from tests.runtime.forks import NO_GPU
 
-from tfdyno.core.errors import CompilerError, RetreatAsked, TfdynoError, ToolError, UsageError
-from tfdyno.core.launch_plan import LaunchPlan
-from tfdyno.core.measurement import Protocol
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA, Retreat
-from tfdyno.core.training import RunSettings
-from tfdyno.engines.process import ChildCrash
-from tfdyno.jobs import bench, diagnose
-from tfdyno.jobs.launch_local import Launched, launch_local
-from tfdyno.jobs.reference import parse_reference
+from tfdyno.core.base.errors import CompilerError, RetreatAsked, TfdynoError, ToolError, UsageError
+from tfdyno.core.cluster.launch_plan import LaunchPlan
+from tfdyno.core.measure.measurement import Protocol
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA, Retreat
+from tfdyno.core.train.training import RunSettings
+from tfdyno.engines.process.process import ChildCrash
+from tfdyno.jobs.bench import bench
+from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.diagnose import diagnose
+from tfdyno.jobs.launch.local import Launched, launch_local
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
-from tfdyno.jobs.train import Question, Trained, train
-from tfdyno.model.comparison import compare
+from tfdyno.jobs.train.train import Question, Trained, train
+from tfdyno.model.measure.comparison import compare
 
 DATA = Path(__file__).parents[2] / "data" / "xla"
 TILE = "InternalError: Failed to compute symbolic tile for (d0, d1)"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml, NvmlError
 
-from tfdyno.probe import cards as nvml_cards
+from tfdyno.probe.cards import cards as nvml_cards
 from tfdyno.probe.holders import cards
 from tfdyno.probe.holders.cards import EXCLUSIVE, Holder, look
 

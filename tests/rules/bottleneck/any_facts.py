@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tfdyno.core.bottleneck import SPLIT_PARTS
-from tfdyno.core.step_facts import (
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS
+from tfdyno.core.measure.step_facts import (
     OPERATION_CLASSES,
     CallbackFacts,
     CallFacts,

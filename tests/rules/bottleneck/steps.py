@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.step_facts import (
+from tfdyno.core.measure.step_facts import (
     HostFacts,
     InputFacts,
     OperationFacts,
@@ -18,7 +18,7 @@ from tfdyno.rules.bottleneck.seen import look
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.bottleneck import Bottleneck, StepDiagnosis
+    from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
     from tfdyno.rules.bottleneck.draft import Draft, Rule
 
 HOST = HostFacts(cpus=4, usable_cpus=4, threads_intra=4, threads_inter=4, cpu_ratio=0.5)

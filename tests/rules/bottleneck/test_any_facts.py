@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.rules.bottleneck.any_facts import any_facts
 
-from tfdyno.core.bottleneck import SPLIT_PARTS
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS
 from tfdyno.rules.bottleneck import diagnose
 from tfdyno.rules.bottleneck.rank import RULES
 from tfdyno.rules.bottleneck.seen import look
@@ -17,8 +17,8 @@ from tfdyno.rules.bottleneck.split import watched_steps
 from tfdyno.rules.bottleneck.tables import all_causes, cause, limits
 
 if TYPE_CHECKING:
-    from tfdyno.core.bottleneck import Bottleneck, StepDiagnosis
-    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis
+    from tfdyno.core.measure.step_facts import StepFacts
 
 EVERYTHING = SPLIT_PARTS
 WORKS_ON = {

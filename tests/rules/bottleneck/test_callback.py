@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.bottleneck.steps import answer, drafts, facts, only, primary
 
-from tfdyno.core.step_facts import CallbackFacts, StepFacts
+from tfdyno.core.measure.step_facts import CallbackFacts, StepFacts
 from tfdyno.rules.bottleneck.callback import slow_callbacks
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.bottleneck.steps import facts
 
-from tfdyno.core.step_facts import CallFacts, StepFacts
+from tfdyno.core.measure.step_facts import CallFacts, StepFacts
 from tfdyno.rules.bottleneck.calls import of_calls, saved_by_calls
 from tfdyno.rules.bottleneck.split import split_of
 

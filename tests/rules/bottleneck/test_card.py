@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import HOST, answer, drafts, facts, only, primary
 
-from tfdyno.core.step_facts import CallbackFacts, CardFacts, StepFacts
+from tfdyno.core.measure.step_facts import CallbackFacts, CardFacts, StepFacts
 from tfdyno.rules.bottleneck.card import idle, memory_errors, shared, slowed_down
 
 CARD = CardFacts(name="NVIDIA L4", busy_ratio=0.95, power_w=70.0, power_limit_w=72.0,

@@ -18,7 +18,7 @@ from tfdyno.rules.bottleneck.communication import (
 from tfdyno.rules.bottleneck.seen import look
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.measure.step_facts import StepFacts
 
 EXCHANGE = replace(OPERATIONS, class_s={"gemm": 0.008, "collective": 0.010})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 from tfdyno.rules.bottleneck.draft import Draft, bottleneck, duration, evidence, percent
 
 

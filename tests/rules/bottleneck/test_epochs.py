@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import answer, drafts, facts, only
 
-from tfdyno.core.step_facts import CallbackFacts, StepFacts
+from tfdyno.core.measure.step_facts import CallbackFacts, StepFacts
 from tfdyno.rules.bottleneck.epochs import between_epochs
 from tfdyno.rules.bottleneck.split import split_of
 

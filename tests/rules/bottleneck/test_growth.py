@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import facts
 
-from tfdyno.core.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
+from tfdyno.core.measure.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
 from tfdyno.rules.bottleneck import diagnose, diagnose_growth
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)

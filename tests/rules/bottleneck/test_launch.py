@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.rules.bottleneck.steps import OPERATIONS, drafts, facts, only, primary
 
-from tfdyno.core.step_facts import CallFacts, OperationFacts, StepFacts
+from tfdyno.core.measure.step_facts import CallFacts, OperationFacts, StepFacts
 from tfdyno.rules.bottleneck.launch import no_xla, small_batch, steps_per_execution
 
 TINY = replace(OPERATIONS, class_s={"gemm": 0.0005}, busy_s=0.0005, count_per_step=100,

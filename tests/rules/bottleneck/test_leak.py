@@ -18,7 +18,7 @@ from tests.rules.bottleneck.steps import (
     waiting,
 )
 
-from tfdyno.core.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
+from tfdyno.core.measure.step_facts import FitsFacts, GrowthFacts, MemoryCourse, RetraceFacts
 from tfdyno.rules.bottleneck.leak import fits_growing, growing, leaking
 
 LIST = ("list of 1,204 tensors held by train.py:31 (losses)",)

@@ -18,9 +18,9 @@ from tests.rules.bottleneck.steps import (
     waiting,
 )
 
-from tfdyno.core.bottleneck import SPLIT_PARTS
-from tfdyno.core.errors import UsageError
-from tfdyno.core.step_facts import CallbackFacts
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS
+from tfdyno.core.measure.step_facts import CallbackFacts
 from tfdyno.rules.bottleneck import diagnose
 
 

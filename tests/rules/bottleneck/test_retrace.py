@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.bottleneck.steps import answer, drafts, facts, only, primary
 
-from tfdyno.core.step_facts import CallbackFacts, RetraceFacts
+from tfdyno.core.measure.step_facts import CallbackFacts, RetraceFacts
 from tfdyno.rules.bottleneck.retrace import traced_again
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rules.bottleneck.steps import GOOD_INPUT, HOST, OPERATIONS, facts, pipeline, waiting
 
-from tfdyno.core.bottleneck import SPLIT_PARTS
-from tfdyno.core.step_facts import CallbackFacts, OperationFacts, RetraceFacts
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS
+from tfdyno.core.measure.step_facts import CallbackFacts, OperationFacts, RetraceFacts
 from tfdyno.rules.bottleneck.split import split_of
 
 seconds = st.floats(0.0, 10.0, allow_nan=False)

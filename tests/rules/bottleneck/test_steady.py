@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno.rules.bottleneck.steady import half_width, in_bursts, typical
 
 

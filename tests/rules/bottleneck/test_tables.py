@@ -10,10 +10,10 @@ from typing import get_args, get_type_hints
 import pytest
 from tests.rules.bottleneck.any_facts import DIFFERS
 
-from tfdyno.core.bottleneck import BottleneckClass
-from tfdyno.core.errors import ToolError
-from tfdyno.core.recipe import InputOptions, from_settings
-from tfdyno.core.step_facts import GrowthFacts, RetraceFacts
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.measure.bottleneck import BottleneckClass
+from tfdyno.core.measure.step_facts import GrowthFacts, RetraceFacts
+from tfdyno.core.recipe.recipe import InputOptions, from_settings
 from tfdyno.rules import bottleneck
 from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.retrace import traced_anew

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tfdyno.core.cluster_facts import (
+from tfdyno.core.cluster.cluster_facts import (
     Call,
     CardPair,
     ClockReading,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.rules.cluster.clusters import CARD, causes, cluster, node
 
-from tfdyno.probe.card_pairs import pairs_from_text
+from tfdyno.probe.cards.card_pairs import pairs_from_text
 from tfdyno.rules.cluster import cluster_findings
 
 if TYPE_CHECKING:
-    from tfdyno.core.cluster_facts import NodeFacts
+    from tfdyno.core.cluster.cluster_facts import NodeFacts
 
 RECORDED = Path(__file__).parents[2] / "data" / "topology"
 

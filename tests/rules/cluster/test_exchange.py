@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.cluster.clusters import causes, cluster
 
-from tfdyno.core.cluster_facts import AllReduce, Bandwidth, ClockReading, SizeTimes
+from tfdyno.core.cluster.cluster_facts import AllReduce, Bandwidth, ClockReading, SizeTimes
 from tfdyno.rules.cluster import cluster_findings, in_order
 
 RIGHT = AllReduce(between="nodes", implementation="RING", replicas=2,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.rules.cluster.clusters import CARD, causes, cluster, node
 
-from tfdyno.core.cluster_facts import NumaNode
+from tfdyno.core.cluster.cluster_facts import NumaNode
 
 
 @pytest.mark.parametrize(("cards", "severity"), [(2, "error"), (0, "warning")])

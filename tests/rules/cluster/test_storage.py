@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.rules.cluster.clusters import causes, cluster, node
 
-from tfdyno.core.cluster_facts import ClockReading, FolderFacts, FolderSpeed, SharedView
+from tfdyno.core.cluster.cluster_facts import ClockReading, FolderFacts, FolderSpeed, SharedView
 from tfdyno.rules.cluster import cluster_findings
 
 

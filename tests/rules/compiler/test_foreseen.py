@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import BufferPlan, Kernel, Program
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.choose.program import BufferPlan, Kernel, Program
 from tfdyno.rules.compiler.foreseen import Place, faults_at, patterns_of, warning_of
 
 H200 = Place(framework="tensorflow", version="2.21.0", compute_capability="9.0")

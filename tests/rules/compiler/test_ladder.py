@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.compiler import Fault, fault_in, next_step
 
 if TYPE_CHECKING:
-    from tfdyno.core.retreat import RetreatStep
+    from tfdyno.core.recipe.retreat import RetreatStep
 
 TILE, GEMM = "Failed to compute symbolic tile", "Autotuning failed for HLO"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.machine_facts import (
+from tfdyno.core.doctor.machine_facts import (
     BuildInfo,
     Distribution,
     DriverFacts,
@@ -16,7 +16,7 @@ from tfdyno.core.machine_facts import (
     Process,
     PythonFacts,
 )
-from tfdyno.jobs._knowledge import capability_of, knowledge_of
+from tfdyno.jobs.machine.knowledge import capability_of, knowledge_of
 from tfdyno.rules.environment import environment_matches
 from tfdyno.rules.explain import diagnose
 

@@ -16,7 +16,7 @@ from tests.rules.environment.machines import (
     with_tensorflow,
 )
 
-from tfdyno.core.machine_facts import BuildInfo, MachineFacts
+from tfdyno.core.doctor.machine_facts import BuildInfo, MachineFacts
 
 
 def visible(value: str) -> MachineFacts:

@@ -10,7 +10,7 @@ from tests.rules.environment.machines import (
     with_tensorflow,
 )
 
-from tfdyno.core.machine_facts import DriverFacts
+from tfdyno.core.doctor.machine_facts import DriverFacts
 
 WSL = "/usr/lib/wsl/lib/libcuda.so.1"
 COMPAT = "/usr/local/cuda-12.5/compat/libcuda.so.555.42.06"

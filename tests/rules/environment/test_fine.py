@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from tests.rules.environment.machines import HEALTHY
 
-from tfdyno.core.finding import Diagnosis, Evidence, Finding, FixStep
-from tfdyno.core.machine_facts import ChildFacts, MachineFacts
-from tfdyno.jobs._knowledge import knowledge_of
+from tfdyno.core.doctor.finding import Diagnosis, Evidence, Finding, FixStep
+from tfdyno.core.doctor.machine_facts import ChildFacts, MachineFacts
+from tfdyno.jobs.machine.knowledge import knowledge_of
 from tfdyno.rules.environment.fine import fine
 
 

@@ -13,7 +13,7 @@ from tests.rules.environment.machines import (
     with_tensorflow,
 )
 
-from tfdyno.core.machine_facts import BuildInfo, ChildFacts, MachineFacts
+from tfdyno.core.doctor.machine_facts import BuildInfo, ChildFacts, MachineFacts
 
 CPU = BuildInfo(is_cuda_build=False)
 

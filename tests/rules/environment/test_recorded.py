@@ -6,7 +6,7 @@ import pytest
 from tests.probe.conftest import MACHINES, Recorded, build, recorded
 from tests.rules.environment.machines import causes
 
-from tfdyno.probe.machine import examine
+from tfdyno.probe.machine.machine import examine
 
 __all__ = ["build", "recorded"]  # the fixtures of the probes
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.rules.environment.machines import HEALTHY, card
 
-from tfdyno.core.finding import Evidence
-from tfdyno.core.machine_facts import DriverFacts, MachineFacts
+from tfdyno.core.doctor.finding import Evidence
+from tfdyno.core.doctor.machine_facts import DriverFacts, MachineFacts
 from tfdyno.rules.environment.seen import cuda_works, gpu_evidence, has_gpu, seen
 
 WINDOWS = DriverFacts(library_path=r"C:\Windows\System32\nvcuda.dll")

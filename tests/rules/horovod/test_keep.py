@@ -8,7 +8,7 @@ import pytest
 from tfdyno.rules.horovod.keep import keeping
 
 if TYPE_CHECKING:
-    from tfdyno.core.migration import Keeping
+    from tfdyno.core.doctor.migration import Keeping
 
 
 def starts(nodes: int, gpus: int) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from tfdyno.rules.horovod.rewrite import migrated, uses_horovod
 
 if TYPE_CHECKING:
-    from tfdyno.core.migration import Migration
+    from tfdyno.core.doctor.migration import Migration
 
 HEAD = "import horovod.tensorflow.keras as hvd\nimport keras\nimport tensorflow as tf\n"
 FIT = "model.fit(data, steps_per_epoch=9)\n"

@@ -7,7 +7,7 @@ import pytest
 from tests.rules.migration.code import KERAS_2, KERAS_3, found, found_in, notes
 from tests.rules.migration.examples import EXAMPLES, KERAS, NOT_PYTHON, TF
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 from tfdyno.rules.causes import cause, group
 from tfdyno.rules.migration.check import check_code, legacy_values, with_keras
 from tfdyno.rules.wording import finding

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tfdyno.core.errors import ToolError
-from tfdyno.jobs._worker import run_child
-from tfdyno.model.calibrate.windows import read_windows
+from tfdyno.core.base.errors import ToolError
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.model.time.calibrate.windows import read_windows
 from tfdyno.runtime.calibrate import sweep, tensorflow_chain
 from tfdyno.runtime.calibrate.points import points
 

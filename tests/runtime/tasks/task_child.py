@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfdyno.catalog.tasks import find_task
-from tfdyno.runtime import real_data, tasks
+from tfdyno.runtime.workload import real_data, tasks
 
 COUNT = 3
 LARGE = 100_000  # numbers, which would take long as JSON
@@ -71,7 +71,7 @@ def describe() -> dict[str, Any]:
     """All tasks, in float32 but for their count under mixed precision."""
     import keras
 
-    from tfdyno.runtime.weightless import weightless
+    from tfdyno.runtime.workload.weightless import weightless
 
     with weightless():
         found = {name: described(name) for name in tasks.MODULES}

@@ -9,7 +9,7 @@ import click
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.cli.progress import progress_line
-from tfdyno.view import text
+from tfdyno.view.base import text
 from tfdyno_truth.ablation import NOTHING, Ablated, ablate_all, chosen, store, terms
 from tfdyno_truth.make_records import FOLDER
 

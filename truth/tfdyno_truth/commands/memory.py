@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfdyno.core.codec import to_json
-from tfdyno.view import text
+from tfdyno.core.base.codec import to_json
+from tfdyno.view.base import text
 from tfdyno_truth import cells
 from tfdyno_truth.make_plans import make_missing
 from tfdyno_truth.make_records import FOLDER

@@ -6,7 +6,7 @@ import click
 
 from tfdyno.catalog.product_rates import FILE, product_rates
 from tfdyno.catalog.tables import DATA
-from tfdyno.core.codec import write_atomic
+from tfdyno.core.base.codec import write_atomic
 from tfdyno_truth import product_report
 from tfdyno_truth.cells import share
 from tfdyno_truth.products import all_products, shipped_errors

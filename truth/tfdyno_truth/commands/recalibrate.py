@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.codec import to_json
-from tfdyno.view import text
+from tfdyno.core.base.codec import to_json
+from tfdyno.view.base import text
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.recalibrate import gains
 from tfdyno_truth.score import left_out, shipped

@@ -8,9 +8,9 @@ import click
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.codec import to_json
-from tfdyno.core.errors import UsageError
-from tfdyno.view import text
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.errors import UsageError
+from tfdyno.view.base import text
 from tfdyno_truth.compared import FOLDER, compared
 from tfdyno_truth.make_records import FOLDER as QUICK
 from tfdyno_truth.make_routes import make_missing

@@ -8,7 +8,7 @@ import click
 
 from tfdyno.catalog.time_model import time_model
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.codec import to_json
+from tfdyno.core.base.codec import to_json
 from tfdyno_truth import score_text
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.score import left_out, shipped

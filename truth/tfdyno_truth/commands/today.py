@@ -9,7 +9,7 @@ import click
 
 from tfdyno.catalog.tables import DATA
 from tfdyno.cli.progress import progress_line
-from tfdyno.core.codec import write_atomic
+from tfdyno.core.base.codec import write_atomic
 from tfdyno_truth import today_report
 from tfdyno_truth.make_records import FOLDER
 from tfdyno_truth.run import ROOT

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tfdyno.core.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 
 STAGES = (FIRST_STEP, FIRST_STEP_XLA)
 """What ``bench`` and ``diagnose`` say before it; ``train`` tells an event."""

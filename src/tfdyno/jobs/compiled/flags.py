@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.flags import flag_names, is_file_name, with_flags
+from tfdyno.core.base.flags import flag_names, is_file_name, with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.probe.compilers import Framework
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.probe.python.compilers import Framework
     from tfdyno.store.compiled.programs import View
 
 TF_FLAGS, XLA_FLAGS = "TF_XLA_FLAGS", "XLA_FLAGS"

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tfdyno.core.codec import to_json, write_atomic
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.units import format_bytes
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.codec import to_json, write_atomic
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.compiled.first_step import FirstStep, StepTimes, outcome_words, times_after
 from tfdyno.jobs.compiled.flags import KNOWN, PLACES, own_choice, variables_for
 from tfdyno.jobs.compiled.key import software_key, source_of, step_key
 from tfdyno.jobs.compiled.store import is_off, program_store, why_unused
-from tfdyno.probe.compilers import Compiler, Framework, compiler, known_flags, machine
-from tfdyno.probe.folder_events import FolderEvents
-from tfdyno.probe.host import this_host
+from tfdyno.probe.base.host import this_host
+from tfdyno.probe.files.folder_events import FolderEvents
+from tfdyno.probe.python.compilers import Compiler, Framework, compiler, known_flags, machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

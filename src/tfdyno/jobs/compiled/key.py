@@ -6,14 +6,14 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.codec import to_builtins, to_json
+from tfdyno.core.base.codec import to_builtins, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.core.workload import Workload
-    from tfdyno.probe.compilers import Compiler
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.probe.python.compilers import Compiler
 
 BEGINNINGS = ("XLA_", "TF_", "CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "LD_", "OMP_", "MKL_", "HIP_")
 """Of variables that reach a compiler, or the libraries that it tries out."""

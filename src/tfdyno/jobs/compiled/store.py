@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import parse_bytes
+from tfdyno.core.base.units import parse_bytes
 from tfdyno.store.cache import default_cache
 from tfdyno.store.compiled.programs import LIMIT_BYTES, ProgramStore
 from tfdyno.store.compiled.trust import refusal

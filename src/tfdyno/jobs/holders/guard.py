@@ -7,10 +7,10 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import TfdynoError, ToolError
-from tfdyno.core.lasting import Lasting
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.workload import Workload
+from tfdyno.core.base.errors import TfdynoError, ToolError
+from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.holders import words
 from tfdyno.jobs.holders.need import known_need
 from tfdyno.jobs.holders.room import REMEDY, refuse, wait_for_room
@@ -176,7 +176,7 @@ def growth(asked: Asked, environment: Mapping[str, str] | None = None) -> dict[s
 def is_of_memory(error: TfdynoError) -> bool:
     """Whether a child says that it did not get the memory it needs, by the doctor's rules."""
     from tfdyno.rules.causes import cause
-    from tfdyno.rules.log import scan
+    from tfdyno.rules.log.explained import scan
 
     return bool(scan([str(error)], map(cause, MEMORY_CAUSES), ()).hits)
 

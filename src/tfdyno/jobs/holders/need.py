@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.settings import PRECISIONS
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.settings import PRECISIONS
 
 if TYPE_CHECKING:
-    from tfdyno.core.interval import Interval
-    from tfdyno.core.recipe import Recipe
-    from tfdyno.core.workload import Workload
+    from tfdyno.core.base.interval import Interval
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
 
 
 def known_need(
@@ -29,9 +29,9 @@ def known_need(
         visible: ``CUDA_VISIBLE_DEVICES`` of the run; None: all cards.
         library: Something shaped like ``pynvml``; that package when None.
     """
-    from tfdyno.jobs import estimate as estimating
-    from tfdyno.jobs._found_cards import found_cards
-    from tfdyno.jobs.trace import kept_trace
+    from tfdyno.jobs.choose import estimate as estimating
+    from tfdyno.jobs.choose.trace import kept_trace
+    from tfdyno.jobs.holders.found_cards import found_cards
 
     if recipe.remat_budget_bytes or recipe.ema or recipe.precision == "float8":
         return None

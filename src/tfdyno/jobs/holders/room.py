@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.holders import words
 from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, HeldCard, Look, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.interval import Interval
+    from tfdyno.core.base.interval import Interval
 
 NEARLY_FULL_RATIO = 0.05
 """Less of a card's memory than this is no room for TensorFlow's own context and libraries."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes
-from tfdyno.view.wording import capital
+from tfdyno.core.base.units import format_bytes
+from tfdyno.view.base.wording import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.core.interval import Interval
+    from tfdyno.core.base.interval import Interval
     from tfdyno.probe.holders.cards import HeldCard, Holder
 
 NAMED = 4

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tfdyno.core.errors import CompilerError, RetreatAsked, TfdynoError, UsageError
-from tfdyno.core.flags import with_flags
-from tfdyno.core.recipe import Recipe
-from tfdyno.core.retreat import Retreat, as_run, flags_of, is_compiling
-from tfdyno.engines.process import ChildCrash
+from tfdyno.core.base.errors import CompilerError, RetreatAsked, TfdynoError, UsageError
+from tfdyno.core.base.flags import with_flags
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.retreat import Retreat, as_run, flags_of, is_compiling
+from tfdyno.engines.process.process import ChildCrash
 from tfdyno.rules.compiler import Fault, fault_in, next_step
 
 Result = TypeVar("Result")

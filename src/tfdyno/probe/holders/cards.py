@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.probe import cards
+from tfdyno.probe.cards import cards
 from tfdyno.probe.holders.processes import named, own_family
 
 if TYPE_CHECKING:

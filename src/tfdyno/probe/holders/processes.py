@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdyno.probe.child_nvml import process_name
+from tfdyno.probe.base.child_nvml import process_name
 
 CARD_FILES = ("/dev/nvidia", "/dev/dxg")
 """What a process has open that computes on a card, on Linux and under WSL."""

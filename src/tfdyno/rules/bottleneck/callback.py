@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.step_facts import CallbackFacts
+from tfdyno.core.measure.step_facts import CallbackFacts
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, percent
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits, matching

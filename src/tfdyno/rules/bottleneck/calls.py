@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.rules.bottleneck.steady import half_width, typical
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.measure.step_facts import StepFacts
 
 
 def of_calls(facts: StepFacts) -> float:

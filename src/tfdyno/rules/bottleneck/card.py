@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes
+from tfdyno.core.base.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.tables import cause, limits
@@ -12,7 +12,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.step_facts import CardFacts
+    from tfdyno.core.measure.step_facts import CardFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 _SOURCE = "telemetry of the card"

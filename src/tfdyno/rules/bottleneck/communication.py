@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes, format_si
+from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.steady import typical
@@ -13,7 +13,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Evidence
+    from tfdyno.core.doctor.finding import Evidence
     from tfdyno.rules.bottleneck.seen import Seen
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from tfdyno.core.bottleneck import Bottleneck, BottleneckClass, Gain
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Evidence, FixStep
-from tfdyno.core.units import significant
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.units import significant
+from tfdyno.core.doctor.finding import Evidence, FixStep
+from tfdyno.core.measure.bottleneck import Bottleneck, BottleneckClass, Gain
 from tfdyno.rules.bottleneck.seen import Seen
 from tfdyno.rules.bottleneck.tables import Cause, cause
 from tfdyno.rules.condition import holds

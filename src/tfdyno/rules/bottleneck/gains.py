@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.bottleneck import Gain
+from tfdyno.core.measure.bottleneck import Gain
 from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.bottleneck import StepDiagnosis
-from tfdyno.core.units import format_bytes
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.measure.bottleneck import StepDiagnosis
 from tfdyno.rules.bottleneck.draft import Draft, bottleneck, evidence
 from tfdyno.rules.bottleneck.leak import ACCOUNT, fits_growing, growing
 from tfdyno.rules.bottleneck.retrace import traced_again
@@ -14,8 +14,8 @@ from tfdyno.rules.bottleneck.seen import look
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Evidence
-    from tfdyno.core.step_facts import MemoryCourse, StepFacts
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.measure.step_facts import MemoryCourse, StepFacts
 
 
 def diagnose_growth(facts: StepFacts) -> StepDiagnosis:

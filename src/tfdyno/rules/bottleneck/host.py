@@ -12,7 +12,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits, matching
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.bottleneck import Gain
+    from tfdyno.core.measure.bottleneck import Gain
     from tfdyno.rules.bottleneck.seen import Seen
 
 _PLACE = " in "

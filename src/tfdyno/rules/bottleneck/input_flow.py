@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes, format_si
+from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl, with_less_work, without_wait
 from tfdyno.rules.bottleneck.input_stage import Timed, found, heavy, reading_s, timed
@@ -22,7 +22,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.step_facts import InputFacts
+    from tfdyno.core.measure.step_facts import InputFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 _IN_ORDER = {"shuffle", "repeat", "random"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.core.step_facts import StageFacts
+from tfdyno.core.measure.step_facts import StageFacts
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence, of_step, percent
 from tfdyno.rules.bottleneck.seen import reads, stage_walls, waits_itself
 from tfdyno.rules.bottleneck.tables import limits, matching
@@ -13,9 +13,9 @@ from tfdyno.rules.bottleneck.tables import limits, matching
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.bottleneck import Gain
-    from tfdyno.core.finding import Evidence
-    from tfdyno.core.step_facts import InputFacts
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.measure.bottleneck import Gain
+    from tfdyno.core.measure.step_facts import InputFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 

@@ -13,8 +13,8 @@ from tfdyno.rules.bottleneck.tables import cause, limits, matching
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.bottleneck import Gain
-    from tfdyno.core.step_facts import InputFacts
+    from tfdyno.core.measure.bottleneck import Gain
+    from tfdyno.core.measure.step_facts import InputFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 

@@ -13,8 +13,8 @@ from tfdyno.rules.bottleneck.tables import cause, limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.bottleneck import Gain
-    from tfdyno.core.finding import Evidence
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.measure.bottleneck import Gain
     from tfdyno.rules.bottleneck.seen import Seen
 
 

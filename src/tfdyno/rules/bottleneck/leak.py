@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes, significant
+from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.retrace import traced_anew
 from tfdyno.rules.bottleneck.tables import limits
@@ -13,8 +13,8 @@ from tfdyno.rules.bottleneck.tables import limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Evidence
-    from tfdyno.core.step_facts import GrowthFacts, StepFacts
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.measure.step_facts import GrowthFacts, StepFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 ACCOUNT = {"allocator": "what the allocators have in use", "kernel": "memory of the process"}

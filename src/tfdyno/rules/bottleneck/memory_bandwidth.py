@@ -13,7 +13,7 @@ from tfdyno.rules.bottleneck.tables import cause
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Evidence
+    from tfdyno.core.doctor.finding import Evidence
     from tfdyno.rules.bottleneck.seen import Seen
 
 _MOVING = ("elementwise", "normalisation", "reduction", "data_movement")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes
+from tfdyno.core.base.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, evidence, percent
 from tfdyno.rules.bottleneck.tables import limits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes
+from tfdyno.core.base.units import format_bytes
 from tfdyno.rules.bottleneck.draft import Draft, evidence, of_step, percent
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.seen import fed_s

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.bottleneck import SPLIT_PARTS, Bottleneck, StepDiagnosis
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS, Bottleneck, StepDiagnosis
 from tfdyno.rules.bottleneck.callback import CALLBACK_RULES
 from tfdyno.rules.bottleneck.card import CARD_RULES
 from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
@@ -31,7 +31,7 @@ from tfdyno.rules.bottleneck.tables import cause, limits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfdyno.core.step_facts import StepFacts
+    from tfdyno.core.measure.step_facts import StepFacts
 
 RULES: tuple[Rule, ...] = (
     *INPUT_WORK_RULES, *INPUT_FLOW_RULES, *HOST_RULES, *LAUNCH_RULES, *COMPUTE_RULES,

@@ -18,8 +18,8 @@ from tfdyno.rules.bottleneck.tables import cause, limits, matching
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Evidence
-    from tfdyno.core.step_facts import RetraceFacts
+    from tfdyno.core.doctor.finding import Evidence
+    from tfdyno.core.measure.step_facts import RetraceFacts
     from tfdyno.rules.bottleneck.seen import Seen
 
 _KINDS = ("new_iterator", "new_function", "shape", "dtype")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.core.step_facts import StepFacts
+from tfdyno.core.measure.step_facts import StepFacts
 from tfdyno.rules.bottleneck.split import Split, split_of
 from tfdyno.rules.bottleneck.tables import limits, matching
 
 if TYPE_CHECKING:
-    from tfdyno.core.step_facts import InputFacts, StageFacts
+    from tfdyno.core.measure.step_facts import InputFacts, StageFacts
 
 _WORK = {"from_generator", "interleave", "flat_map", "map", "filter", "py_function"}
 _READERS = {"tf_record", "text_line", "fixed_length_record", "csv", "list_files"}

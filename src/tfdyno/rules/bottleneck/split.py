@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.bottleneck import SPLIT_PARTS
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS
 from tfdyno.rules.bottleneck.calls import of_calls
 from tfdyno.rules.bottleneck.steady import half_width, typical
 from tfdyno.rules.bottleneck.tables import limits, matching
@@ -15,7 +15,7 @@ from tfdyno.rules.bottleneck.tables import limits, matching
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.step_facts import InputFacts, OperationFacts, RetraceFacts, StepFacts
+    from tfdyno.core.measure.step_facts import InputFacts, OperationFacts, RetraceFacts, StepFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

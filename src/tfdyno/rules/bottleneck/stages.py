@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.bottleneck import StageSpeed
+from tfdyno.core.measure.bottleneck import StageSpeed
 from tfdyno.rules.bottleneck.seen import samples_of_step, stage_walls
 from tfdyno.rules.bottleneck.tables import limits
 

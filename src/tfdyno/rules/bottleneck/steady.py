@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import UsageError
+from tfdyno.core.base.errors import UsageError
 from tfdyno.rules.bottleneck.tables import limits
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from tfdyno.core.bottleneck import BottleneckClass
-from tfdyno.core.errors import ToolError
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.measure.bottleneck import BottleneckClass
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:

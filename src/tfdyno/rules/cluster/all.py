@@ -10,8 +10,8 @@ from tfdyno.rules.cluster import cards, exchange, hosts, network, software, stor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tfdyno.core.cluster_facts import Bandwidth, ClusterFacts
-    from tfdyno.core.finding import Finding
+    from tfdyno.core.cluster.cluster_facts import Bandwidth, ClusterFacts
+    from tfdyno.core.doctor.finding import Finding
 
 RULES: tuple[Callable[[ClusterFacts], Iterator[Finding]], ...] = (
     network.missing, software.different_versions, cards.missing_cards, cards.unlike_cards,

@@ -10,8 +10,8 @@ from tfdyno.rules.cluster.draft import differing, draft, joined, named
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.cluster_facts import CardPair, ClusterFacts, NodeFacts
-    from tfdyno.core.finding import Finding
+    from tfdyno.core.cluster.cluster_facts import CardPair, ClusterFacts, NodeFacts
+    from tfdyno.core.doctor.finding import Finding
 
 WHY_NO_PEER = {
     "CNS": "the chipset does not support it",

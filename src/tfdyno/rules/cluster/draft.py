@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Finding, FixStep, Severity
+from tfdyno.core.doctor.finding import Evidence, Finding, FixStep, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tfdyno.core.cluster_facts import NodeFacts
+    from tfdyno.core.cluster.cluster_facts import NodeFacts
 
 MOST_NAMED = 4
 PAGE = "docs/how-to/check-a-cluster.md"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_si
+from tfdyno.core.base.units import format_si
 from tfdyno.rules.cluster.draft import draft
 from tfdyno.rules.cluster.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfdyno.core.cluster_facts import Bandwidth, ClusterFacts
-    from tfdyno.core.finding import Finding
+    from tfdyno.core.cluster.cluster_facts import Bandwidth, ClusterFacts
+    from tfdyno.core.doctor.finding import Finding
 
 
 def failed_exchange(facts: ClusterFacts) -> Iterator[Finding]:

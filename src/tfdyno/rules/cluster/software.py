@@ -10,8 +10,8 @@ from tfdyno.rules.cluster.tables import variables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tfdyno.core.cluster_facts import ClusterFacts, NodeFacts
-    from tfdyno.core.finding import Finding, Severity
+    from tfdyno.core.cluster.cluster_facts import ClusterFacts, NodeFacts
+    from tfdyno.core.doctor.finding import Finding, Severity
 
 DECIDES = ("tfdyno", "tensorflow", "keras", "nccl")
 """Processes of one training that have different ones fail or drift apart."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.units import format_bytes, format_si
+from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.rules.cluster.draft import draft, joined, named
 from tfdyno.rules.cluster.tables import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.cluster_facts import ClusterFacts
-    from tfdyno.core.finding import Finding
+    from tfdyno.core.cluster.cluster_facts import ClusterFacts
+    from tfdyno.core.doctor.finding import Finding
 
 OF_ONE_MACHINE = ("overlay", "tmpfs", "ramfs")
 """File systems that no other machine sees."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.finding import Severity
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.doctor.finding import Severity
 from tfdyno.rules.tables import read_rows
 
 

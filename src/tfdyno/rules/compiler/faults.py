@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.retreat import STEPS, RetreatStep
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.recipe.retreat import STEPS, RetreatStep
 
 DATA = Path(__file__).parent / "data"
 MOST_SAID = 160

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.core.generation import NAMES, Framework, release_of
+from tfdyno.core.choose.generation import NAMES, Framework, release_of
 from tfdyno.rules.compiler.faults import Fault, all_faults
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tfdyno.core.program import Program
+    from tfdyno.core.choose.program import Program
 
 PATTERNS = {
     "convolution_flatten_dense": "a model with convolutions, Flatten and Dense",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import ToolError
-from tfdyno.core.retreat import STEPS, Retreat, RetreatStep, name_of
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.recipe.retreat import STEPS, Retreat, RetreatStep, name_of
 from tfdyno.rules.compiler.faults import DATA, Fault, short
 from tfdyno.rules.tables import read_rows
 

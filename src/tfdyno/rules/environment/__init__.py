@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tfdyno.core.machine_facts import MachineFacts
-from tfdyno.core.software import Knowledge
+from tfdyno.core.choose.software import Knowledge
+from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.rules.environment.cards import CARD_RULES
 from tfdyno.rules.environment.driver import DRIVER_RULES
 from tfdyno.rules.environment.libraries import LIBRARY_RULES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.machine_facts import GpuFacts
+from tfdyno.core.doctor.machine_facts import GpuFacts
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.environment.seen import CHOSEN, gpu_evidence, has_gpu, hides_cards, seen
 
 if TYPE_CHECKING:
-    from tfdyno.core.machine_facts import MachineFacts
-    from tfdyno.core.software import Knowledge, WheelSupport
+    from tfdyno.core.choose.software import Knowledge, WheelSupport
+    from tfdyno.core.doctor.machine_facts import MachineFacts
     from tfdyno.rules.match import Match
 
 FULL_RATIO = 0.8

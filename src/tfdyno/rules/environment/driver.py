@@ -16,9 +16,9 @@ from tfdyno.rules.environment.seen import (
 )
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Verdict
-    from tfdyno.core.machine_facts import MachineFacts
-    from tfdyno.core.software import Knowledge
+    from tfdyno.core.choose.software import Knowledge
+    from tfdyno.core.doctor.finding import Verdict
+    from tfdyno.core.doctor.machine_facts import MachineFacts
     from tfdyno.rules.match import Match
 
 KERNEL_FILE = "/proc/driver/nvidia/version"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tfdyno.core.finding import Diagnosis
-    from tfdyno.core.machine_facts import MachineFacts
-    from tfdyno.core.software import Knowledge
+    from tfdyno.core.choose.software import Knowledge
+    from tfdyno.core.doctor.finding import Diagnosis
+    from tfdyno.core.doctor.machine_facts import MachineFacts
 
 _PACKAGES = {"numpy": "NumPy", "keras": "Keras", "protobuf": "protobuf"}
 

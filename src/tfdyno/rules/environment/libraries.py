@@ -9,8 +9,8 @@ from tfdyno.rules.condition import version_key
 from tfdyno.rules.environment.seen import has_gpu, seen
 
 if TYPE_CHECKING:
-    from tfdyno.core.machine_facts import LibraryFacts, MachineFacts
-    from tfdyno.core.software import Knowledge
+    from tfdyno.core.choose.software import Knowledge
+    from tfdyno.core.doctor.machine_facts import LibraryFacts, MachineFacts
     from tfdyno.rules.match import Match
 
 _MAJOR = r"\.so\.(\d+)|64_(\d+)\.dll"

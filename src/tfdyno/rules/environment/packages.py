@@ -9,8 +9,8 @@ from tfdyno.rules.condition import version_key
 from tfdyno.rules.environment.seen import gpu_evidence, has_gpu, seen
 
 if TYPE_CHECKING:
-    from tfdyno.core.machine_facts import MachineFacts
-    from tfdyno.core.software import Knowledge
+    from tfdyno.core.choose.software import Knowledge
+    from tfdyno.core.doctor.machine_facts import MachineFacts
     from tfdyno.rules.match import Match
 
 LAST_WINDOWS_GPU = (2, 10)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.core.doctor.finding import Evidence, Verdict
 from tfdyno.rules.match import Match
 
 if TYPE_CHECKING:
-    from tfdyno.core.machine_facts import MachineFacts
+    from tfdyno.core.doctor.machine_facts import MachineFacts
 
 WSL_FOLDER = "/usr/lib/wsl/"
 """Where the libraries of the Windows driver are mounted."""

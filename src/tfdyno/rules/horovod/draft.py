@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tfdyno.core.migration import Change, Hand
-from tfdyno.rules.source_text import Patch, patched
+from tfdyno.core.doctor.migration import Change, Hand
+from tfdyno.rules.rewrite.source_text import Patch, patched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.horovod.names import batch_arguments
-from tfdyno.rules.source_text import Patch, argument_patches
+from tfdyno.rules.rewrite.source_text import Patch, argument_patches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

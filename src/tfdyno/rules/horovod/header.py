@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.horovod.names import ROOT
-from tfdyno.rules.source_text import ALIAS, TENSORFLOW, Patch, name_of
+from tfdyno.rules.rewrite.source_text import ALIAS, TENSORFLOW, Patch, name_of
 from tfdyno.rules.tables import DATA
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from tfdyno.core.migration import Keeping, Step, Support
+from tfdyno.core.doctor.migration import Keeping, Step, Support
 from tfdyno.rules.tables import read_rows
 
 _ANY = "any"

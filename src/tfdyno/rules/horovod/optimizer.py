@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.horovod.names import optimizer_words
-from tfdyno.rules.source_text import argument_patches
+from tfdyno.rules.rewrite.source_text import argument_patches
 
 if TYPE_CHECKING:
     from tfdyno.rules.horovod.draft import Draft

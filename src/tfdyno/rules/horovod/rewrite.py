@@ -7,7 +7,7 @@ import difflib
 import io
 from typing import TYPE_CHECKING
 
-from tfdyno.core.migration import Migration
+from tfdyno.core.doctor.migration import Migration
 from tfdyno.rules.horovod import feeding, guards, header
 from tfdyno.rules.horovod.draft import Draft
 from tfdyno.rules.horovod.elements import without

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tfdyno.rules.migration.walk import sites
-from tfdyno.rules.source_text import Patch, SourceText
+from tfdyno.rules.rewrite.source_text import Patch, SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from tfdyno.rules.migration.strategy import KERAS_3
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.finding import Verdict
+    from tfdyno.core.doctor.finding import Verdict
 
 _HOROVOD = ("horovod.tensorflow.keras.", "horovod.keras.", "horovod.tensorflow.")
 _DISTRIBUTION = ("keras.distribution.set_distribution", "keras.distribution.initialize")

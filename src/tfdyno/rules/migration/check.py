@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.migration import (
     backend,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tfdyno.core.finding import Evidence, Verdict
+from tfdyno.core.doctor.finding import Evidence, Verdict
 from tfdyno.rules.condition import holds
 from tfdyno.rules.match import ORDER, Match
 

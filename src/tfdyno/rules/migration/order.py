@@ -13,7 +13,7 @@ from tfdyno.rules.migration.sites import Module, Site, ends, is_exclusive, is_ke
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.core.finding import Verdict
+    from tfdyno.core.doctor.finding import Verdict
 
 _SETTINGS = (
     "config.experimental.set_memory_growth",

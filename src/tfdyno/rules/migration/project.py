@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError
 from tfdyno.rules.migration.bindings import LOCAL, Binding, Scope
 from tfdyno.rules.migration.parse import syntax_tree
 from tfdyno.rules.migration.walk import Own, walked

@@ -1,8 +1,8 @@
 """What a sweep times: one kernel of a kind and of a size at a point, in order of what tells most.
 
-The rows stand in ``runtime/data/sweep_points.csv``: an operation with its sizes, and on which kind
-of card and in which types it is timed. A point becomes a ``Kernel`` as a traced step would have it,
-so the law that prices steps prices points as well.
+The rows stand in ``runtime/tables/sweep_points.csv``: an operation with its sizes, and on which
+kind of card and in which types it is timed. A point becomes a ``Kernel`` as a traced step would
+have it, so the law that prices steps prices points as well.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tfdyno.core.interval import Scaled
-from tfdyno.core.program import Direction, Kernel, KernelKind
+from tfdyno.core.base.interval import Scaled
+from tfdyno.core.choose.program import Direction, Kernel, KernelKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "sweep_points.csv"
+DATA = Path(__file__).resolve().parents[1] / "tables" / "sweep_points.csv"
 BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2}
 """Of an element; ``tf32`` is float32 whose products tensor cores multiply."""
 Sizes = dict[str, int]

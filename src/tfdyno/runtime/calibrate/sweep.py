@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.errors import ToolError
-from tfdyno.runtime import child
+from tfdyno.core.base.errors import ToolError
+from tfdyno.process import child
 from tfdyno.runtime.calibrate.clock import WINDOW_S, Timed, chain_length
 from tfdyno.runtime.calibrate.points import kernel_of, points
 

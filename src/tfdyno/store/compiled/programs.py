@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tfdyno.core.codec import to_json, write_atomic
-from tfdyno.core.errors import TfdynoError
-from tfdyno.core.folder_lock import FolderLock, is_held
+from tfdyno.core.base.codec import to_json, write_atomic
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.folder_lock import FolderLock, is_held
 from tfdyno.store.compiled.trust import is_open
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Commands that choose: advise, estimate, memory, gpus, offers, calibrate."""

@@ -1,0 +1,1 @@
+"""Commands for what was trained: export, edge, models, serve."""

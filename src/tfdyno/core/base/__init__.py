@@ -1,0 +1,1 @@
+"""What every noun rests on: errors, the codec, intervals, units."""

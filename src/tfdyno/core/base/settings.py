@@ -1,0 +1,90 @@
+"""What a setting may be: one place for the command line and the Python API."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
+EXECUTIONS = ("xla", "graph", "eager-torch", "compiled-torch")
+"""The last two are PyTorch's, for scoring and comparison only."""
+TRAINED_EXECUTIONS = ("xla", "graph")
+"""TensorFlow's own."""
+TORCH_EXECUTIONS = ("eager-torch", "compiled-torch")
+"""PyTorch's."""
+BY_OPERATION = ("graph", "eager-torch")
+"""Executions that run one operation after another instead of a compiled program."""
+ROUTES = ("auto", "quick", "exact")
+MODES = ("train", "infer")
+CLOUDS = ("aws", "gcp", "azure")
+"""Whose notices of the end of a spot machine are understood."""
+MOST_IN_A_RUN = 10**12
+"""More samples, or epochs, than this are a slip of the keyboard."""
+MOST_SAMPLES = 1 << 20
+"""Largest batch that is estimated or named; a plan that hardly grows would give an absurd one."""
+MOST_PORT = 65535
+MOST_REPLICAS = 1024
+"""GPUs that train together, in an estimate."""
+MOST_STEPS = 10**10
+"""At 10 ms a step these take three years."""
+
+
+def number(value: object, what: str) -> float:
+    """A finite number.
+
+    Args:
+        value: A number, or text as typed; ``_`` may separate digits.
+        what: Its name in the message.
+
+    Raises:
+        UsageError: It is no number, or not finite.
+    """
+    try:
+        found = float(str(value).replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{what} '{value}' is not a number") from None
+    if not math.isfinite(found):
+        raise UsageError(f"{what} {value} is not possible", remedy="give a finite number")
+    return found
+
+
+def whole(value: object, what: str, *, least: int = 1, most: int = MOST_IN_A_RUN) -> int:
+    """A whole number from ``least`` to ``most``; raises ``UsageError``."""
+    found = number(value, what)
+    if found < least or found != int(found):
+        remedy = f"give a whole number, {least} or more"
+        raise UsageError(f"{what} {value} is not possible", remedy=remedy)
+    if found > most:
+        raise UsageError(f"{what} {value} is not possible", remedy=f"give at most {most:,}")
+    return int(found)
+
+
+def positive(value: object, what: str) -> float:
+    """A finite number above 0; raises ``UsageError``."""
+    found = number(value, what)
+    if found <= 0:
+        raise UsageError(f"{what} {value} is not possible", remedy="give more than 0")
+    return found
+
+
+def one_of(value: str, known: Iterable[str], what: str) -> str:
+    """``value`` itself where it is known.
+
+    Raises:
+        UsageError: It is not; names the nearest one.
+    """
+    names = tuple(known)
+    if value in names:
+        return value
+    import difflib  # only for a name that nobody has
+
+    near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
+    raise UsageError(
+        f"{what} '{value}' is not one of {', '.join(names)}",
+        remedy=f"did you mean {near[0]}?" if near else "",
+    )

@@ -1,0 +1,1 @@
+"""Nouns of choosing: hardware, programs, estimates, advice."""

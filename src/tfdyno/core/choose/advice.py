@@ -1,0 +1,159 @@
+"""Ranked GPUs and offers for a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.estimate import Estimate
+from tfdyno.core.choose.hardware import Offer
+from tfdyno.core.choose.scale_out import ScaleOut
+from tfdyno.core.measure.feed import Feeding
+
+Verdict = Literal["feasible", "too late", "too dear", "does not fit", "no offer", "cannot run"]
+Scenario = Literal["develop", "research", "industrial", "edge", "serve"]
+Title = Literal["cheapest", "fastest", "balanced"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """What the tool assumes where the user says nothing; each number is printed when it is used."""
+
+    spot_overhead_ratio: float
+    """Extra hours on spot capacity for restarts: 0.08 means 8 % more."""
+    electricity_usd_per_kwh: float
+    """Price of energy for a card that the user owns."""
+    default_samples: int
+    """Samples in a run whose length nobody named."""
+    default_batch_size: int
+    """Batch where neither the user nor the script names one."""
+    start_up_s: float = 0.0
+    """From the order of a rented machine to the first line of the script; it is paid."""
+    graph_build_s: float = 0.0
+    """Building the graph before the first step, for every GPU, where XLA does not compile."""
+    vcpu_core_ratio: float = 1.0
+    """Work of a vCPU, which is one of two hardware threads, over that of a whole core."""
+    offer_cpu_ratio: float = 1.0
+    """Speed of an offer's CPU over that of the machine where the input was measured, at the least;
+    at the most its inverse."""
+    card_life_h: float = 26_280.0
+    """For which a bought card is used."""
+    run_every_h: float = 24.0
+    """A shorter run is not started more often than once in these hours, year in, year out."""
+    feed_loss_ratio: float = 0.0
+    """Samples per second that an input pipeline loses with each doubling of the CPUs beyond those
+    it was measured with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How much work the user wants done and within which limits."""
+
+    steps: int
+    """Optimizer steps on one replica with its own batch."""
+    samples: int
+    """Samples in the whole run on one replica (steps x batch)."""
+    samples_per_epoch: int
+    epochs: int
+    deadline_h: float
+    """0: none."""
+    budget_usd: float
+    """0: none."""
+    scenario: Scenario
+    holds: Literal["batch per replica", "global batch"]
+    length_source: str = ""
+    """Who named the length, in words: ``as asked``, ``from the script``, ``assumed``."""
+    validation_samples: int = 0
+    """Of one pass over the validation data; 0: none is counted."""
+    validation_passes: int = 0
+    length: Literal["samples", "steps"] = "samples"
+    """What every row has in common: replicas share the samples, or each row takes all the steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One offer (or a card without one) with what the run would need on it."""
+
+    gpu: str
+    gpu_name: str
+    count: int
+    offer: Offer | None
+    estimate: Estimate
+    steps: int
+    """Optimizer steps that the run takes here."""
+    hours: Interval
+    cost_usd: Interval | None
+    """None where no price is known."""
+    usd_per_epoch: Interval | None
+    energy_kwh: Interval
+    verdict: Verdict
+    tensorflow: str
+    """How the user's TensorFlow wheel runs on it: native, jit, cannot, unknown; with versions."""
+    reason: str
+    """In words, for this row."""
+    pareto: bool
+    validation_h: Interval | None = None
+    """The part of ``hours`` that validates; None: none is counted."""
+    feeding: Feeding | None = None
+    """What the offer's CPUs give its GPUs, which the estimate then has in it; None: no input
+    pipeline was measured, or nobody says how many CPUs there are."""
+
+    @property
+    def spot(self) -> bool:
+        """Whether the offer can be taken away at any time."""
+        return self.offer is not None and self.offer.spot
+
+    @property
+    def slug(self) -> str:
+        """A name that no other candidate has: the offer, or the card where there is none."""
+        return f"{self.gpu} {self.count} {self.offer.slug if self.offer else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """A named choice with its reason in words."""
+
+    title: Title
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that would change the answer, and how."""
+
+    condition: str
+    consequence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The answer: ranking, picks, what would change them, and what was assumed."""
+
+    title: str
+    """The model and its workload reference."""
+    headline: str
+    run: Run
+    ranking: tuple[Candidate, ...]
+    """Feasible ones first, by cost then hours; then too late, too dear, does not fit."""
+    picks: tuple[Pick, ...]
+    changes: tuple[Change, ...]
+    buy_or_rent: tuple[Change, ...]
+    assumptions: dict[str, str]
+    sources: tuple[str, ...]
+    catalogue_date: str
+    made_on: str
+    exact: bool
+    """Whether memory came from the compiler for every ranked row that runs under XLA."""
+    notes: tuple[str, ...] = ()
+    """What was left out or went another way, one sentence each."""
+    open_fits: tuple[str, ...] = ()
+    """Cards by name that may hold the step or not, which changes the picks: no compile has settled
+    it."""
+    scaling: tuple[ScaleOut, ...] = ()
+    """What more of the recommended card bring; empty where it cannot train with others."""
+
+    def pick(self, title: Title) -> Pick | None:
+        """The pick of that name; None where nothing qualifies."""
+        return next((pick for pick in self.picks if pick.title == title), None)

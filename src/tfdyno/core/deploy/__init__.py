@@ -1,0 +1,1 @@
+"""Nouns of exported, served and kept models."""

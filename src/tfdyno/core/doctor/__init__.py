@@ -1,0 +1,1 @@
+"""Nouns of machines and of what is wrong with them."""

@@ -1,0 +1,1 @@
+"""Nouns of measuring and diagnosing."""

@@ -1,0 +1,1 @@
+"""Nouns of projects and their steps."""

@@ -1,0 +1,1 @@
+"""Nouns of recipes: every setting of a training."""

@@ -1,0 +1,114 @@
+"""A training on Keras' JAX backend: its devices and layout, and what it can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.core.train.device_mesh import DeviceMesh, filled
+from tfdyno.core.train.layout import Rule, check_rules
+
+if TYPE_CHECKING:
+    from tfdyno.core.train.training import RunSettings
+
+BACKENDS = ("tensorflow", "jax")
+RECIPE_KEYS = (
+    "batch_size", "execution", "precision", "retreat", "seed", "steps_per_execution",
+)  # fmt: skip
+"""Settings of a recipe that mean something on JAX."""
+MOST_HOST_DEVICES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JaxPlan:
+    """Over what and how a model is split."""
+
+    mesh: DeviceMesh | None = None
+    """None: all devices split the batch."""
+    rules: tuple[Rule, ...] = ()
+    """Of the layout; empty: those that tfdyno proposes, where the mesh has an axis for a model."""
+    host_devices: int = 0
+    """Parts of each process' CPU that stand for devices; 0: one, or as XLA_FLAGS says."""
+    write_layout: str = ""
+    """File that the rules are written to; empty: only to the folder of the run."""
+
+    def __post_init__(self) -> None:
+        """Refuse what splits no weight though it is about that; raises ``UsageError``."""
+        if self.rules and not self.mesh:
+            what = "--layout splits weights along axes, and there is no mesh"
+            raise UsageError(what, remedy="name its axes, as --mesh data=2,model=2")
+        if self.write_layout and not self.splits_weights:
+            what = f"--write-layout {self.write_layout} keeps rules, and no weight is split"
+            raise UsageError(what, remedy="name an axis for the model, as --mesh data=2,model=2")
+        if not 0 <= self.host_devices <= MOST_HOST_DEVICES:
+            what = f"--host-devices {self.host_devices} is not possible"
+            raise UsageError(what, remedy=f"give 1 to {MOST_HOST_DEVICES}")
+
+    def whole_mesh(self, devices: int) -> DeviceMesh:
+        """The mesh over all devices; raises ``UsageError`` where it, or a rule, does not fit."""
+        mesh = filled(self.mesh, devices)
+        check_rules(self.rules, mesh)
+        return mesh
+
+    @property
+    def splits_weights(self) -> bool:
+        """Whether the mesh has an axis beside that of the data."""
+        return bool(self.mesh and (self.rules or self.mesh.model_names))
+
+
+def check_backend(backend: str, given: dict[str, object]) -> str:
+    """The backend that is meant.
+
+    Args:
+        backend: As typed.
+        given: Options of JAX alone by name; those that are empty were not given.
+
+    Raises:
+        UsageError: There is no such backend, or an option would do nothing.
+    """
+    found = settings.one_of(backend.lower(), BACKENDS, "backend")
+    names = [name for name, value in given.items() if value]
+    if found == "tensorflow" and names:
+        raise UsageError(
+            f"{names[0]} does nothing on the TensorFlow backend",
+            why="keras.distribution splits weights on JAX alone, and every device would hold all",
+            remedy="add --backend jax",
+        )
+    return found
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse settings that mean nothing on JAX; raises ``UsageError``."""
+    for name, (_, value) in diff(Recipe(), recipe).items():
+        if name not in RECIPE_KEYS:
+            raise UsageError(
+                f"{name} = {_shown(value)} means nothing on the JAX backend",
+                why=f"there a recipe sets {', '.join(RECIPE_KEYS)}",
+                remedy="leave it out, or train on TensorFlow",
+            )
+    if recipe.execution == "graph":
+        why = "JAX compiles every step with XLA"
+        raise UsageError("execution = graph means nothing on the JAX backend", why=why,
+                         remedy="leave it out")  # fmt: skip
+    if recipe.precision == "float8":
+        what = "precision = float8 does not go with the JAX backend here"
+        raise UsageError(what, why="its step is tfdyno's own, on TensorFlow",
+                         remedy="use mixed_bfloat16")  # fmt: skip
+
+
+def check_settings(settings_of_run: RunSettings) -> None:
+    """Refuse what is not written on JAX; raises ``UsageError``."""
+    for name, value in (
+        ("--norms", settings_of_run.norms_steps), ("--tensorboard", settings_of_run.tensorboard)
+    ):  # fmt: skip
+        if value:
+            what = f"{name} does not go with the JAX backend"
+            raise UsageError(what, why="it reads TensorFlow's step",
+                             remedy="use keras.callbacks.TensorBoard in the script")  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

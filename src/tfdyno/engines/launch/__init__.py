@@ -1,0 +1,1 @@
+"""A launch plan in the words of each engine."""

@@ -1,0 +1,1 @@
+"""Processes of a training that find each other."""

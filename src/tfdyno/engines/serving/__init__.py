@@ -1,0 +1,1 @@
+"""A serving plan in the words of each server."""

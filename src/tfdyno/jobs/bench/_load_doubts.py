@@ -1,0 +1,106 @@
+"""Why a load test failed, and what is not sure of its figures."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import significant
+from tfdyno.model.measure.load_figures import FULL_CPU_RATIO, least_for_end, refusals_of
+from tfdyno.view.base.amounts import listed
+from tfdyno.view.bench.load_words import main_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage
+
+
+def faults(result: LoadResult) -> tuple[str, ...]:
+    """Why the test failed: another server, errors, refusals that nobody allowed, no answer."""
+    found: dict[str, None] = {}
+    for stage in result.stages:
+        run = stage.run
+        found |= dict.fromkeys(run.faults)
+        where = _where(run.plan)
+        for name, count in stage.figures.errors.items():
+            found[f"{count:,} of {len(run.codes):,} requests {_went_wrong(name)} {where}"] = None
+        searching = result.p99_limit_s and run.plan.kind == "open"
+        allowed = result.allows_refusals or searching
+        for code, count in () if allowed else refusals_of(run).items():
+            of = f"{count:,} of {len(run.codes):,} requests"
+            found[f"{of} were refused ({code}) {where}"] = None
+        if not run.codes and not run.stopped:
+            found[f"no request was answered {where}"] = None
+    return tuple(found)
+
+
+def _went_wrong(name: str) -> str:
+    words = {
+        "timed out": "timed out",
+        "connection lost": "lost their connection",
+        "wrong answer": "got an answer that is not this model's",
+    }
+    return words.get(name, f"were answered {name}")
+
+
+def _where(plan: LoadPlan) -> str:
+    if plan.kind == "closed":
+        return f"with {plan.clients:,} clients"
+    return f"at {significant(plan.rate_per_s)} requests/s"
+
+
+def warnings(result: LoadResult) -> tuple[str, ...]:
+    """What a reader of the figures has to know."""
+    found = []
+    limited = [one for one in result.stages if one.figures.client_is_limit]
+    if limited:
+        worst = max(limited, key=lambda one: one.figures.client_cpu_ratio)
+        found.append(_client_words(worst))
+    found += [*_few_words(main_stage(result)), *_knee_words(result)]
+    return tuple(found)
+
+
+def _few_words(stage: LoadStage) -> Iterator[str]:
+    """Which quantiles of the answer have no upper end, and how many requests give them one."""
+    figures = stage.figures
+    tails = {"p95": (figures.p95_s, 0.95), "p99": (figures.p99_s, 0.99),
+             "p99.9": (figures.p999_s, 0.999)}  # fmt: skip
+    without = {name: share for name, (found, share) in tails.items()
+               if found and math.isinf(found.high)}  # fmt: skip
+    if without:
+        have = "has" if len(without) == 1 else "have"
+        yield (
+            f"{figures.accepted:,} requests {_where(stage.run.plan)} are few: "
+            f"{listed(list(without))} {have} no upper end before "
+            f"{least_for_end(max(without.values())):,}; give more --seconds"
+        )
+
+
+def _knee_words(result: LoadResult) -> Iterator[str]:
+    """What is not sure of the largest rate."""
+    if not result.p99_limit_s:
+        return
+    has_decided = any(one.run.plan.decides and not one.run.stopped for one in result.stages)
+    if result.knee_rate_per_s is not None and not has_decided:
+        yield "no longer stretch decided on that rate: it may be too high"
+    elif result.knee_rate_per_s is None and not result.stopped:
+        yield (
+            "no rate kept the promised p99 for sure in a longer stretch"
+            if has_decided
+            else "no rate that was tried kept the promised p99"
+        )
+
+
+def _client_words(stage: LoadStage) -> str:
+    """What the client adds to the figures by itself."""
+    cpu, late_ms = stage.figures.client_cpu_ratio, stage.run.lag_p99_s * 1e3
+    where = _where(stage.run.plan)
+    if cpu >= FULL_CPU_RATIO:
+        return (f"the client is what was measured {where}: it took {cpu:.0%} of a CPU; the server "
+                "may be faster")  # fmt: skip
+    return (
+        f"the client was {late_ms:.1f} ms late 1 time in 100 {where}, and latencies hold that: it "
+        f"took only {cpu:.0%} of a CPU, so others kept the CPUs of its machine busy, such as the "
+        "server itself"
+    )

@@ -1,0 +1,257 @@
+"""Measure a workload by the protocol: fresh processes, every run stored at once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.offers import data_dir
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import DataMode, Measurement, Protocol
+from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.jobs.bench.run import Measured, Measuring, measured
+from tfdyno.jobs.bench.sides import Side, check_same, new_sides, next_turn
+from tfdyno.jobs.child.recipe_env import recipe_environment
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.holders.guard import Asked, announced, visible_to
+from tfdyno.model.measure.statistics import median
+from tfdyno.model.measure.steady_part import run_medians_s
+from tfdyno.store.cache import sha256_of
+from tfdyno.store.results import Results
+from tfdyno.view.base.amounts import plural
+from tfdyno.view.bench.words import seconds_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MOST_RUNS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is measured and how."""
+
+    workload: Workload
+    recipe: Recipe = field(default_factory=Recipe)
+    against: Recipe | None = None
+    """Measured in turns with ``recipe``; None: only that."""
+    protocol: Protocol = field(default_factory=Protocol)
+    folder: Path | None = None
+    """Of the results; None: the user's own, see ``default_folder``."""
+    resume: bool = False
+    label: str = ""
+    wait_free: bool = False
+    """Whether it waits, before the first run, until nobody else is on the cards."""
+
+
+def default_folder() -> Path:
+    """Where results are kept that name no folder: ``results`` in the user's data folder."""
+    return data_dir() / "results"
+
+
+def _never(_sides: Sequence[Measurement]) -> bool:
+    """Measure until the protocol is met."""
+    return False
+
+
+def default_data(workload: Workload) -> DataMode:
+    """The workload's own data where it comes with some; made-up batches for a model alone."""
+    return "own" if workload.kind in {"script", "function", "step_function"} else "synthetic"
+
+
+def bench(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    enough: Callable[[Sequence[Measurement]], bool] = _never,
+    run: Measuring = measured,
+) -> tuple[Measurement, ...]:
+    """Run until the protocol is met; one measurement, or two where ``against`` is asked for.
+
+    Every run is stored as soon as it ended. What stops the bench midway carries a note that says
+    how many runs are kept and how to go on.
+
+    Args:
+        question: The workload, recipes and protocol.
+        progress: Called with a line at every stage.
+        enough: Whether what is measured suffices before the protocol is met; asked when all
+            sides have the least runs, and as many.
+        run: Makes one run in a fresh process, here or on another machine.
+
+    Raises:
+        UsageError: A setting is not possible, the workload fails, there is nothing to resume, or
+            the results' folder cannot be used.
+        ToolError: A child crashed, a card is full, the machine changed, or the disk is full.
+    """
+    check(question)
+    interpreter(question.workload)  # there is one
+    results = Results(folder=question.folder or default_folder())
+    results.prepare()
+    sides = (
+        _resumed(question, results)
+        if question.resume
+        else new_sides(question.recipe, question.against)
+    )
+    _look_for_room(question, progress)
+    try:
+        while (turn := next_turn(sides, question.protocol)) is not None:
+            counts = [side.count for side in sides]
+            is_even = min(counts) == max(counts) >= question.protocol.least_runs
+            if is_even and enough([side.measurement() for side in sides]):
+                break
+            found = _one(question, sides, turn, progress, run)
+            sides[turn] = _kept(results, sides[turn], found, question)
+    except BaseException as error:
+        _note(error, sides, question, results)
+        raise
+    results.finish(*(side.id for side in sides))
+    return tuple(side.measurement() for side in sides)
+
+
+def kept_answer(question: Question) -> tuple[Measurement, ...]:
+    """What the newest bench of the same question measured to its end; empty: there is none."""
+    results = Results(folder=question.folder or default_folder())
+    return results.finished(_key(question))
+
+
+def unfinished_answer(question: Question) -> tuple[Measurement, ...]:
+    """What the newest bench of the same question measured that stopped midway; empty: none did."""
+    results = Results(folder=question.folder or default_folder())
+    return results.unfinished(_key(question))
+
+
+def can_resume(question: Question) -> bool:
+    """Whether a bench of the same question stopped midway."""
+    return bool(unfinished_answer(question))
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    for recipe in filter(None, (question.recipe, question.against)):
+        refuse_trainer_settings(recipe, made_up=question.protocol.data.startswith("synthetic"))
+        check_composition(recipe)
+    protocol = question.protocol
+    if not 1 <= protocol.least_runs <= protocol.most_runs <= MOST_RUNS:
+        raise UsageError(
+            f"{protocol.least_runs} to {protocol.most_runs} runs are not possible",
+            remedy=f"give 1 to {MOST_RUNS} with --runs, and no fewer with --max-runs",
+        )
+    if protocol.target_metric and protocol.data.startswith("synthetic"):
+        raise UsageError("--target needs real data", why="made-up data teaches nothing")
+    if protocol.data == "real" and question.workload.kind != "task":
+        raise UsageError("--data real goes with a standard task",
+                         remedy="give task:NAME, or leave --data out")  # fmt: skip
+
+
+def _resumed(question: Question, results: Results) -> list[Side]:
+    """The sides of the newest bench of the same question that did not come to its end."""
+    found = results.unfinished(_key(question))
+    if not found:
+        raise UsageError(
+            f"there is nothing to resume in {results.folder}",
+            why="no bench with this workload and these options stopped midway",
+            remedy="leave --resume out, or name the folder with --output",
+        )
+    sides = [
+        replace(side, session=found[0].session)
+        for side in new_sides(question.recipe, question.against)
+    ]
+    for place, so_far in enumerate(found):  # A is always stored before B
+        sides[place] = replace(sides[place], id=so_far.id, so_far=so_far)
+    return sides
+
+
+def _one(
+    question: Question,
+    sides: Sequence[Side],
+    turn: int,
+    progress: Callable[[str], None],
+    run: Measuring,
+) -> Measured:
+    side, protocol = sides[turn], question.protocol
+    number = side.count + 1
+    early = number <= protocol.least_runs
+    of = f"{protocol.least_runs}" if early else f"at most {protocol.most_runs}"
+    title = f"{side.name}, run {number} of {of}" if side.name else f"run {number} of {of}"
+    if side.so_far:
+        title += f" ({seconds_words(median(run_medians_s(side.so_far.runs)))} so far)"
+    progress(f"{title}: starting")
+    return run(
+        question.workload,
+        side.recipe,
+        protocol,
+        order=sum(each.count for each in sides),
+        doing=f"run {number}{f' of {side.name}' if side.name else ''} of "
+              f"{question.workload.reference}",
+        progress=lambda stage: progress(_under(title, stage)),
+        had=side.so_far.task.retreats if side.so_far else (),
+    )  # fmt: skip
+
+
+def _under(title: str, stage: str) -> str:
+    """A stage of a run under its title; what lasts on the terminal stays so."""
+    return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
+
+
+def _kept(results: Results, side: Side, found: Measured, question: Question) -> Side:
+    """Store a run at once; the first of a side brings the task and the environment."""
+    if side.so_far:
+        check_same(side.so_far, found)
+        results.add_run(side.id, found.run)
+        runs = (*side.so_far.runs, found.run)
+        return replace(side, so_far=replace(side.so_far, runs=runs))
+    first = Measurement(
+        id=side.id,
+        protocol=question.protocol,
+        task=found.task,
+        recipe=side.recipe,
+        environment=found.environment,
+        runs=(found.run,),
+        session=side.session,
+        label=question.label,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    results.start(first, key=_key(question))
+    return replace(side, so_far=first)
+
+
+def _key(question: Question) -> str:
+    """Digest of all that decides what is measured, the workload's own file included."""
+    place = Path(question.workload.reference.partition(":")[0])
+    content = sha256_of(place) if place.is_file() else ""
+    where = "" if question.workload.kind == "application" else str(Path.cwd())
+    parts = (question.workload, question.recipe, question.against, question.protocol)
+    return hashlib.sha256(repr((*parts, content, where)).encode()).hexdigest()
+
+
+def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
+    """Tell who else is on the cards, once where both sides use the same."""
+    sides = {visible_to(recipe_environment(one)): one
+             for one in (question.against, question.recipe) if one}  # fmt: skip
+    for visible, recipe in sides.items():
+        workload = question.workload if question.workload.mode == "train" else None
+        announced(
+            Asked(visible=visible, recipe=recipe, workload=workload, waits=question.wait_free),
+            tell=progress,
+        )
+
+
+def _note(
+    error: BaseException, sides: Sequence[Side], question: Question, results: Results
+) -> None:
+    """Say with the error what is kept, for whoever tells the user."""
+    count = sum(side.count for side in sides)
+    if count:
+        least = question.protocol.least_runs * len(sides)
+        runs = f"{count} of {least} runs" if count < least else plural(count, "run")
+        error.add_note(
+            f"{runs} {'is' if count == 1 else 'are'} kept in {results.folder}; "
+            "the same command with --resume goes on."
+        )

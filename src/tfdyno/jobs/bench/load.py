@@ -1,0 +1,277 @@
+"""Load-test a served model: closed or open loop, or the search for the knee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.offers import all_offers
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import significant
+from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
+from tfdyno.core.measure.load_url import read_load_url
+from tfdyno.jobs.bench._load_doubts import faults, warnings
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.model.measure.load_figures import refusals_of, stage_figures
+from tfdyno.model.measure.load_knee import NextProbe, Probe, knee, next_probe
+from tfdyno.probe.base import processors
+from tfdyno.probe.base.host import this_host
+from tfdyno.probe.machine.revision import revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHILD = "tfdyno.load.child"
+START_LIMIT_S = 300.0
+"""For metadata, bodies and metrics; this only ends what hangs for ever."""
+STOP_GRACE_S = 60.0
+"""After Ctrl-C, for requests under way to be answered."""
+PROBE_SECONDS_S = 5.0
+"""Of a rate in the search for the knee, where no seconds are given."""
+LEAST_PER_PROBE, MOST_PROBE_S = 300.0, 60.0
+"""A probe of a low rate is longer, so that its p99 means something."""
+DECIDING_TIMES, DECIDING_REQUESTS, DECIDING_S = 4.0, 1500.0, 120.0
+"""What decides on a rate is so many times as long, or has so many requests if these take no more
+than that."""
+LEAST_DECIDING, MOST_DECIDING_S = 400.0, 600.0
+"""A p99 has no upper end below 368 requests, and what has none decides nothing."""
+SECONDS_S = 10.0
+WARMUP_SHARE, MOST_WARMUP_S = 0.2, 2.0
+MOST_CLIENTS = 10_000
+MOST_PER_S = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadQuestion:
+    """Which server is loaded, and how."""
+
+    url: str
+    clients: int = 64
+    """Of the closed loop."""
+    rates_per_s: tuple[float, ...] = ()
+    """Open loops, one after the other; empty: a closed loop."""
+    seconds_s: float = 0.0
+    """Of each; 0: the default."""
+    rows: int = 1
+    p99_s: float = 0.0
+    """The promise whose largest rate is looked for; 0: none."""
+    data: Path | None = None
+    metrics_url: str = ""
+    """A Prometheus page with the server's count of batches; empty: where the server has one."""
+    token: str = ""
+    ca: Path | None = None
+    insecure: bool = False
+    usd_per_h: float | None = None
+    offer: str = ""
+    """Slug of a priced offer."""
+    allow_refusals: bool = False
+    """Whether 429 and 503 are part of the test."""
+    timeout_s: float = 30.0
+    seed: int = 0
+
+
+def check(question: LoadQuestion) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    url = read_load_url(question.url)
+    if question.clients > MOST_CLIENTS:
+        raise UsageError(f"{question.clients:,} clients are too many",
+                         remedy=f"{MOST_CLIENTS:,} at most")  # fmt: skip
+    if any(rate > MOST_PER_S for rate in question.rates_per_s):
+        raise UsageError("such a rate is not possible", remedy=f"{MOST_PER_S:,.0f} at most")
+    if question.rates_per_s and question.p99_s:
+        raise UsageError("--p99-ms finds the rate by itself", remedy="leave --rate out")
+    if (question.insecure or question.ca) and url.scheme != "https":
+        raise UsageError("--insecure and --ca go with https", remedy="leave them out")
+    if question.insecure and question.ca:
+        raise UsageError("--insecure and --ca contradict", remedy="give one of them")
+    if question.usd_per_h is not None and question.offer:
+        raise UsageError("--usd-per-h and --offer contradict", remedy="give one of them")
+    _check_data(question)
+    _price(question)
+
+
+def _check_data(question: LoadQuestion) -> None:
+    """Refuse files and addresses that cannot be used; raises ``UsageError``."""
+    if question.data and question.data.suffix not in (".npz", ".json"):
+        raise UsageError(f"{question.data} is no .npz and no .json file")
+    if question.metrics_url and not question.metrics_url.startswith(("http://", "https://")):
+        raise UsageError(f"{question.metrics_url!r} is no address of metrics")
+    if question.data and not question.data.is_file():
+        raise UsageError(f"{question.data} does not exist")
+    if question.data and question.data.suffix == ".json" and question.rows != 1:
+        raise UsageError("--rows does not go with a .json file", why="its bodies have their rows")
+
+
+def load_test(question: LoadQuestion, *, progress: Callable[[str], None] = silent) -> LoadResult:
+    """Run every stretch of the test; after Ctrl-C what was measured until then.
+
+    Raises:
+        UsageError: Nobody answers, the model is not there, or the data does not fit it.
+        ToolError: The client crashed.
+    """
+    check(question)
+    usd_per_h = _price(question)
+    stages: list[LoadStage] = []
+    server: ServerFacts | None = None
+    midway: list[str] = []
+    for plan in _plans(question, stages):
+        progress(_doing(plan, stages))
+        found, run = _stretch(question, plan, progress)
+        if server is not None and found != server:
+            midway.append("between two stretches the server changed")
+        server = server or found
+        figures = stage_figures(run, usd_per_h=usd_per_h)
+        holds = _holds(run, question.p99_s, LoadStage(run=run, figures=figures))
+        stages.append(LoadStage(run=run, figures=figures, holds=holds))
+        if run.stopped or _broken(run, question):
+            break
+    assert server
+    result = LoadResult(
+        url=question.url,
+        server=server,
+        stages=tuple(stages),
+        p99_limit_s=question.p99_s,
+        knee_rate_per_s=knee(_probes(stages)) if question.p99_s else None,
+        usd_per_h=usd_per_h,
+        offer=question.offer,
+        allows_refusals=question.allow_refusals,
+        stopped=stages[-1].run.stopped,
+        machine=f"{len(processors.allowed())} CPUs ({processors.name(this_host())})",
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        tfdyno=revision(),
+    )
+    return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))
+
+
+def _plans(question: LoadQuestion, stages: list[LoadStage]) -> Iterator[LoadPlan]:
+    """One plan after the other; the search looks at the stages that were."""
+    seconds_s = question.seconds_s or (PROBE_SECONDS_S if question.p99_s else SECONDS_S)
+    closed = LoadPlan(
+        clients=question.clients,
+        seconds_s=seconds_s,
+        warmup_s=min(MOST_WARMUP_S, WARMUP_SHARE * seconds_s),
+        timeout_s=question.timeout_s,
+        seed=question.seed,
+    )
+    for rate in question.rates_per_s:
+        yield replace(closed, kind="open", rate_per_s=rate)
+    if question.rates_per_s:
+        return
+    yield closed
+    while question.p99_s:
+        probed = next_probe(_probes(stages), stages[0].figures.accepted_per_s)
+        if probed is None:
+            return
+        # Another seed for every probe: one unlucky burst must not decide them all.
+        yield replace(
+            closed,
+            kind="open",
+            rate_per_s=probed.rate_per_s,
+            seed=question.seed + len(stages),
+            seconds_s=_probe_s(probed, seconds_s),
+            decides=probed.decides,
+        )
+
+
+def _probe_s(probed: NextProbe, seconds_s: float) -> float:
+    """How long a rate is tried, where seconds are given or the default."""
+    rate = probed.rate_per_s
+    if not probed.decides:
+        return min(MOST_PROBE_S, max(seconds_s, LEAST_PER_PROBE / rate))
+    wanted_s = max(DECIDING_TIMES * seconds_s, min(DECIDING_S, DECIDING_REQUESTS / rate))
+    return max(wanted_s, min(MOST_DECIDING_S, LEAST_DECIDING / rate))
+
+
+def _probes(stages: list[LoadStage]) -> tuple[Probe, ...]:
+    return tuple(
+        Probe(
+            rate_per_s=one.run.plan.rate_per_s,
+            holds=bool(one.holds),
+            decides=one.run.plan.decides,
+        )
+        for one in stages
+        if one.run.plan.kind == "open" and not one.run.stopped
+    )
+
+
+def _doing(plan: LoadPlan, stages: list[LoadStage]) -> str:
+    what = (
+        f"{plan.clients:,} clients"
+        if plan.kind == "closed"
+        else f"{significant(plan.rate_per_s)} requests/s"
+    )
+    so_far = ""
+    if stages and (p99 := stages[-1].figures.p99_s):
+        verdict = {True: ", holds", False: ", too much", None: ""}[stages[-1].holds]
+        so_far = f" (before: p99 {significant(p99.best * 1e3)} ms{verdict})"
+    return f"stretch {len(stages) + 1}: {what} for {plan.seconds_s + plan.warmup_s:g} s{so_far}"
+
+
+def _stretch(
+    question: LoadQuestion, plan: LoadPlan, progress: Callable[[str], None]
+) -> tuple[ServerFacts, StageRun]:
+    request = {
+        "url": question.url,
+        "metrics_url": question.metrics_url,
+        "token": question.token,
+        "insecure": question.insecure,
+        "ca": str(question.ca or ""),
+        "data": str(question.data or ""),
+        "rows": question.rows,
+        "plan": asdict(plan),
+    }
+    doing = f"loading {question.url}"
+    title = _doing(plan, [])
+    outcome = run_child(
+        CHILD,
+        request,
+        progress=lambda stage: progress(f"{title.partition(': ')[2]}, {stage}"),
+        timeout_s=START_LIMIT_S + plan.warmup_s + plan.seconds_s + 3 * plan.timeout_s,
+        doing=doing,
+        stop_grace_s=STOP_GRACE_S,
+    )
+    run = outcome["run"]
+    for name in ("batches", "examples"):  # JSON has text for keys
+        run[name] = {int(key): value for key, value in run[name].items()}
+    where = f"the result of {doing}"
+    return (
+        from_builtins(outcome["server"], ServerFacts, where=where),
+        from_builtins(run, StageRun, where=where),
+    )
+
+
+def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
+    """Whether a stretch kept the promise; what arrived must have been answered as it came.
+
+    One that decides has to keep it with the whole interval of its p99.
+    """
+    if not p99_s or run.plan.kind == "closed":
+        return None
+    figures = stage.figures
+    p99 = figures.p99_s
+    if not p99 or refusals_of(run) or figures.errors:
+        return False
+    return (p99.high if run.plan.decides else p99.best) <= p99_s
+
+
+def _broken(run: StageRun, question: LoadQuestion) -> bool:
+    """Whether nothing that follows could be worth anything."""
+    return bool(run.faults or stage_figures(run).errors) or (
+        bool(refusals_of(run)) and not question.allow_refusals and not question.p99_s
+    )
+
+
+def _price(question: LoadQuestion) -> float | None:
+    """Dollars an hour, as given or of the offer; raises ``UsageError`` for an unknown one."""
+    if not question.offer:
+        return question.usd_per_h
+    offers = {one.slug: one for one in all_offers()}
+    found = offers.get(question.offer)
+    if found is None:
+        raise UsageError(f"there is no offer {question.offer!r}",
+                         remedy="'tfdyno offers' lists all")  # fmt: skip
+    return found.usd_per_h if math.isfinite(found.usd_per_h) else None

@@ -1,0 +1,221 @@
+"""One run of a bench: a fresh child process, watched from outside, read into a ``BenchRun``."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Shape
+
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.flags import is_file_name
+from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment, Protocol
+from tfdyno.core.recipe.retreat import told_of
+from tfdyno.jobs.child.memory_watch import MemoryWatch
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.compiled.flags import own_choice
+from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
+from tfdyno.probe.telemetry.telemetry import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.core.recipe.retreat import Retreat
+
+CHILD = "tfdyno.runtime.bench.child"
+START_LIMIT_S = 3600.0
+"""For imports, the user's code up to ``fit`` and the first step, compiled."""
+EPOCHS_LIMIT_S = 30 * 24 * 3600.0
+"""Whole epochs take what they take; this only ends what hangs for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One run, with what was run and where."""
+
+    run: BenchRun
+    task: BenchTask
+    environment: Environment
+
+
+class Measuring(Shape):
+    """Makes one run, as ``measured`` does."""
+
+    def __call__(
+        self,
+        workload: Workload,
+        recipe: Recipe,
+        protocol: Protocol,
+        /,
+        *,
+        order: int,
+        doing: str,
+        progress: Callable[[str], None],
+        had: tuple[Retreat, ...] = (),
+    ) -> Measured:
+        """Run the workload once in a fresh process."""
+
+
+def measured(
+    workload: Workload,
+    recipe: Recipe,
+    protocol: Protocol,
+    *,
+    order: int,
+    doing: str,
+    progress: Callable[[str], None],
+    had: tuple[Retreat, ...] = (),
+    memory_limit_bytes: int = 0,
+    keeps_programs: bool = False,
+) -> Measured:
+    """Run the workload once in a fresh process; in another, a step back, where XLA fails in it.
+
+    Args:
+        workload: What to run, with its real weights and data.
+        recipe: The settings, in force before TensorFlow starts.
+        protocol: How long, on which data.
+        order: Position among the runs of the session.
+        doing: ``run 2 of train.py``, for messages.
+        progress: Called with a line at every stage of the child.
+        had: Steps back that the runs before it took.
+        memory_limit_bytes: Of resident memory, where more ends the run; 0: none.
+        keeps_programs: Whether compiled programs of earlier processes are taken, and kept for later
+            ones. The first step says nothing about compiling then: the run tells so.
+
+    Raises:
+        UsageError: The workload failed, or cannot take a setting.
+        CompilerError: XLA fails to compile it, and no step back is left or may be taken.
+        ToolError: The child crashed, hung or ran out of memory.
+    """
+
+    def attempt(trial: Trial) -> Measured:
+        return _once(workload, trial, protocol, order, doing, progress, memory_limit_bytes,
+                     keeps_programs)  # fmt: skip
+
+    def tell(line: str) -> None:
+        progress(Lasting(line))
+
+    work = Work(subject=workload.reference, recipe=recipe, had=had, tell=tell)
+    found, retreats = retreating(attempt, work)
+    notes = (*found.task.notes, *filter(None, [told_of(retreats)]))
+    return replace(found, task=replace(found.task, retreats=retreats, notes=notes))
+
+
+def _once(
+    workload: Workload,
+    trial: Trial,
+    protocol: Protocol,
+    order: int,
+    doing: str,
+    progress: Callable[[str], None],
+    memory_limit_bytes: int,
+    keeps_programs: bool,
+) -> Measured:
+    """One try, under the steps back that were taken."""
+    variables = trial.variables(recipe_environment(trial.recipe))
+    compiling = Compiling(
+        workload=workload,
+        recipe=trial.recipe,
+        framework="tensorflow",
+        python=interpreter(workload),
+        variables=variables,
+        doing=f"bench {workload.mode} {protocol.data}",
+    )
+
+    def run(programs: Mapping[str, str], heard: Callable[[str], None]) -> Measured:
+        return _measured(
+            workload,
+            trial.recipe,
+            protocol,
+            variables=variables,
+            programs=programs,
+            doing=doing,
+            progress=heard,
+            memory_limit_bytes=memory_limit_bytes,
+        )
+
+    if keeps_programs:
+        found, kept = with_programs(compiling, run, progress)
+    else:
+        found, kept = run({}, progress), Kept()
+    notes = (*found.task.notes, *_warmed({**os.environ, **variables}))
+    return replace(
+        found,
+        run=replace(found.run, order=order, programs_kept=kept.is_loaded),
+        task=replace(found.task, notes=notes),
+    )
+
+
+def _warmed(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """A cache of the user's own makes first steps shorter than they are without."""
+    if (name := own_choice("tensorflow", variables)) and not is_file_name(variables[name]):
+        return (f"{name} names a cache of compiled programs: first steps may be without compiling",)
+    return ()
+
+
+def _measured(
+    workload: Workload,
+    recipe: Recipe,
+    protocol: Protocol,
+    *,
+    variables: dict[str, str],
+    programs: Mapping[str, str],
+    doing: str,
+    progress: Callable[[str], None],
+    memory_limit_bytes: int,
+) -> Measured:
+    memory = MemoryWatch(memory_limit_bytes)
+
+    def watch(pid: int) -> None:
+        sampler.watch(pid)
+        memory.watch(pid)
+
+    visible = visible_to(variables)
+    with (
+        guarded(Asked(visible=visible, recipe=recipe), tell=silent) as room,
+        memory.told(doing),
+        Sampler(visible=visible) as sampler,
+    ):
+        outcome = run_child(
+            CHILD,
+            request_of(workload, recipe=recipe, protocol=protocol),
+            progress=progress,
+            timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
+            python=interpreter(workload),
+            env={**variables, **room.variables, **programs},
+            doing=doing,
+            hide_gpu=False,
+            started=watch,
+        )
+    run = _run(outcome, protocol, doing)
+    return Measured(
+        run=replace(run, telemetry=sampler.telemetry()),
+        task=from_builtins(outcome["task"], BenchTask, where=f"the result of {doing}"),
+        environment=environment_of(outcome["software"], variables),
+    )
+
+
+def _run(outcome: Mapping[str, Any], protocol: Protocol, doing: str) -> BenchRun:
+    """The child's numbers, of which only possible ones pass."""
+    raw = dict(outcome["run"])
+    made_up = protocol.data.startswith("synthetic")
+    raw["metrics"] = {} if made_up else _finite(raw.get("metrics") or {})
+    run = from_builtins(raw, BenchRun, where=f"the result of {doing}")
+    if not run.steady_s or any(not 0 < sample < math.inf for sample in run.samples_s):
+        raise ToolError(f"{doing} measured no step", why="it ended too early",
+                        remedy="give it more data or more time with --seconds")  # fmt: skip
+    return run
+
+
+def _finite(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Metrics that are numbers: a loss of NaN is told in the task's notes, and JSON has none."""
+    return {name: value for name, value in metrics.items() if math.isfinite(value)}

@@ -1,0 +1,1 @@
+"""Child processes of ``runtime``: started, watched, and read."""

@@ -1,0 +1,1 @@
+"""Which card, offer and cluster for a model: trace, estimate, advise."""

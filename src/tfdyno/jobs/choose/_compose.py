@@ -1,0 +1,210 @@
+"""From ranked candidates to the advice: picks, headline, changes, assumptions, sources."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed, assumption_sources
+from tfdyno.catalog.generations import generations
+from tfdyno.core.choose.advice import Advice
+from tfdyno.core.choose.hardware import OWNED
+from tfdyno.jobs.choose._candidates import card_of, on_its_machines
+from tfdyno.jobs.choose._changes import buying_of, changes_of
+from tfdyno.jobs.choose.market import scenario_words
+from tfdyno.jobs.choose.picks import sober_picks, told_picks
+from tfdyno.view.base.memory_words import standings
+from tfdyno.view.choose.advice_words import headline, validation_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.choose.advice import Candidate, Run
+    from tfdyno.core.choose.generation import Software
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.workload import Trace
+    from tfdyno.jobs.choose._feeding import Feeder
+    from tfdyno.jobs.choose.market import Supply
+    from tfdyno.jobs.choose.predict import Predictor
+
+IN_TIME = "data arrive in time: no limit by disk, network or decoding"
+
+
+def compose(
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    run: Run,
+    *,
+    market: Sequence[Supply],
+    gpus: Mapping[str, Gpu],
+    tensorflow: str,
+    feeder: Feeder | None = None,
+    unheld: Candidate | None = None,
+) -> Advice:
+    """Draw the conclusions from a ranking.
+
+    Args:
+        ranking: All candidates, ranked.
+        predictor: Answers for every card.
+        run: How long.
+        market: What the candidates are made of.
+        gpus: All cards by slug.
+        tensorflow: Release whose wheel must run.
+        feeder: The input that was measured; None: data arrive in time.
+        unheld: What the balanced pick would be if they did.
+    """
+    detailed = _with_details(ranking, predictor, market, feeder)
+    picks = told_picks(detailed, run)
+    balanced = next((one.candidate for one in picks if one.title == "balanced"), None)
+    trace = predictor.traced.trace
+    return Advice(
+        title=f"{trace.title} ({trace.workload.reference})",
+        headline=headline(detailed, balanced, run),
+        run=run,
+        ranking=detailed,
+        picks=picks,
+        changes=changes_of(detailed, balanced, gpus, unheld=unheld),
+        buy_or_rent=buying_of(detailed, gpus, run),
+        assumptions=_assumptions(detailed, predictor, run, tensorflow, feeder),
+        sources=_sources(detailed),
+        catalogue_date=max((one.offer.priced_on for one in ranking if one.offer), default=""),
+        made_on=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        exact=_all_compiled(ranking),
+        notes=feeder.notes(detailed, picks) if feeder else (),
+    )
+
+
+def _all_compiled(ranking: Sequence[Candidate]) -> bool:
+    """Whether the compiler's memory stands behind every row that it can answer for: XLA's."""
+    compiled = [
+        one.estimate.made_by["memory"] == "exact"
+        for one in ranking
+        if one.verdict not in ("no offer", "cannot run") and one.estimate.execution == "xla"
+    ]
+    return bool(compiled) and all(compiled)
+
+
+def _with_details(
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    market: Sequence[Supply],
+    feeder: Feeder | None,
+) -> tuple[Candidate, ...]:
+    """The picks and, where there is none, the first row with all that the page tells of them."""
+    named = {one.slug for one in sober_picks(ranking).values()} or {c.slug for c in ranking[:1]}
+    found = []
+    for one in ranking:
+        if one.slug in named:
+            gpu = card_of(market, one)
+            full = on_its_machines(predictor, one.offer).estimate(
+                gpu,
+                replicas=one.count,
+                batch_size=one.estimate.batch_size,
+                details=True,
+                explained=True,
+            )
+            if feeder:
+                full, _ = feeder.on(full, one.offer, gpu)
+            one = replace(one, estimate=full)  # noqa: PLW2901  (the same candidate, told in full)
+        found.append(one)
+    return tuple(found)
+
+
+def _assumptions(
+    ranking: Sequence[Candidate],
+    predictor: Predictor,
+    run: Run,
+    tensorflow: str,
+    feeder: Feeder | None,
+) -> dict[str, str]:
+    trace, assumption = predictor.traced.trace, assumed()
+    precision = predictor.precision or trace.policy
+    found = {
+        "batch": f"{predictor.batch_size:,} per replica ({predictor.batch_source}){_baked(trace)}",
+        "length": _length(run, ranking),
+        "validation": validation_words(run, trace.validation, trace.workload.mode),
+        "precision": precision + ("" if predictor.precision else " (the script's own)"),
+        "execution": _execution(predictor, ranking),
+        "software": _software(predictor.traced.software),
+        "scaling": _scaling(ranking, run, predictor),
+        "scenario": f"{run.scenario}: {scenario_words(run.scenario)}",
+        "TensorFlow": f"the official Linux wheel of {tensorflow}",
+        "memory": f"peak memory {standings([one.estimate for one in ranking])}" if ranking else "",
+        "optimizer": trace.optimizer,
+        "input": feeder.assumption() if feeder else IN_TIME,
+    }
+    if any(one.spot for one in ranking):
+        found["spot"] = f"{assumption.spot_overhead_ratio:.0%} more hours for restarts"
+    if any(one.offer and one.offer.provider != OWNED for one in ranking):
+        found["start-up"] = f"{assumption.start_up_s / 60.0:g} min until a rented machine is ready"
+    if any(one.estimate.execution == "graph" for one in ranking):
+        found["graph building"] = f"{assumption.graph_build_s:g} s per GPU before the first step"
+    if any(one.offer and one.offer.provider == OWNED for one in ranking):
+        found["electricity"] = f"${assumption.electricity_usd_per_kwh:g} per kWh for owned cards"
+    shares = {one.offer.gpu_fraction for one in ranking if one.offer}
+    if min(shares, default=1.0) < 1.0:
+        found["virtual GPUs"] = "their share of memory, multiprocessors and bandwidth, no more"
+    return {name: text for name, text in found.items() if text}
+
+
+def _baked(trace: Trace) -> str:
+    return "" if trace.marker else ", part of the model: the largest batch is not known"
+
+
+def _length(run: Run, ranking: Sequence[Candidate]) -> str:
+    if run.length == "steps":
+        return (
+            f"{run.steps:,} optimizer steps on every row ({run.length_source}): more GPUs see "
+            "more samples in them; --samples holds the data instead"
+        )
+    several = any(one.count > 1 for one in ranking)
+    shared = ", which several GPUs share" if several else ""
+    return f"{run.samples:,} samples ({run.length_source}){shared}"
+
+
+def _execution(predictor: Predictor, ranking: Sequence[Candidate]) -> str:
+    if predictor.execution:
+        return f"{predictor.execution} everywhere"
+    one, many = predictor.execution_for(1), predictor.execution_for(2)
+    said = one if one == many else f"{one} on one GPU, {many} on several, as Keras does"
+    left = any(row.count == 1 and row.estimate.execution != one for row in ranking)
+    return f"{said}; graph where XLA cannot compile" if left else said
+
+
+def _software(one: Software) -> str:
+    """The release that is answered for, why, and whose measured steps stand behind its times."""
+    behind = next(each for each in generations() if each.name == one.generation)
+    why = {"asked": "as asked", "installed": "installed here", "newest": "the newest known"}
+    first, last = behind.tensorflow_measured
+    return (
+        f"{one.name} ({why[one.chosen]}); times rest on measured steps of TensorFlow {first} to "
+        f"{last}: {behind.summary}"
+    )
+
+
+def _scaling(ranking: Sequence[Candidate], run: Run, predictor: Predictor) -> str:
+    if all(one.count == 1 for one in ranking):
+        return ""
+    if run.holds == "global batch":
+        return f"global batch {predictor.batch_size:,} held, shared among the GPUs"
+    if predictor.traced.trace.workload.mode == "infer":
+        return f"every GPU serves batches of {predictor.batch_size:,} by itself"
+    return (
+        f"batch {predictor.batch_size:,} on every GPU, so the global batch grows with their "
+        "number: the learning rate has to follow"
+    )
+
+
+def _sources(ranking: Sequence[Candidate]) -> tuple[str, ...]:
+    """Models and cards of the feasible rows, the dates of prices, the tool's own assumptions."""
+    found: dict[str, None] = {}
+    for one in ranking:
+        if one.verdict == "feasible":
+            found.update(dict.fromkeys(one.estimate.sources))
+            if one.offer and one.offer.priced_on:
+                found[
+                    f"price of {one.offer.provider}, {one.offer.priced_on}: {one.offer.source}"
+                ] = None
+    found.update(dict.fromkeys(f"{k}: {v}" for k, v in assumption_sources().items()))
+    return tuple(found)

@@ -1,0 +1,400 @@
+"""Advise: rank every card and offer for a run, name three picks and say what would change them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.clusters import check_named_once, find_network
+from tfdyno.catalog.families import family_of
+from tfdyno.catalog.gpus import all_gpus
+from tfdyno.catalog.offers import rejected_in
+from tfdyno.catalog.software import NEWEST, check_release
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.core.choose.advice import Advice, Candidate, Run
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.core.choose.program import Program
+from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.measure.feed import Feed
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose._anchors import notes_on
+from tfdyno.jobs.choose._candidates import candidates_of, card_of, check_shares
+from tfdyno.jobs.choose._compose import compose
+from tfdyno.jobs.choose._feeding import Feeder
+from tfdyno.jobs.choose._scale_out import scaling_of
+from tfdyno.jobs.choose.estimate import Route
+from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
+from tfdyno.jobs.choose.foretold import foretold, without_xla
+from tfdyno.jobs.choose.market import Conditions, Supply, scenario_words, supplies
+from tfdyno.jobs.choose.picks import sober_picks
+from tfdyno.jobs.choose.predict import Predictor, check_batch, check_vendor, predictor_for
+from tfdyno.jobs.choose.settling.open_fits import deciding
+from tfdyno.jobs.choose.trace import Traced
+from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
+from tfdyno.jobs.machine.card_files import sweep_notes
+from tfdyno.view.lookup.offers_text import left_out_note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tfdyno.core.choose.scale_out import ScaleOut
+
+INFERENCE = ("serve", "edge")
+"""Scenarios that run the forward pass only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A workload, how long it runs, and what the user rules out."""
+
+    workload: Workload | Traced
+    conditions: Conditions = field(default_factory=Conditions)
+    batch_size: int = 0
+    global_batch_size: int = 0
+    precision: str = ""
+    execution: str = ""
+    link: str = ""
+    network: str = ""
+    """What joins machines; needed where ``conditions.max_nodes`` allows more than one."""
+    steps: int = 0
+    epochs: int = 0
+    samples: int = 0
+    """Per epoch."""
+    deadline_h: float = 0.0
+    budget_usd: float = 0.0
+    tensorflow: str = ""
+    """Release whose wheel must run on the card; empty: the user's own, else the newest."""
+    route: Route = "auto"
+    fresh: bool = False
+    card_files: bool = True
+    """Whether the user's sweeps of cards count."""
+    feed: Feed | None = None
+    """The input pipeline as ``data bench`` measured it; None: data arrive in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The answer with what a report shows beside it."""
+
+    advice: Advice
+    trace: Trace
+    program: Program
+    """Of the recommended card: compiled where it was, else the quick one."""
+    gpus: dict[str, Gpu]
+    deciding: tuple[Candidate, ...] = ()
+    """Rows whose open fit decides the answer."""
+
+
+def advise(
+    request: Request,
+    *,
+    progress: Callable[[str], None] = silent,
+    first: Callable[[Outcome], None] | None = None,
+    refined: Callable[[str, Outcome], None] | None = None,
+) -> Outcome:
+    """Answer a request.
+
+    Args:
+        request: Workload, length, limits and conditions.
+        progress: Called with a line at every stage.
+        first: Called with the quick answer before the compiler starts, unless nothing has to be
+            compiled.
+        refined: Called after the compile of every GPU family but the last, with the family and the
+            answer so far.
+
+    Raises:
+        UsageError: A setting is wrong or contradicts another, or the workload cannot be traced.
+        ToolError: The trace failed. A compile that fails leaves the quick answer and a note.
+    """
+    check(request)
+    market = supplies(request.conditions)
+    check_shares(market, request.global_batch_size)
+    predictor = predictor_for(
+        request.workload,
+        batch_size=request.batch_size or request.global_batch_size,
+        precision=request.precision,
+        execution=request.execution,
+        link=request.link,
+        network=request.network,
+        fresh=request.fresh,
+        card_files=request.card_files,
+        progress=progress,
+    )
+    if request.route == "quick":
+        return _noted(_outcome(request, market, predictor), "--route quick compiles nothing")
+    predictor = replace(
+        add_cached(predictor, [supply.gpu for supply in market]),
+        exact_time=request.route == "exact",
+    )
+    shown = _Shown(first=first, refined=refined)
+    return _settled(request, market, predictor, progress=progress, shown=shown)
+
+
+def check(request: Request) -> None:
+    """Refuse a request that has no answer, before any work; raises ``UsageError``."""
+    check_batch(request.batch_size)
+    check_vendor(request.conditions.gpus)
+    check_vendor(request.conditions.owned)
+    if request.batch_size and request.global_batch_size:
+        raise UsageError("give --batch-size or --global-batch, not both")
+    check_named_once(request.link, request.network)
+    if request.conditions.max_nodes > MOST_REPLICAS:
+        raise UsageError(f"{request.conditions.max_nodes} machines are not possible",
+                         remedy=f"give 1 to {MOST_REPLICAS}")  # fmt: skip
+    if request.network:
+        find_network(request.network)
+    elif request.conditions.max_nodes > 1:
+        raise UsageError(
+            f"{request.conditions.max_nodes} machines need a network between them",
+            remedy="name it with --network, ib-ndr-400 or efa-v2-p5 for example",
+        )
+    if request.steps and (request.epochs or request.samples):
+        raise UsageError(
+            "give --steps, or --epochs and --samples, not both", why="each says how long the run is"
+        )
+    settings.whole(max(1, request.epochs) * max(1, request.samples), "epochs x samples")
+    scenario, spot = request.conditions.scenario, request.conditions.spot
+    if spot and scenario in ("develop", "industrial", "serve"):
+        raise UsageError(f"--spot contradicts --scenario {scenario}", why=scenario_words(scenario))
+    if request.tensorflow:
+        check_release(request.tensorflow)
+
+
+def run_of(request: Request, trace: Trace, batch_size: int) -> Run:
+    """How long the run is: as asked, else as the script's ``fit`` has it, else assumed."""
+    per_epoch = request.samples or trace.samples_per_epoch
+    epochs, source = request.epochs or trace.epochs or 1, "from the script"
+    if request.steps:
+        per_epoch, epochs, source = request.steps * batch_size, 0, "as asked"
+    elif request.samples or (request.epochs and per_epoch):
+        source = "as asked"
+    elif not per_epoch:
+        per_epoch, source = assumed().default_samples, "assumed"
+    samples = per_epoch * max(1, epochs)
+    validated, passes = _validation(request, trace, max(1, epochs))
+    return Run(
+        steps=-(-samples // batch_size),
+        samples=samples,
+        samples_per_epoch=per_epoch,
+        epochs=epochs,
+        deadline_h=request.deadline_h,
+        budget_usd=request.budget_usd,
+        scenario=request.conditions.scenario,
+        holds="global batch" if request.global_batch_size else "batch per replica",
+        length_source=source,
+        validation_samples=validated,
+        validation_passes=passes,
+        length="steps" if request.steps else "samples",
+    )
+
+
+def _validation(request: Request, trace: Trace, epochs: int) -> tuple[int, int]:
+    """Samples of a pass over the validation data, and how often the run makes one.
+
+    Where other data than the script's are asked for, they are taken to be split alike.
+    """
+    found = trace.validation
+    if request.steps or trace.workload.mode == "infer" or not (found and found.samples):
+        return 0, 0
+    ratio = 1.0
+    if request.samples and trace.samples_per_epoch:
+        ratio = request.samples / trace.samples_per_epoch
+    passes = found.passes(epochs)
+    return (math.ceil(found.samples * ratio), passes) if passes else (0, 0)
+
+
+def _left_out(offers_file: Path | None) -> tuple[str, ...]:
+    """A note on the rows of the user's price list that break a rule."""
+    rejected = rejected_in(offers_file) if offers_file else ()
+    note = left_out_note(str(offers_file), [one.reasons for one in rejected])
+    return (note,) if note else ()
+
+
+def _unread_validation(trace: Trace) -> tuple[str, ...]:
+    if trace.validation is None or trace.validation.samples is not None:
+        return ()
+    return (
+        "Validation is not in hours and cost: how long its data are cannot be read; "
+        "give fit its validation_steps.",
+    )
+
+
+def _unused_network(request: Request) -> tuple[str, ...]:
+    if not request.network or request.conditions.max_nodes > 1:
+        return ()
+    return (f"{request.network} is in no row: one machine is weighed at a time; give --max-nodes.",)
+
+
+def _next_family(
+    request: Request, outcome: Outcome, predictor: Predictor, reasons: dict[str, str]
+) -> str:
+    """The family to compile for now, or an empty string; why one is left out goes to ``reasons``.
+
+    ``--route exact`` compiles for every row that runs under XLA, any other for those whose open fit
+    decides the answer. Where that is the balanced pick's alone, its own proof settles it.
+    """
+    if request.route == "exact":
+        rows = _all_rows(outcome)
+    else:
+        rows = outcome.deciding
+        best = outcome.advice.pick("balanced")
+        if best and all(one.slug == best.candidate.slug for one in rows):
+            return ""
+    for family in dict.fromkeys(family_of(outcome.gpus[one.gpu]) for one in rows):
+        if family.slug in predictor.exact or family.slug in reasons:
+            continue
+        if family.supported:
+            return family.slug
+        reasons[family.slug] = family.reason
+    return ""
+
+
+def _all_rows(outcome: Outcome) -> tuple[Candidate, ...]:
+    """Picks first, then the ranking's order; without XLA nothing is compiled."""
+    ordered = [pick.candidate for pick in outcome.advice.picks]
+    ordered += [one for one in outcome.advice.ranking if one.verdict != "cannot run"]
+    return tuple(one for one in ordered if one.estimate.execution == "xla")
+
+
+def _deciding(request: Request, advice: Advice) -> tuple[Candidate, ...]:
+    asked = (*request.conditions.gpus, *request.conditions.owned)
+    named = {gpu.slug for gpu in asked} if len(asked) < len(all_gpus()) else set()
+    return deciding(advice.ranking, advice.run, named=named)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Shown:
+    """What the reader sees of an answer while the compiler makes it sharper."""
+
+    first: Callable[[Outcome], None] | None
+    refined: Callable[[str, Outcome], None] | None
+    compiled: str = ""
+
+    def before(self, outcome: Outcome, family: str = "") -> None:
+        """Show the answer that stands before a compile; ``family``: one that serves many cards."""
+        if self.first:
+            self.first(outcome)
+        elif self.refined and self.compiled and family:
+            self.refined(self.compiled, outcome)
+        self.first, self.compiled = None, family
+
+
+def _settled(
+    request: Request,
+    market: Sequence[Supply],
+    predictor: Predictor,
+    *,
+    progress: Callable[[str], None],
+    shown: _Shown,
+) -> Outcome:
+    """The answer in which no open fit decides, and whose balanced pick surely fits.
+
+    A pick that turns out too small leaves the choice, and the next one is settled in its place.
+    """
+    outcome, doubt = _outcome(request, market, predictor), ""
+    reasons: dict[str, str] = {}
+    while not doubt:
+        if family := _next_family(request, outcome, predictor, reasons):
+            shown.before(outcome, family)
+            predictor, reason = add_family(predictor, family, progress=progress)
+            reasons |= {family: reason} if reason else {}
+        elif pick := _unproved(request, market, outcome, predictor):
+            gpu = card_of(market, pick)
+            if not is_proof_kept(predictor, pick, gpu):
+                shown.before(outcome)
+            predictor, doubt = prove(predictor, pick, gpu, failed=reasons, progress=progress)
+        else:
+            break
+        outcome = _outcome(request, market, predictor)
+    return _with_notes(outcome, (*kept_quick(reasons), *([doubt] if doubt else [])))
+
+
+def _unproved(
+    request: Request, market: Sequence[Supply], outcome: Outcome, predictor: Predictor
+) -> Candidate | None:
+    """The balanced pick where a compile at its very batch has to say whether it fits."""
+    best = outcome.advice.pick("balanced")
+    if best is None or best.candidate.estimate.fits_verified:
+        return None
+    pick = best.candidate
+    wanted = request.route == "exact" or needs_proof(predictor, pick, card_of(market, pick))
+    return pick if wanted else None
+
+
+def _with_notes(outcome: Outcome, more: tuple[str, ...]) -> Outcome:
+    notes = (*outcome.advice.notes, *more)
+    return replace(outcome, advice=replace(outcome.advice, notes=notes))
+
+
+def _compiled_on(advice: Advice, gpus: Mapping[str, Gpu]) -> tuple[Gpu, ...]:
+    """The cards of the picks on which XLA would compile the step, each once."""
+    picked = (one.candidate for one in advice.picks)
+    slugs = dict.fromkeys(one.gpu for one in picked if one.estimate.execution == "xla")
+    return tuple(gpus[slug] for slug in slugs)
+
+
+def _faults_of_xla(
+    predictor: Predictor, advice: Advice, gpus: Mapping[str, Gpu]
+) -> tuple[str, ...]:
+    """Sentences on those that the picks will meet, and on cards where XLA compiles nothing."""
+    alone = [gpus[one.gpu] for one in advice.ranking if one.count == 1]
+    told = (*foretold(predictor, _compiled_on(advice, gpus)), *without_xla(predictor, alone))
+    return tuple(dict.fromkeys(told))
+
+
+def _noted(outcome: Outcome, reason: str) -> Outcome:
+    """The answer with the sentence that says why its pick is not verified, where it needs to be."""
+    best = outcome.advice.pick("balanced")
+    if best is None or best.candidate.estimate.fits == "yes":
+        return outcome
+    return _with_notes(outcome, (unproven(best.candidate, reason),))
+
+
+def _outcome(request: Request, market: Sequence[Supply], predictor: Predictor) -> Outcome:
+    trace = predictor.traced.trace
+    release = request.tensorflow or trace.versions.get("tensorflow", "") or NEWEST
+    run = run_of(request, trace, predictor.batch_size)
+    gpus = {gpu.slug: gpu for gpu in all_gpus()}
+    gpus |= {one.gpu.slug: one.gpu for one in market if one.gpu.slug not in gpus}
+    feeder = Feeder.of(request.feed) if request.feed else None
+    ranking_of = partial(
+        candidates_of, market, predictor, run,
+        global_batch_size=request.global_batch_size, tensorflow=release,
+    )  # fmt: skip
+    drafts = ranking_of(feeder=feeder)
+    waits = any(one.feeding and one.feeding.is_short for one in drafts)
+    unheld = sober_picks(ranking_of()).get("balanced") if waits else None
+    advice = compose(
+        drafts, predictor, run, market=market, gpus=gpus, tensorflow=release, feeder=feeder,
+        unheld=unheld,
+    )  # fmt: skip
+    best = advice.pick("balanced")
+    program = predictor.traced.program
+    if best:
+        program = predictor.program_for(gpus[best.candidate.gpu], best.candidate.count)
+    measured = {one.gpu.slug: predictor.recalibration(one.gpu) for one in market}
+    notes = (
+        *_left_out(request.conditions.offers_file),
+        *advice.notes,
+        *_unread_validation(trace),
+        *_faults_of_xla(predictor, advice, gpus),
+        *_unused_network(request),
+        *notes_on(measured.items()),
+        *sweep_notes(predictor.sweeps, tuple(one.estimate.swept_by for one in advice.ranking)),
+    )
+    scaling: tuple[ScaleOut, ...] = ()
+    offer = best.candidate.offer if best else None
+    if best and offer and offer.gpu_fraction >= 1.0:
+        gpu = gpus[best.candidate.gpu]
+        scaling = scaling_of(predictor, gpu, offer, request.global_batch_size)
+    rows = _deciding(request, advice)
+    open_fits = tuple(dict.fromkeys(one.gpu_name for one in rows))
+    advice = replace(advice, notes=notes, scaling=scaling, open_fits=open_fits)
+    return Outcome(advice=advice, trace=trace, program=program, gpus=gpus, deciding=rows)

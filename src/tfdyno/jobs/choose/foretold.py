@@ -1,0 +1,66 @@
+"""Faults of XLA that a workload will meet, told before it is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.rules.compiler import Place, faults_at, patterns_of, warning_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.jobs.choose.predict import Predictor
+
+
+MOST_NAMES = 3
+"""Of cards that a sentence names."""
+
+
+def foretold(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
+    """A sentence for every known fault of the predictor's release, model and one of the cards.
+
+    Args:
+        predictor: Of the workload.
+        gpus: Cards on which XLA would compile it.
+    """
+    software = predictor.traced.software
+    patterns = patterns_of(predictor.traced.program)
+    places = [
+        Place(
+            framework=software.framework,
+            version=software.version,
+            compute_capability=gpu.compute_capability,
+        )
+        for gpu in gpus
+        if gpu.vendor.upper() == "NVIDIA"
+    ]
+    found = [warning_of(one, place) for place in places for one in faults_at(place, patterns)]
+    return tuple(dict.fromkeys(found))
+
+
+def without_xla(predictor: Predictor, gpus: Iterable[Gpu]) -> tuple[str, ...]:
+    """A sentence on cards for which XLA of the official wheel compiles nothing.
+
+    They are answered for in graph execution, or in XLA where that was asked for.
+
+    Args:
+        predictor: Of the workload.
+        gpus: Cards of the answer.
+    """
+    failing = {gpu.slug: gpu for gpu in gpus if predictor.xla_fails(gpu)}
+    if predictor.execution == "xla":
+        return foretold(predictor, failing.values())
+    left = {slug: gpu for slug, gpu in failing.items() if predictor.leaves_xla(gpu)}
+    if not left:
+        return ()
+    names = [gpu.name for gpu in left.values()]
+    shown = ", ".join((*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])))
+    who = f"{shown} is" if len(names) == 1 else f"{len(names)} cards ({shown}) are"
+    capabilities = sorted({gpu.compute_capability for gpu in left.values()}, key=float)
+    return (
+        f"{who} answered for in graph execution (jit_compile=False): XLA, the default of "
+        f"fit in Keras 3, fails on compute capability {', '.join(capabilities)} with the "
+        f"official wheel of {predictor.traced.software.name}. XLA runs in NVIDIA's container or "
+        "with CUDA 12.8 (--execution xla), and with Keras on JAX (--backend jax).",
+    )

@@ -1,0 +1,218 @@
+"""What can be had: offers and cards, chosen by the user's conditions."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.gpus import all_gpus
+from tfdyno.catalog.links import usual_in_a_node
+from tfdyno.catalog.offers import all_offers, staleness
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.core.choose.advice import Scenario
+from tfdyno.core.choose.hardware import OWNED, VENDOR, Gpu, Offer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SMALL_POWER_W = 75.0
+"""What a PCIe slot gives: an edge box seldom has a power cable for a card."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What the user rules out, and what the user has."""
+
+    gpus: tuple[Gpu, ...] = ()
+    """Only these; empty: the whole catalogue."""
+    providers: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+    """Only so many GPUs; empty: any number."""
+    spot: bool | None = None
+    """Only spot, only capacity that stays, or both."""
+    owned: tuple[Gpu, ...] = ()
+    offers_file: Path | None = None
+    scenario: Scenario = "research"
+    max_nodes: int = 1
+    """Most machines of one offer that train together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """A card, so many of it, and the offer it comes with (or none)."""
+
+    gpu: Gpu
+    count: int
+    offer: Offer | None
+
+
+def supplies(conditions: Conditions) -> tuple[Supply, ...]:
+    """Everything that meets the conditions: offers first, then cards that nobody offers.
+
+    Of one provider's like offers (card, count, share, spot or not) the cheapest region stays.
+
+    Raises:
+        UsageError: A provider is unknown, the offers file is no price list, or nothing is left.
+    """
+    cards = _cards(conditions)
+    rented = conditions.scenario != "edge"
+    offered = _cheapest_regions(_chosen_offers(conditions, cards)) if rented else []
+    found = [_supply(offer, cards[offer.gpu_slug]) for offer in offered]
+    found += [Supply(gpu=gpu, count=1, offer=_owned(gpu)) for gpu in conditions.owned]
+    priced = {supply.offer.gpu_slug for supply in found if supply.offer}
+    if not conditions.providers and conditions.spot is None and conditions.counts in ((), (1,)):
+        found += [
+            Supply(gpu=gpu, count=1, offer=None) for gpu in cards.values() if gpu.slug not in priced
+        ]
+    if not found:
+        raise UsageError(
+            "no card and no offer meets the conditions",
+            remedy="leave out --gpu, --provider, --count, --spot or --scenario",
+        )
+    return tuple(found)
+
+
+def scenario_words(scenario: Scenario) -> str:
+    """What a scenario leaves in the choice, as a sentence without a full stop."""
+    return _SCENARIOS[scenario]
+
+
+def is_stale(offer: Offer | None) -> bool:
+    """Whether a price is so old that the answer must say so."""
+    if offer is None or offer.provider == OWNED:
+        return False
+    return staleness(offer, datetime.datetime.now(tz=datetime.UTC).date()) == "very old"
+
+
+_SCENARIOS: dict[Scenario, str] = {
+    "develop": "one GPU, no spot: an interruption loses a working session",
+    "research": "every card and every offer, spot included",
+    "industrial": "ECC memory, sold for running around the clock, no spot",
+    "edge": f"edge boards or at most {SMALL_POWER_W:.0f} W, forward pass only, nothing rented",
+    "serve": "capacity that stays (no spot), forward pass only",
+}
+
+
+def _cards(conditions: Conditions) -> dict[str, Gpu]:
+    named = conditions.gpus or tuple(gpu for gpu in all_gpus() if gpu.vendor.upper() == VENDOR)
+    return {gpu.slug: gpu for gpu in named if _suits(gpu, conditions.scenario)}
+
+
+def _suits(gpu: Gpu, scenario: Scenario) -> bool:
+    if scenario == "industrial":
+        return gpu.ecc and gpu.continuous_duty == "yes"
+    if scenario == "edge":
+        return gpu.market == "edge" or gpu.tdp_w <= SMALL_POWER_W
+    return True
+
+
+def _chosen_offers(conditions: Conditions, cards: dict[str, Gpu]) -> list[Offer]:
+    offers = all_offers(conditions.offers_file)
+    known = {offer.provider for offer in offers}
+    unknown = [name for name in conditions.providers if name not in known]
+    if unknown:
+        raise UsageError(
+            f"there is no offer of provider '{unknown[0]}'",
+            remedy=f"choose from {', '.join(sorted(known))}",
+        )
+    spot = False if conditions.scenario in ("develop", "industrial", "serve") else conditions.spot
+    counts = conditions.counts or ((1,) if conditions.scenario == "develop" else ())
+    chosen = [
+        offer
+        for offer in offers
+        if offer.gpu_slug in cards
+        and (not conditions.providers or offer.provider in conditions.providers)
+        and (spot is None or offer.spot == spot)
+    ]
+    chosen += clusters_of(chosen, cards, conditions.max_nodes)
+    return [offer for offer in chosen if not counts or offer.gpu_count in counts]
+
+
+def clusters_of(offers: Iterable[Offer], cards: Mapping[str, Gpu], max_nodes: int) -> list[Offer]:
+    """Two machines of an offer, four and so on up to the most, as offers of their own.
+
+    Only the largest machines with the card that the provider offers, up to those that nodes of it
+    usually are: of smaller ones, a larger one is the nearer choice.
+    """
+    counts = sorted({max_nodes, *(2**power for power in range(1, max_nodes.bit_length()))} - {1})
+    whole = [offer for offer in offers if offer.gpu_fraction >= 1.0]
+    largest: dict[tuple[str, str], int] = {}
+    for offer in whole:
+        if offer.gpu_count <= usual_in_a_node(cards[offer.gpu_slug]):
+            key = offer.provider, offer.gpu_slug
+            largest[key] = max(offer.gpu_count, largest.get(key, 0))
+    return [
+        replace(
+            offer,
+            slug=f"{offer.slug} x {count}",
+            instance=f"{count} x {offer.instance}",
+            gpu_count=offer.gpu_count * count,
+            vcpus=offer.vcpus * count,
+            ram_bytes=offer.ram_bytes * count,
+            usd_per_h=offer.usd_per_h * count,
+            nodes=count,
+        )
+        for offer in whole
+        for count in counts
+        if count <= max_nodes
+        and offer.gpu_count * count <= MOST_REPLICAS
+        and offer.gpu_count == largest.get((offer.provider, offer.gpu_slug))
+    ]
+
+
+def _cheapest_regions(offers: Iterable[Offer]) -> list[Offer]:
+    kept: dict[tuple[object, ...], Offer] = {}
+    for offer in offers:
+        like = (offer.provider, offer.gpu_slug, offer.gpu_count, offer.nodes, offer.gpu_fraction,
+                offer.spot)  # fmt: skip
+        if like not in kept or offer.usd_per_h < kept[like].usd_per_h:
+            kept[like] = offer
+    return list(kept.values())
+
+
+def _supply(offer: Offer, gpu: Gpu) -> Supply:
+    share = offer.gpu_fraction
+    return Supply(
+        gpu=gpu if share >= 1.0 else share_of(gpu, share), count=offer.gpu_count, offer=offer
+    )
+
+
+def share_of(gpu: Gpu, share: float) -> Gpu:
+    """A virtual GPU with ``share`` of a card: of its memory, its multiprocessors, its bandwidth.
+
+    A scheduler may lend more while the neighbours rest; only the share is sure.
+    """
+    return replace(
+        gpu,
+        sm_count=max(1, round(gpu.sm_count * share)),
+        memory_bytes=int(gpu.memory_bytes * share),
+        usable_memory_bytes=int(gpu.usable_memory_bytes * share),
+        usable_memory_source=f"{share:.3g} of: {gpu.usable_memory_source}",
+        memory_bytes_per_s=gpu.memory_bytes_per_s * share,
+        l2_bytes=gpu.l2_bytes * share,
+        tdp_w=gpu.tdp_w * share,
+        nvlink_bytes_per_s=0.0,
+        launch_price_usd=0.0,
+    )
+
+
+def _owned(gpu: Gpu) -> Offer:
+    return Offer(
+        slug=f"{OWNED}/{gpu.slug}",
+        provider=OWNED,
+        instance=gpu.name,
+        region="",
+        gpu_slug=gpu.slug,
+        gpu_count=1,
+        gpu_fraction=1.0,
+        vcpus=0,
+        ram_bytes=0.0,
+        usd_per_h=0.0,
+        spot=False,
+        priced_on="",
+        date_precision="",
+        source="the user",
+    )

@@ -1,0 +1,268 @@
+"""Trace a workload: one real step as StableHLO, from the cache or from a child process."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import tfdyno
+from tfdyno.catalog.generations import lowering_of, newest
+from tfdyno.core.base.codec import from_json, to_builtins, to_json
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.choose.generation import Software
+from tfdyno.core.choose.program import Program
+from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.choose._software import software_for
+from tfdyno.store.cache import default_cache, sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.core.choose.program import Lowering
+
+TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
+OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
+PACKAGE = Path(tfdyno.__file__).parent
+PROGRAMS = (
+    *("program", "widened"),
+    *("per_op", "per_op_widened"),
+    *("per_primitive", "per_primitive_widened"),
+)
+CODE = (
+    "runtime/**/*.py",
+    "kernels/**/*.py",
+    "process/*.py",
+    "core/choose/memory_map.py",
+    "core/choose/program.py",
+    "core/choose/workload.py",
+    "core/base/interval.py",
+    "model/memory/bfc.py",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A trace, its quick programs, and where its StableHLO lies."""
+
+    trace: Trace
+    program: Program
+    """As XLA runs it."""
+    per_op: Program
+    """As a framework does that runs one operation after another, one for each layer."""
+    stablehlo_path: Path
+    widened: Program | None = None
+    """For cards without bfloat16, where XLA computes in float32; None: the step has none."""
+    per_op_widened: Program | None = None
+    per_primitive: Program | None = None
+    """As Keras 3 does on TensorFlow: one operation after another, of which layers are made; None
+    for software before it."""
+    per_primitive_widened: Program | None = None
+    software: Software = field(default_factory=newest)
+    """Release that the programs are of and that estimates are for."""
+
+
+def trace(
+    workload: Workload,
+    *,
+    batch_size: int | None = None,
+    progress: Callable[[str], None] = silent,
+    fresh: bool = False,
+    timeout_s: float = TIMEOUT_S,
+) -> Traced:
+    """Trace one step of ``workload`` on this machine's CPU, without memory for its weights.
+
+    Args:
+        workload: What to trace.
+        batch_size: Trace exactly this batch; None: the marker batch that serves all.
+        progress: Called with a line at every stage.
+        fresh: Trace again even if the cache has it.
+        timeout_s: Limit for the user's code and the trace together.
+
+    Raises:
+        UsageError: The workload is wrong: no such function, no ``fit``, a model that cannot be
+            built, a batch below 1.
+        ToolError: The child crashed, hung or ran out of memory.
+    """
+    if batch_size is not None and (not math.isfinite(batch_size) or batch_size < 1):
+        raise UsageError(f"a batch of {batch_size} is not possible", remedy="give at least 1")
+    python = interpreter(workload)
+    size = None if batch_size is None else int(batch_size)
+    software = software_for(workload, python)
+    lowering = lowering_of(software)
+    folder = default_cache().entry(
+        "trace",
+        _key(workload, size, python, lowering),
+        lambda place: _make(workload, size, place, python, progress, timeout_s, lowering),
+        fresh=fresh,
+        current=_current,
+    )
+    return _read(folder, software)
+
+
+def kept_trace(workload: Workload, *, batch_size: int | None = None) -> Traced | None:
+    """The trace of ``workload`` where it is in the cache; nothing is started.
+
+    Args:
+        workload: What was traced.
+        batch_size: That it was traced at; None: the marker batch.
+
+    Raises:
+        UsageError: Its interpreter cannot be run.
+    """
+    python = interpreter(workload)
+    software = software_for(workload, python)
+    key = _key(workload, batch_size, python, lowering_of(software))
+    folder = default_cache().kept("trace", key, current=_current)
+    return _read(folder, software) if folder else None
+
+
+def _read(folder: Path, software: Software) -> Traced:
+    return Traced(
+        trace=from_json((folder / "trace.json").read_bytes(), Trace, where="the cached trace"),
+        stablehlo_path=folder / "step.mlirbc",
+        software=software,
+        **{
+            name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
+            for name in PROGRAMS
+        },
+    )
+
+
+def _make(
+    workload: Workload,
+    batch_size: int | None,
+    place: Path,
+    python: str,
+    progress: Callable[[str], None],
+    timeout_s: float,
+    lowering: Lowering,
+) -> None:
+    request = {
+        "workload": to_builtins(workload),
+        "batch_size": batch_size,
+        "stablehlo": str(place / "step.mlirbc"),
+        "hlo": str(place / "step.hlo"),
+        "count": python == sys.executable,
+        "limit_s": timeout_s,
+        "lowering": lowering,
+    }
+
+    def run(module: str, **fields: Any) -> dict[str, Any]:
+        backend = {"KERAS_BACKEND": fields["path"]} if module == "trace" else None
+        return run_child(
+            f"tfdyno.runtime.{module}",
+            {**request, **fields},
+            progress=progress,
+            timeout_s=timeout_s,
+            python=python if backend else None,
+            env=backend,
+            doing=f"tracing {workload.reference}",
+        )
+
+    result = _traced(run, workload, progress)
+    (place / "step.hlo").unlink(missing_ok=True)
+    for name in ("trace", *PROGRAMS, "files"):
+        (place / f"{name}.json").write_bytes(to_json(result[name]))
+
+
+def _traced(
+    run: Callable[..., dict[str, Any]], workload: Workload, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """By the JAX path, or by TensorFlow where that declines; counted in our own environment."""
+    if workload.kind == "step_function":
+        return _by_tensorflow(run, "a step function is TensorFlow code")
+    if workload.remat:
+        return _by_tensorflow(run, "parts are computed again by means of TensorFlow")
+    result = run("trace", path="jax", path_reason="Keras runs this model on the JAX backend")
+    if declined := result.get("declined"):
+        progress("tracing with TensorFlow instead")
+        return _by_tensorflow(run, f"not traceable on the JAX backend: {TfdynoError(**declined)}")
+    return result if "program" in result else result | run("count", trace=result["trace"])
+
+
+def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str, Any]:
+    """By the slower path, which runs every TensorFlow operation."""
+    result = run("trace", path="tensorflow", path_reason=reason)
+    if declined := result.get("declined"):
+        remedy = declined["remedy"] or "see whether it trains one step without tfdyno"
+        raise UsageError(**{**declined, "remedy": remedy})
+    return result | run("bridge", trace=result["trace"])
+
+
+def interpreter(workload: Workload) -> str:
+    """The interpreter for the user's code: ``--python``, the active environment, or our own."""
+    return interpreter_named(workload.python)
+
+
+def interpreter_named(python: str) -> str:
+    """The interpreter that ``--python`` names; empty: the active environment's, or our own.
+
+    Raises:
+        UsageError: It cannot be run, or is too old.
+    """
+    if python:
+        found = shutil.which(python)
+        if not found:
+            remedy = "give the path of a Python interpreter"
+            raise UsageError(f"--python {python} cannot be run", remedy=remedy)
+        _check_version(found)
+        return found
+    active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin" / "python"
+    if active.parent.parent == Path(sys.prefix) or not active.exists():
+        return sys.executable
+    check = [
+        str(active),
+        "-c",
+        "import importlib.util as u, sys; sys.exit(not u.find_spec('keras'))",
+    ]
+    has_keras = subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 0
+    return str(active) if has_keras else sys.executable
+
+
+def _check_version(python: str) -> None:
+    """Refuse an interpreter that cannot read our own modules."""
+    command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        known = tuple(int(part) for part in done.stdout.strip().split("."))
+    except ValueError:
+        raise UsageError(f"--python {python} is not a Python interpreter") from None
+    if known < OLDEST_PYTHON:
+        needed = ".".join(map(str, OLDEST_PYTHON))
+        raise UsageError(
+            f"--python {python} is Python {done.stdout.strip()}",
+            why=f"tfdyno needs {needed} or newer to run your code",
+        )
+
+
+def _key(workload: Workload, batch_size: int | None, python: str, lowering: Lowering) -> str:
+    """Everything known before the trace that it depends on; files are checked by ``_current``."""
+    place = Path.cwd() if workload.kind not in ("application", "task") else ""
+    chosen = [os.environ.get(name) for name in ("KERAS_HOME", "TF_USE_LEGACY_KERAS")]
+    parts = (workload, batch_size, python, lowering, place, *chosen, code_digest())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def code_digest() -> str:
+    """Digest of our own modules that decide what a trace or a program says."""
+    files = sorted(file for pattern in CODE for file in PACKAGE.glob(pattern))
+    return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+
+
+def _current(folder: Path) -> bool:
+    """Whether every file that the trace depends on is as it was."""
+    files = msgspec.json.decode((folder / "files.json").read_bytes(), type=dict[str, str])
+    try:
+        return all(sha256_of(Path(path)) == digest for path, digest in files.items())
+    except OSError:
+        return False

@@ -1,0 +1,79 @@
+"""How fast a data set is read before and after its conversion, on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tfdyno.core.deploy.dataset import ReadSpeed
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.model.measure.read_speed import compare_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tfdyno.core.deploy.dataset import Dataset
+
+CHILD = "tfdyno.runtime.data.convert.measure"
+PAIRS = 8
+"""Of turns, at least."""
+BATCH_SIZE = 32
+IMAGE_SIZE = (256, 256)
+"""Defaults of ``keras.utils.image_dataset_from_directory``."""
+LIMIT_S = 900.0
+"""For imports, the list of a large folder, and the turns, which take up to a minute."""
+
+
+def read_speed(
+    source: Path,
+    folder: Path,
+    dataset: Dataset,
+    *,
+    python: str,
+    progress: Callable[[str], None],
+) -> ReadSpeed:
+    """Read original and converted data in turns in one process.
+
+    Args:
+        source: The original.
+        folder: Of the converted data set.
+        dataset: Its manifest.
+        python: Interpreter that has TensorFlow.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: There is no TensorFlow.
+        ToolError: One of them cannot be read.
+    """
+    settings = dataset.settings
+    image_size = (settings.image_size or IMAGE_SIZE) if settings.kind == "images" else None
+    outcome = run_child(
+        CHILD,
+        {
+            "kind": settings.kind,
+            "source": str(source),
+            "folder": str(folder),
+            "batch_size": BATCH_SIZE,
+            "image_size": image_size,
+            "features": [asdict(one) for one in dataset.features],
+            "classes": dataset.classes,
+            "label": settings.label,
+            "delimiter": settings.delimiter,
+            "pairs": PAIRS,
+        },
+        progress=progress,
+        timeout_s=LIMIT_S,
+        python=python,
+        doing="reading both in turns",
+    )
+    before, after = outcome["before_per_s"], outcome["after_per_s"]
+    return ReadSpeed(
+        before_per_s=tuple(before),
+        after_per_s=tuple(after),
+        comparison=compare_rates(before, after),
+        before_pipeline=outcome["before_pipeline"],
+        batch_size=BATCH_SIZE,
+        image_size=image_size,
+        whole_epochs=outcome["whole_epochs"],
+    )

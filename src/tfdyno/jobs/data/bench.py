@@ -1,0 +1,238 @@
+"""Measure the input pipeline of a workload by itself, and say what feeds a card with it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.catalog.assumptions import assumed
+from tfdyno.catalog.gpus import find
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.deploy.dataset import READER
+from tfdyno.core.measure.feed import Feed, FeedNeed
+from tfdyno.jobs.child.recipe_env import environment_of, request_of
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.choose import estimate
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.model.measure import feed_law, feed_pace
+from tfdyno.model.measure.feeding import exponent_of, need_of
+from tfdyno.store.dataset_folder import DatasetFolder
+from tfdyno.view.data.bench_document import FeedTold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHILD = "tfdyno.runtime.data.child"
+START_LIMIT_S = 3600.0
+"""For imports, the user's code up to its training, and the first batch."""
+BESIDE_LIMIT_S = 900.0
+"""For all that is measured beside the rounds; this only ends what hangs for ever."""
+ROUND_LIMIT_S = 60.0
+"""For one round beyond its own length: a batch may take long."""
+MOST_ROUNDS = 100
+STOP_GRACE_S = 20.0
+"""After Ctrl-C, for the child to hand over what it has measured."""
+_NO_DATA = ("keras_file", "application", "step_function")
+READER_FUNCTION = "read"
+"""Of the module beside a converted data set."""
+_MAKE_IT = "make it with tfdyno data bench … --output FILE.json"
+_BACKEND = {"KERAS_BACKEND": "tensorflow"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whose data is measured, and how long."""
+
+    workload: Workload
+    batch_size: int = 0
+    """0: as the data has it."""
+    rounds: int = 5
+    """With each number of CPUs."""
+    seconds_s: float = 1.0
+    """Of a round."""
+    cold: bool = True
+    """Whether the system may be asked to forget the files."""
+    gpus: tuple[Gpu, ...] = ()
+    """That are to be fed."""
+    precision: str = ""
+    """Of the step on them; empty: the script's own."""
+
+
+def reference_of(text: str) -> str:
+    """A workload as typed; of the folder of a converted data set, the function that reads it.
+
+    Raises:
+        UsageError: It is a folder without a data set, or one whose path has a colon.
+    """
+    folder = Path(text)
+    if not folder.is_dir():
+        return text
+    DatasetFolder(folder).read()
+    if ":" in str(folder):
+        raise UsageError(f"the path {folder} has a colon",
+                         why="that parts a file from its function",
+                         remedy="go into it, and give . as the folder")  # fmt: skip
+    return f"{folder / READER}:{READER_FUNCTION}"
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    if question.workload.kind in _NO_DATA:
+        what = f"{question.workload.reference} brings no data"
+        raise UsageError(what, why="there is no input pipeline to measure",
+                         remedy="give a script, file.py:function or a task")  # fmt: skip
+    if question.rounds > MOST_ROUNDS:
+        raise UsageError(
+            f"{question.rounds:,} rounds are too many", remedy=f"{MOST_ROUNDS} at most"
+        )
+    if question.gpus:
+        estimate.check(_step(question))
+
+
+def measured(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+) -> Feed:
+    """Measure the pipeline; where Ctrl-C ends it, what was measured until then.
+
+    Args:
+        question: Whose data, and how long.
+        progress: Called with a line at every stage.
+        output: Called with every line that the user's code prints.
+
+    Raises:
+        UsageError: The workload brings no data, or the user's code fails.
+        ToolError: The child crashed.
+    """
+    check(question)
+    plan = {"rounds": question.rounds, "seconds_s": question.seconds_s, "cold": question.cold}
+    doing = f"measuring the data of {question.workload.reference}"
+    each_s = question.seconds_s + ROUND_LIMIT_S
+    outcome = run_child(
+        CHILD,
+        request_of(question.workload) | {"plan": plan, "batch_size": question.batch_size},
+        progress=progress,
+        timeout_s=START_LIMIT_S + BESIDE_LIMIT_S + 8 * question.rounds * each_s,
+        python=interpreter(question.workload),
+        env=_BACKEND,
+        doing=doing,
+        output=output,
+        stop_grace_s=STOP_GRACE_S,
+    )
+    return read(outcome, doing)
+
+
+def read(outcome: dict[str, Any], doing: str) -> Feed:
+    """What the child hands over (``feed``, ``software``), with where and when it was measured.
+
+    Raises:
+        UsageError: A fact has a wrong type or an unknown name.
+    """
+    feed = from_builtins(outcome["feed"], Feed, where=f"the result of {doing}")
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return replace(
+        feed,
+        title=_title(feed),
+        environment=environment_of(outcome["software"], _BACKEND),
+        measured_on=today,
+    )
+
+
+def _title(feed: Feed) -> str:
+    """A converted data set is called by its folder, not by the function that reads it."""
+    place, _, name = feed.reference.rpartition(":")
+    is_ours = Path(place).name == READER and name == READER_FUNCTION
+    return Path(place).resolve().parent.name if is_ours else feed.title
+
+
+def needs(
+    feed: Feed, question: Question, *, progress: Callable[[str], None] = silent
+) -> tuple[FeedNeed, ...]:
+    """What each card needs of the pipeline, by the quick estimate of its step.
+
+    Raises:
+        UsageError: The workload cannot be traced.
+        ToolError: The trace failed.
+    """
+    if not question.gpus:
+        return ()
+    progress("estimating the step")
+    answer = estimate.estimate(_step(question), progress=progress)
+    law, loss_ratio = feed_law.law_of(feed), assumed().feed_loss_ratio
+    return tuple(
+        need_of(law, one, gpu_name=find(one.gpu).name, loss_ratio=loss_ratio)
+        for one in answer.estimates
+    )
+
+
+def _step(question: Question) -> estimate.Question:
+    return estimate.Question(
+        workload=question.workload,
+        gpus=question.gpus,
+        batch_size=question.batch_size,
+        precision=question.precision,
+        route="quick",
+    )
+
+
+def told(feed: Feed, needed: tuple[FeedNeed, ...] = ()) -> FeedTold:
+    """A measurement with its figures, for who shows it.
+
+    Raises:
+        UsageError: No round gave a sample.
+    """
+    if not feed_law.standing(feed):
+        raise UsageError(f"{feed.reference} has no round with samples", remedy="measure it again")
+    law = feed_law.law_of(feed)
+    cold, first = (feed_law.rounds_of(feed, kind) for kind in ("cold", "first"))
+    later = feed_law.rounds_of(feed, "warm")
+    read = sum(one.read_bytes for one in cold)
+    grows = exponent_of(law)
+    rate = feed_law.over(feed_law.full(feed), lambda one: one.samples / one.seconds_s)
+    assert rate  # a round that stands has samples
+    return FeedTold(
+        feed=feed,
+        law=law,
+        stages=feed_law.stage_rates(feed, law),
+        pace=feed_pace.pace(feed, law),
+        rate_per_s=rate,
+        other_ratio=feed_law.other_ratio(feed),
+        busy_cpus=feed_law.busy_cpus(feed),
+        read_bytes_per_s=feed_pace.read_bytes_per_s(feed),
+        disk_per_s=feed_pace.disk_per_s(feed),
+        cold_per_s=feed_law.over(cold, lambda one: one.samples / one.seconds_s),
+        cold_disk_ratio=sum(one.disk_bytes for one in cold) / read if read else 0.0,
+        first_per_s=feed_law.over(first, lambda one: one.samples / one.seconds_s)
+        if later
+        else None,
+        grows=grows.best if grows else None,
+        needs=needed,
+    )
+
+
+def read_feed(path: Path) -> Feed:
+    """What ``data bench`` wrote or printed as JSON.
+
+    Raises:
+        UsageError: The file cannot be read, is of another kind, or holds no round with samples.
+    """
+    try:
+        raw = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    except ValueError:
+        raise UsageError(f"{path} is not JSON", remedy=_MAKE_IT) from None
+    if not isinstance(raw, dict) or "feed" not in raw:
+        raise UsageError(f"{path} holds no measured input pipeline", remedy=_MAKE_IT)
+    feed = from_builtins(raw["feed"], Feed, where=str(path))
+    if not feed_law.standing(feed):
+        raise UsageError(f"{path} holds no round with samples", remedy=_MAKE_IT)
+    return feed

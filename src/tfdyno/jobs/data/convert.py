@@ -1,0 +1,303 @@
+"""Convert a folder of images or a CSV file to sharded TFRecord files, and go on after any end."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tfdyno
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.deploy.dataset import Begun, ConvertSettings, Dataset, ReadSpeed, Written
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.choose.trace import interpreter_named
+from tfdyno.jobs.data._convert_source import Listed, kind_of, look
+from tfdyno.jobs.data._convert_speed import read_speed
+from tfdyno.model.time.shards import MOST, shard_count, shard_name, shard_ranges
+from tfdyno.store.dataset_folder import DatasetFolder
+from tfdyno.view.base.amounts import plural
+from tfdyno.view.data.dataset_reader import dataset_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHILD = "tfdyno.runtime.data.convert.child"
+IMAGE_SEED = 0
+"""Of the order of images where none is given: by class, each shard would hold one class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is converted, how, and where to."""
+
+    source: Path
+    destination: Path
+    shards: int = 0
+    """0: by ``shard_bytes``."""
+    shard_bytes: int = 0
+    """About; 0: 128 MiB, and at least eight shards."""
+    compression: str = "none"
+    shuffle_seed: int | None = None
+    keep_order: bool = False
+    """Keep the order of the source; else images without a seed are shuffled with 0."""
+    image_size: tuple[int, int] | None = None
+    label: str = ""
+    delimiter: str = ","
+    skip_bad: bool = False
+    measure: bool = True
+    python: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """What came out."""
+
+    folder: Path
+    dataset: Dataset
+    kept_shards: int
+    """Finished before this command."""
+    seconds_s: float
+    """Of writing; 0: all was there."""
+    speed: ReadSpeed | None = None
+    not_measured: str = ""
+    """Why there is no ``speed``."""
+    notes: tuple[str, ...] = ()
+
+
+def convert(question: Question, *, progress: Callable[[str], None] = silent) -> Converted:
+    """Write what is missing of the data set, then measure what it gains.
+
+    A stop at any moment loses the shard that is being written; the same question goes on, and the
+    files are those of a conversion that was not stopped.
+
+    Args:
+        question: What is asked.
+        progress: Called with a line at every stage, and with ``{"event": "convert", …}``.
+
+    Raises:
+        UsageError: There is nothing to convert, a part of it cannot be read, or the destination
+            holds something else.
+        ToolError: There is no room, or the child failed.
+    """
+    _check(question)
+    folder = DatasetFolder(question.destination)
+    folder.check(question.source)
+    python = interpreter_named(question.python)
+    found = look(
+        question.source,
+        image_size=question.image_size,
+        label=question.label,
+        delimiter=question.delimiter,
+        skip_bad=question.skip_bad,
+        progress=progress,
+    )
+    settings = _settings(question, found)
+    wanted = Begun(source_sha256=found.source.sha256, settings=settings)
+    began_s = time.monotonic()
+    with folder.held():
+        kept, missing = _state(folder, wanted, question, progress)
+        if missing:
+            _write(question, folder, found, wanted, kept, missing, python, progress)
+        dataset = _dataset(found, settings, folder.finished())
+        folder.finish(dataset, dataset_reader(dataset))
+    spent_s = time.monotonic() - began_s if missing else 0.0
+    speed, why = _measured(question, dataset, python, progress)
+    return Converted(
+        folder=question.destination,
+        dataset=dataset,
+        kept_shards=len(kept),
+        seconds_s=spent_s,
+        speed=speed,
+        not_measured=why,
+        notes=found.notes,
+    )
+
+
+def _check(question: Question) -> None:
+    """Refuse options that do not go together, before any work."""
+    if question.shards and question.shard_bytes:
+        raise UsageError("--shards and --shard-bytes do not go together", remedy="give one of them")
+    if question.keep_order and question.shuffle_seed is not None:
+        raise UsageError("a seed shuffles and keeps no order", remedy="give one of them")
+    if kind_of(question.source) == "images":
+        if question.label:
+            raise UsageError("--label is for a CSV file", why="images take the names of folders")
+        return
+    if question.image_size:
+        raise UsageError("--image-size is for images", why=f"{question.source} is a table")
+
+
+def _settings(question: Question, found: Listed) -> ConvertSettings:
+    if question.shards > found.records:
+        raise UsageError(f"{question.shards:,} shards are not possible",
+                         why=f"there are {plural(found.records, 'record')}")  # fmt: skip
+    shards = question.shards or shard_count(
+        found.records, found.converted_bytes, shard_bytes=question.shard_bytes
+    )
+    if shards > MOST:
+        raise UsageError(f"{shards:,} shards are too many",
+                         remedy=f"give a larger --shard-bytes, for {MOST:,} at most")  # fmt: skip
+    seed = question.shuffle_seed
+    if seed is None and found.kind == "images" and not question.keep_order:
+        seed = IMAGE_SEED
+    return ConvertSettings(
+        kind=found.kind,
+        shards=shards,
+        compression=question.compression,
+        shuffle_seed=seed,
+        image_size=question.image_size,
+        label=question.label,
+        delimiter=question.delimiter,
+    )
+
+
+def _state(
+    folder: DatasetFolder, wanted: Begun, question: Question, progress: Callable[[str], None]
+) -> tuple[tuple[Written, ...], list[int]]:
+    """Finished shards that are sound, and the places of the others."""
+    names = [
+        shard_name(place, wanted.settings.shards, wanted.settings.compression)
+        for place in range(wanted.settings.shards)
+    ]
+    kept: tuple[Written, ...] = ()
+    if before := folder.begun():
+        begun, written = before
+        folder.check_same(begun, wanted, question.source)
+        if any(one.skipped for one in written) and not question.skip_bad:
+            raise UsageError(
+                f"{question.destination} was begun with --skip-bad",
+                remedy="add it again, or name a new folder",
+            )
+        kept = folder.sound(
+            written,
+            lambda done: progress(f"checking finished shards: {done} of {len(written)}"),
+        )
+    done = {one.shard.file for one in kept}
+    return kept, [place for place, name in enumerate(names) if name not in done]
+
+
+def _write(
+    question: Question,
+    folder: DatasetFolder,
+    found: Listed,
+    wanted: Begun,
+    kept: tuple[Written, ...],
+    missing: list[int],
+    python: str,
+    progress: Callable[[str], None],
+) -> None:
+    """Let a child write the missing shards; says with what stops it how much is kept."""
+    settings = wanted.settings
+    _check_room(question, found, len(missing) / settings.shards)
+    ordered = found.shuffled(settings.shuffle_seed)
+    ranges = shard_ranges(found.records, settings.shards)
+    shards = [
+        {
+            "file": shard_name(place, settings.shards, settings.compression),
+            **ordered.request(*ranges[place]),
+        }
+        for place in missing
+    ]
+    journal = folder.start(wanted, kept)
+    total = sum(end - first for first, end in (ranges[place] for place in missing))
+    try:
+        with tempfile.TemporaryDirectory(prefix="tfdyno-") as name:
+            offsets = Path(name) / "offsets"
+            if ordered.offsets is not None:
+                offsets.write_bytes(ordered.offsets)
+            run_child(
+                CHILD,
+                {
+                    "kind": settings.kind,
+                    "source": str(question.source),
+                    "folder": str(question.destination),
+                    "journal": str(journal),
+                    "compression": settings.compression,
+                    "skip_bad": question.skip_bad,
+                    "image_size": settings.image_size,
+                    "features": [asdict(one) for one in found.features],
+                    "classes": found.classes,
+                    "delimiter": settings.delimiter,
+                    "offsets": str(offsets),
+                    "shards": shards,
+                },
+                progress=lambda line: progress(_event(line, total, len(missing))),
+                timeout_s=math.inf,
+                python=python,
+                doing=f"converting {question.source}",
+            )
+    except BaseException as error:
+        folder.remove_parts()
+        done = f"{len(folder.finished())} of {plural(settings.shards, 'shard')} are finished in"
+        again = "" if isinstance(error, UsageError) else "; the same command goes on"
+        error.add_note(f"{done} {question.destination}{again}.")
+        raise
+
+
+def _event(line: str, records: int, shards: int) -> str:
+    """A line of the child, with how much there is to do."""
+    if not line.startswith("{"):
+        return line
+    told: dict[str, Any] = json.loads(line)
+    return json.dumps({"event": "convert", **told, "of_records": records, "of_shards": shards})
+
+
+def _check_room(question: Question, found: Listed, share: float) -> None:
+    """Refuse what surely does not fit on the disk, before hours of work; raises ``ToolError``."""
+    needed = found.converted_bytes * share
+    free = shutil.disk_usage(question.destination).free
+    if found.is_exact and question.compression == "none" and needed > free:
+        raise ToolError(
+            f"{question.destination} needs {format_bytes(needed)} of room",
+            why=f"its disk has {format_bytes(free)} free",
+            remedy="free some space, then give the same command again",
+        )
+
+
+def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, ...]) -> Dataset:
+    """The manifest; raises ``ToolError`` where a shard is missing, or nothing was readable."""
+    if len(written) != settings.shards:
+        raise ToolError(f"{len(written)} of {settings.shards} shards are finished",
+                        remedy="give the same command again")  # fmt: skip
+    records = sum(one.shard.records for one in written)
+    if not records:
+        raise UsageError(f"nothing in {found.source.path} could be read",
+                         why=f"the first fault: {written[0].skipped[0].why}")  # fmt: skip
+    return Dataset(
+        tfdyno=tfdyno.__version__,
+        records=records,
+        features=found.features,
+        classes=found.classes,
+        shards=tuple(one.shard for one in written),
+        source=found.source,
+        settings=settings,
+        skipped=(*found.skipped, *(bad for one in written for bad in one.skipped)),
+    )
+
+
+def _measured(
+    question: Question, dataset: Dataset, python: str, progress: Callable[[str], None]
+) -> tuple[ReadSpeed | None, str]:
+    """Both speeds, or why there are none: the data set is finished in any case."""
+    if not question.measure:
+        return None, "--no-measure"
+    if dataset.skipped:
+        return None, "the original cannot be read as it is: parts of it are damaged"
+    try:
+        found = read_speed(
+            question.source, question.destination, dataset, python=python, progress=progress
+        )
+    except TfdynoError as error:
+        return None, str(error).removesuffix(".")
+    except BaseException as error:
+        error.add_note(
+            f"The data set in {question.destination} is finished; only measuring is not."
+        )
+        raise
+    return found, ""

@@ -1,0 +1,1 @@
+"""Models for elsewhere: exported, fitted to small devices, kept by version."""

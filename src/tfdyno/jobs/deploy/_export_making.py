@@ -1,0 +1,208 @@
+"""One export on its way: each format that was made is judged, and what passes is put in place."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tfdyno.core.base.codec import from_builtins, to_builtins, to_json, write_atomic
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.deploy.export import (
+    ENDINGS,
+    RECORD,
+    Artefact,
+    ExportResult,
+    Format,
+    Gates,
+    Signature,
+    Verification,
+    failures,
+)
+from tfdyno.engines.serving import render_tensorrt
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.jobs.deploy._export_place import digest, put, put_with_record, size_of
+from tfdyno.jobs.deploy._export_source import ExportSource
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+
+TORCH_CHILD = "tfdyno.runtime.export.torch"
+_FOR_TORCH = ("judged", "amounts", "batch")
+"""What the child with TensorFlow tells that with PyTorch, and no one else."""
+LIMIT_S = 6 * 3600.0
+ENGINE_LIMIT_S = 4 * 3600.0
+"""Ends what hangs for ever; a large engine takes an hour."""
+_NO_TF_TRT = (
+    "TF-TRT, TensorFlow's own bridge, ended with TensorFlow 2.17: the engine is built from ONNX."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportQuestion:
+    """What is exported, how it is judged, and where it goes."""
+
+    model: str
+    formats: tuple[Format, ...]
+    output: Path
+    data: str = ""
+    """``FILE.npz`` or ``file.py:function``; empty: seeded random inputs."""
+    gates: Gates = field(default_factory=Gates)
+    preprocess: str = ""
+    postprocess: str = ""
+    signature: tuple[str, ...] = ()
+    python: str = ""
+    force: bool = False
+    measure: bool = True
+    """Whether calls are timed."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the card, where an engine is built on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """One export on its way, and where its parts lie."""
+
+    question: ExportQuestion
+    source: ExportSource
+    folder: Path
+    """Hidden, beside the output."""
+    python: str
+    """That runs TensorFlow."""
+    torch_python: str
+    progress: Callable[[str], None]
+    output: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+
+    def built(self, kind: Format) -> Path:
+        """Where a format is built."""
+        return self.folder / "made" / self._name(kind)
+
+    def place(self, kind: Format) -> Path:
+        """Where it goes."""
+        several = len(self.question.formats) > 1
+        return self.question.output / self._name(kind) if several else self.question.output
+
+    def _name(self, kind: Format) -> str:
+        same = [one for one in self.question.formats if ENDINGS[one] == ENDINGS[kind]]
+        stem = kind if len(same) > 1 or not ENDINGS[kind] else "model"
+        return f"{stem}{ENDINGS[kind]}"
+
+
+def artefact(making: Making, made: dict[str, Any], found: dict[str, Any]) -> Artefact:
+    kind: Format = made["format"]
+    path = making.built(kind)
+    signature = from_builtins(made["signature"], Signature, where="the child's signature")
+    notes: list[str] = []
+    if kind == "torch":
+        made = made | {"verification": _on_torch(making, made, path)}
+        notes.append("Times were not measured: it runs in another process.")
+    verification = from_builtins(made["verification"], Verification, where="the child's result")
+    if kind == "tensorrt":
+        notes += _engine(making, path, signature)
+    details = {key: value for key, value in made["details"].items() if key not in _FOR_TORCH}
+    not_passed = failures(
+        kind, making.question.gates, verification, tuple(found["source"]["compute_dtypes"])
+    )
+    return Artefact(
+        format=kind,
+        path=str(making.place(kind)),
+        kept=not not_passed,
+        size_bytes=size_of(path),
+        sha256=digest(path),
+        signature=signature,
+        verification=verification,
+        failures=not_passed,
+        seconds_s=made["seconds_s"],
+        notes=tuple(notes),
+        details=details,
+    )
+
+
+def _on_torch(making: Making, made: dict[str, Any], folder: Path) -> dict[str, Any]:
+    signature = made["signature"]
+    found = run_child(
+        TORCH_CHILD,
+        {
+            "folder": str(folder),
+            "kept": str(making.folder),
+            "order": [one["name"] for one in signature["inputs"]],
+            "outputs": [one["name"] for one in signature["outputs"]],
+            **{name: made["details"][name] for name in _FOR_TORCH},
+        },
+        progress=making.progress,
+        timeout_s=LIMIT_S,
+        python=making.torch_python,
+        env={"KERAS_BACKEND": "torch"},
+        doing=f"loading {making.question.model} on PyTorch",
+        output=making.output,
+    )
+    return {"data": made["data"], **found, "latencies": []}
+
+
+def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:
+    """The scripts beside the ONNX file, and the engine where it can be built; what to know."""
+    script = folder / render_tensorrt.SHELL
+    script.write_text(render_tensorrt.shell_script(signature), encoding="utf-8")
+    script.chmod(0o755)
+    code = render_tensorrt.python_script(signature)
+    (folder / render_tensorrt.PYTHON).write_text(code, encoding="utf-8")
+    trtexec, smi = shutil.which("trtexec"), shutil.which("nvidia-smi")
+    if not trtexec or not smi:
+        missing = "trtexec" if smi else "no NVIDIA GPU"
+        found = "no NVIDIA GPU was found here" if not smi else f"{missing} was not found here"
+        return [f"No engine was built: {found}. Where both are: sh {render_tensorrt.SHELL}.",
+                _NO_TF_TRT]  # fmt: skip
+    asked = Asked(visible=visible_to({}), waits=making.question.wait_free)
+    with guarded(asked, tell=making.progress) as room:
+        making.progress("building the TensorRT engine")
+        _build(script)
+    built = f"{render_tensorrt.PLAN} was built here; its outputs were compared as ONNX only."
+    return [*room.notes, built, _NO_TF_TRT]
+
+
+def _build(script: Path) -> None:
+    """Run the script that builds the engine, on the card; raises ``ToolError``."""
+    try:
+        done = subprocess.run(["sh", str(script)], capture_output=True, text=True,
+                              timeout=ENGINE_LIMIT_S, check=False)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"trtexec did not end in {ENGINE_LIMIT_S / 3600:g} h") from None
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise ToolError("trtexec did not build the engine", why=lines[-1] if lines else "")
+
+
+def put_in_place(making: Making, result: ExportResult) -> None:
+    """Rename what passed; of several formats the folder as a whole."""
+    question = making.question
+    passed = [one for one in result.artefacts if one.kept]
+    if not passed:
+        return
+    if len(question.formats) == 1:
+        built, place = making.built(passed[0].format), question.output
+        if built.is_dir():
+            _record(built / RECORD, result)
+            put(built, place)
+        else:
+            put_with_record(built, place, to_builtins(result), folder=making.folder)
+        return
+    for one in result.artefacts:
+        if not one.kept:
+            _remove(making.built(one.format))
+    _record(making.folder / "made" / RECORD, result)
+    put(making.folder / "made", question.output)
+
+
+def _record(path: Path, result: ExportResult) -> None:
+    write_atomic(path, to_json(result, indent=2) + b"\n")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()

@@ -1,0 +1,185 @@
+"""Put a model on small devices: what it needs, where it fits, how long it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.catalog.edge_devices import operations
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.edge import EdgeDevice, EdgePort, EdgeReport, EdgeTiming, EdgeVerdict
+from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
+from tfdyno.jobs.child.worker import ChildCrash, Progress, run_child, silent
+from tfdyno.jobs.deploy._export_source import stored_model
+from tfdyno.model.edge.fit import verdict
+from tfdyno.model.edge.need import need_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfdyno.core.deploy.edge import EdgeNeed
+
+CONVERT_S, LOOK_S = 3600.0, 1800.0
+_HAS_ALL = ("litert", "tensorrt")
+"""Runtimes that have every operator of a file that LiteRT itself runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeQuestion:
+    """What is asked of a model."""
+
+    model: str
+    """A .tflite file, a .keras file, ``file.py:function`` or ``NAME[:V]`` of the model store."""
+    devices: tuple[EdgeDevice, ...]
+    threads: tuple[int, ...] = (1, 2)
+    """To measure with on this CPU; empty: nothing is measured."""
+    seconds: float = 0.3
+    """Of each turn."""
+    write: Path | None = None
+    """Folder for the model and its instructions; it must not be there."""
+    unsafe: bool = False
+
+
+def edge(question: EdgeQuestion, *, progress: Progress = silent) -> EdgeReport:
+    """Judge a model on devices, time it here, and write what a developer needs.
+
+    Raises:
+        UsageError: The model is missing, damaged or cannot be converted, or the folder is there.
+        ToolError: The converter or LiteRT crashed.
+    """
+    typed, question = question, _with_path(question)
+    _check(question)
+    with _as_file(question, progress) as path:
+        found = _look(path, question, progress)
+        report = _report(question, path, found)
+        if typed is not question:
+            report = replace(report, model=typed.model)
+        if question.write:
+            from tfdyno.jobs.deploy.edge_write import write
+
+            progress(f"writing {question.write}")
+            write(question.write, path, report)
+    return report
+
+
+def _with_path(question: EdgeQuestion) -> EdgeQuestion:
+    """The same with the file of a version where the model store has one by that name."""
+    if Path(question.model).exists() or ".py:" in question.model:
+        return question
+    found = stored_model(question.model, ("litert", "keras"))
+    return replace(question, model=str(found.path)) if found else question
+
+
+def _check(question: EdgeQuestion) -> None:
+    reference = question.model
+    is_function = ".py:" in reference
+    path = Path(reference.partition(".py:")[0] + ".py" if is_function else reference)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(
+            f"{path} {what}",
+            remedy="name a .tflite file, a .keras file, file.py:function or NAME[:V] of the model "
+            "store",
+        )
+    if not is_function and path.suffix not in {".tflite", ".keras"}:
+        raise UsageError(
+            f"{path} is neither a .tflite nor a .keras file",
+            remedy="convert it with tfdyno export --to litert",
+        )
+    if question.write and question.write.exists():
+        raise UsageError(f"{question.write} exists already", remedy="name a new folder")
+
+
+@contextlib.contextmanager
+def _as_file(question: EdgeQuestion, progress: Progress) -> Iterator[Path]:
+    """The model as a .tflite file; what had to be converted is gone afterwards."""
+    if question.model.endswith(".tflite"):
+        yield Path(question.model)
+        return
+    with tempfile.TemporaryDirectory(prefix="tfdyno-edge-") as folder:
+        target = Path(folder) / "model.tflite"
+        run_child(
+            "tfdyno.runtime.litert.make",
+            {"reference": question.model, "target": str(target), "unsafe": question.unsafe},
+            progress=progress,
+            timeout_s=CONVERT_S,
+            doing=f"converting {question.model}",
+            env={"KERAS_BACKEND": "tensorflow"},
+        )
+        yield target
+
+
+def _look(path: Path, question: EdgeQuestion, progress: Progress) -> dict[str, Any]:
+    request = {
+        "model": str(path), "threads": list(question.threads), "seconds": question.seconds,
+    }  # fmt: skip
+    try:
+        return run_child(
+            "tfdyno.runtime.litert.child",
+            request,
+            progress=progress,
+            timeout_s=LOOK_S,
+            doing=f"running {question.model}",
+        )
+    except ChildCrash as crash:
+        if crash.child_exit_code is not None and crash.child_exit_code >= 0:
+            raise
+        # LiteRT trusts what a file says of itself; a damaged one can take the process with it.
+        raise UsageError(
+            f"LiteRT crashes on {question.model}",
+            why=crash.why,
+            remedy="the file may be damaged: export it again",
+        ) from None
+
+
+def _report(question: EdgeQuestion, path: Path, found: dict[str, Any]) -> EdgeReport:
+    graph = from_builtins(found["graph"], LitertGraph, where="the model")
+    need = need_of(graph, tuple(found["layers"]), arena_bytes=found["arena_bytes"])
+    half = any(t.constant and t.dtype == "float16" for t in graph.main.tensors)
+    return EdgeReport(
+        model=question.model,
+        converted_from="" if path == Path(question.model) else question.model,
+        need=need,
+        inputs=_ports(graph, graph.inputs),
+        outputs=_ports(graph, graph.outputs),
+        signature=graph.signature,
+        float_operators=tuple(found["float_operators"]),
+        timings=tuple(from_builtins(one, EdgeTiming) for one in found["timings"]),
+        cpu=_cpu(),
+        verdicts=tuple(_verdict(need, device, half) for device in question.devices),
+    )
+
+
+def _verdict(need: EdgeNeed, device: EdgeDevice, half: bool) -> EdgeVerdict:
+    runtime = device.runtime.slug
+    known = None if runtime in _HAS_ALL else operations(runtime)
+    return verdict(need, device, operations=known, half=half)
+
+
+def _ports(graph: LitertGraph, ports: Sequence[LitertPort]) -> tuple[EdgePort, ...]:
+    return tuple(
+        EdgePort(
+            name=port.name,
+            index=index,
+            dtype=graph.tensor(port).dtype,
+            shape=graph.tensor(port).shape,
+            open_axes=graph.tensor(port).open_axes,
+            scale=graph.tensor(port).scale,
+            zero_point=graph.tensor(port).zero_point,
+        )
+        for index, port in enumerate(ports)
+    )
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    import platform
+
+    return platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""What holds a training back, and the proof of what mends it."""

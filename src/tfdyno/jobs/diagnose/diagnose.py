@@ -1,0 +1,284 @@
+"""Say what holds a training back: a child looks at its steps, rules judge what it saw."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.bottleneck import StepDiagnosis
+from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.measure.memory_outlook import MemoryOutlook
+from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.recipe.retreat import told_of
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.worker import nobody, run_child, silent
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.compiled.keeping import Compiling, with_programs
+from tfdyno.jobs.diagnose._watched_cards import card_sampler, with_cards
+from tfdyno.jobs.holders.card_rates import card_rates, sweep_words
+from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.jobs.retreat.dumps import without_programs
+from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
+from tfdyno.model.memory.growth import FEWEST_POINTS, STEADY_RATIO
+from tfdyno.model.memory.outlook import outlooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tfdyno.probe.telemetry.telemetry import Sampler
+
+CHILD = "tfdyno.runtime.diagnose.child"
+START_LIMIT_S = 3600.0
+"""For imports, the user's code up to its training and the first step, compiled."""
+LOOK_LIMIT_S = 600.0
+"""For all that is looked at beside the user's own steps; this only ends what hangs for ever."""
+MOST_S = 3600.0
+"""For steps that were asked for by their number."""
+MEMORY_LEAST_S, MEMORY_MOST_S, MEMORY_STEPS = 8.0, 30.0, 60
+"""How long memory is looked at: at least, and until its slope is sure; steps at least."""
+STOP_GRACE_S = 20.0
+"""After Ctrl-C, for the child to hand over what it has seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is looked at, and for how long."""
+
+    workload: Workload
+    recipe: Recipe = field(default_factory=Recipe)
+    steps: int = 0
+    """Of the user's own that are looked at; 0: as time allows."""
+    seconds_s: float = 0.0
+    """For which they are looked at, and measured in each run that proves a fix; 0: as long as
+    they take to be told apart."""
+    folder: Path | None = None
+    """Of the results that fixes are proven by; None: the user's own."""
+    resume: bool = False
+    """Take what is measured of the fixes already."""
+    memory_alone: bool = False
+    """Whether memory grows, and nothing else."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What was seen, where, and what follows from it."""
+
+    facts: StepFacts
+    diagnosis: StepDiagnosis
+    environment: Environment | None = None
+    stopped: bool = False
+    """Whether the end was asked for while it looked: the facts are those until then."""
+    growth: tuple[MemoryOutlook, ...] = ()
+    """Where memory alone was asked for: how it moves, and when it is full."""
+    failed: TfdynoError | None = None
+    """What ended the training while it looked: the facts are those until then."""
+
+
+def diagnose(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+) -> StepDiagnosis:
+    """Where a steady step's time goes, what causes it, what to change and what that should gain.
+
+    Args:
+        question: The workload and the recipe that it is run with.
+        progress: Called with a line at every stage.
+        output: Called with every line that the user's code prints.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
+        ToolError: A child crashed, or a card is full.
+        KeyboardInterrupt: The end was asked for.
+    """
+    found = examined(question, progress=progress, output=output)
+    if found.failed:
+        raise found.failed
+    if found.stopped:
+        raise KeyboardInterrupt
+    return found.diagnosis
+
+
+def examined(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+) -> Examined:
+    """The same with all that was seen.
+
+    Raises:
+        UsageError, ToolError: As ``diagnose``, but for a training that fails in its steady steps:
+            ``failed`` has it then.
+        KeyboardInterrupt: The end was asked for before there were steady steps; later it is
+            ``stopped``.
+    """
+    check(question)
+    python = interpreter(question.workload)
+
+    def attempt(trial: Trial) -> Examined:
+        return _examined(question, trial, python, progress, output)
+
+    work = Work(subject=question.workload.reference, recipe=question.recipe, tell=output)
+    found, retreats = retreating(attempt, work)
+    if question.memory_alone and not (found.stopped or found.failed):
+        _refuse_few_steps(question, found.facts)
+    notes = (*found.facts.notes, *filter(None, [told_of(retreats)]))
+    return replace(found, facts=replace(found.facts, notes=notes, retreats=retreats))
+
+
+def _examined(
+    question: Question,
+    trial: Trial,
+    python: str,
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+) -> Examined:
+    """One try, under the steps back that were taken."""
+    variables = trial.variables(recipe_environment(trial.recipe))
+    visible = visible_to(variables)
+    doing = f"diagnosing {question.workload.reference}"
+    request = request_of(question.workload, recipe=trial.recipe)
+    request |= {"limits": limits_of(question), "cards": card_rates(trial.recipe, visible)}
+    asked = Asked(visible=visible, recipe=trial.recipe, workload=question.workload,
+                  waits=question.wait_free)  # fmt: skip
+    compiling = Compiling(
+        workload=question.workload,
+        recipe=trial.recipe,
+        framework="tensorflow",
+        python=python,
+        variables=variables,
+        doing="diagnose",
+    )
+    with guarded(asked, tell=progress) as room:
+        sampler = None if question.memory_alone else card_sampler(visible)
+
+        def look(programs: Mapping[str, str], heard: Callable[[str], None]) -> dict[str, Any]:
+            return run_child(
+                CHILD,
+                request,
+                progress=heard,
+                timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
+                python=python,
+                env={**variables, **room.variables, **programs},
+                doing=doing,
+                hide_gpu=False,
+                output=without_programs(output),
+                started=sampler.watch if sampler else nobody,
+                stop_grace_s=STOP_GRACE_S,
+            )
+
+        with sampler or nullcontext():
+            outcome, _ = with_programs(compiling, look, progress)
+    if seen := outcome.get("seen"):
+        stop = KeyboardInterrupt()
+        stop.add_note(f"{seen}: too few to say anything of a steady one.")
+        raise stop
+    progress("judging what was seen")
+    outcome["facts"]["notes"] = [*room.notes, *outcome["facts"].get("notes", ())]
+    found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
+    if found.failed:
+        room.blame(found.failed)
+    if words := sweep_words(visible):
+        told = replace(found.diagnosis, notes=(*found.diagnosis.notes, words))
+        found = replace(found, diagnosis=told)
+    return found
+
+
+def _refuse_few_steps(question: Question, facts: StepFacts) -> None:
+    """A training that ends by itself may be too short for a slope; what grows by name is told."""
+    if facts.memory or facts.growth or (facts.fits and facts.fits.is_told):
+        return
+    what = f"{question.workload.reference} ran too few steps to tell whether its memory grows"
+    raise UsageError(what, why=f"{facts.steps_seen} were seen, the first ones to warm up",
+                     remedy="look at more with --steps 60, or give it more data")  # fmt: skip
+
+
+def limits_of(question: Question) -> dict[str, float]:
+    """How long the child looks at the user's own steps; what is not said is its own choice."""
+    limits: dict[str, float] = {}
+    if question.memory_alone:
+        limits |= {"memory_alone": True, "until_sure": True, "own_s": MEMORY_LEAST_S,
+                   "most_s": MEMORY_MOST_S, "least_steps": MEMORY_STEPS}  # fmt: skip
+    if question.memory_alone and (question.steps or question.seconds_s):
+        limits["until_sure"] = False
+    if question.seconds_s:
+        limits |= {"own_s": question.seconds_s, "most_s": question.seconds_s}
+    if question.memory_alone and question.seconds_s:
+        limits["fits_s"] = question.seconds_s
+    if question.steps:  # enough with so many, however soon
+        limits |= {"own_s": 0.0, "most_s": question.seconds_s or MOST_S,
+                   "least_steps": question.steps}  # fmt: skip
+    return limits
+
+
+def judged(
+    outcome: dict[str, Any],
+    variables: dict[str, str],
+    doing: str,
+    *,
+    memory_alone: bool = False,
+    sampler: Sampler | None = None,
+) -> Examined:
+    """Read what the child hands over, add what its cards did meanwhile, judge it.
+
+    Args:
+        outcome: ``facts``, ``software``, ``steady``, ``stopped``, ``failed``; all but the first may
+            be missing.
+        variables: Those that were set for it.
+        doing: What it did, for messages.
+        memory_alone: Whether memory grows, and nothing else.
+        sampler: That watched its cards; None: there were none, or NVML did not tell of them.
+
+    Raises:
+        UsageError: A fact has a wrong type or an unknown name.
+    """
+    from tfdyno.rules import bottleneck
+
+    facts = from_builtins(outcome["facts"], StepFacts, where=f"the result of {doing}")
+    software, failed = outcome.get("software"), outcome.get("failed")
+    environment = environment_of(software, variables) if software else None
+    if environment and not memory_alone:
+        facts = with_cards(facts, outcome.get("steady") or {}, sampler, environment)
+    judge = bottleneck.diagnose_growth if memory_alone else bottleneck.diagnose
+    diagnosis = judge(facts)
+    told = replace(facts, growth=bottleneck.leaking(facts))  # as the findings tell it
+    return Examined(
+        facts=facts,
+        diagnosis=diagnosis,
+        growth=outlooks(told, diagnosis.step_s) if memory_alone else (),
+        environment=environment,
+        stopped=bool(outcome.get("stopped")),
+        failed=_error(**failed) if failed else None,
+    )
+
+
+def _error(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
+    made = UsageError if kind == "usage" else ToolError
+    return made(what, why=why, remedy=remedy)
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    if question.workload.mode != "train":
+        what = f"{question.workload.reference} is not trained"
+        raise UsageError(what, why="the steps of a training are looked at",
+                         remedy="leave --mode out")  # fmt: skip
+    fewest = math.ceil(FEWEST_POINTS / (1 - STEADY_RATIO))
+    if question.memory_alone and 0 < question.steps < fewest:
+        what = f"{question.steps} steps are too few to tell whether memory grows"
+        raise UsageError(what, why="half of them are left out until it is steady",
+                         remedy=f"look at {fewest} or more")  # fmt: skip
+    refuse_trainer_settings(question.recipe)
+    check_composition(question.recipe)

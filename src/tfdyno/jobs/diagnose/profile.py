@@ -1,0 +1,49 @@
+"""Say what holds a training back from a profile of it that was made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.diagnose.diagnose import Examined, judged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHILD = "tfdyno.profile.child"
+READ_LIMIT_S = 900.0
+"""A profile of 100 MB takes about 5 s."""
+_FILES = (".xplane.pb", ".xplane.pb.gz", ".trace.json", ".trace.json.gz")
+_LOGS = "events.out.tfevents"
+
+
+def is_profile(reference: str) -> bool:
+    """Whether what a user points at is a profile, or a folder of logs that may hold one.
+
+    A file is one by its name, so that a foreign file is refused by what is wrong with it. A folder
+    is one if it holds such a file or logs of TensorBoard, or nothing at all.
+    """
+    path = Path(reference)
+    if not path.is_dir():
+        return reference.endswith(_FILES)
+    names = [each.name for each in path.rglob("*") if each.is_file()]
+    return not names or any(name.endswith(_FILES) or name.startswith(_LOGS) for name in names)
+
+
+def examined_profile(path: Path, *, progress: Callable[[str], None] = silent) -> Examined:
+    """Where the time of the steps in a profile went, and what follows from it.
+
+    Args:
+        path: An ``*.xplane.pb``, a ``*.trace.json.gz`` or a folder of logs.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: It is none, is damaged, or holds no step or no device.
+    """
+    doing = f"reading {path}"
+    outcome = run_child(
+        CHILD, {"path": str(path)}, progress=progress, timeout_s=READ_LIMIT_S, doing=doing
+    )
+    progress("judging what was seen")
+    return judged(outcome, {}, doing)

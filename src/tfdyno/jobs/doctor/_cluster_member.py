@@ -1,0 +1,164 @@
+"""What a process of ``tfdyno doctor --cluster`` does when worker 0 asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.cluster.cluster import host_of, tf_config_of
+from tfdyno.engines.meeting.calls import Ear, reach, stream_bytes_per_s
+from tfdyno.engines.meeting.tf_config import loopback_variables
+from tfdyno.jobs.child.worker import run_child, silent
+from tfdyno.jobs.doctor._cluster_look import look
+from tfdyno.probe.files.shared_folder import (
+    read_bytes_per_s,
+    seen_after_s,
+    write_bytes_per_s,
+    write_through,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from tfdyno.core.cluster.cluster import Seat
+
+CHILD = "tfdyno.runtime.bench.all_reduce"
+CHILD_S = 240.0
+"""A first import with a cold disk, NCCL's first connections, and the measurement itself."""
+BUDGET_S = 12.0
+"""Of one series of all-reduces."""
+SIZES = (4 << 10, 1 << 20, 16 << 20, 64 << 20)
+CARD_SIZES = (*SIZES, 256 << 20)
+"""Over NVLink smaller ones say little of the bandwidth."""
+PREFIX = ".tfdyno-doctor-"
+
+
+class Member:
+    """One process, with what it has open."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        progress: Callable[[str], None] = silent,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Take the seat; nothing is opened yet.
+
+        Args:
+            seat: Of this process.
+            folder: Of the run.
+            environment: Variables of the process.
+            progress: Told what goes on.
+            now: The clock that is compared.
+        """
+        self._seat, self._folder, self._environment = seat, folder.absolute(), environment
+        self._progress, self._now = progress, now
+        self._ear: Ear | None = None
+        self._token = ""
+
+    def act(self, action: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Do what is asked; raises ``ToolError`` where it cannot be done."""
+        actions: dict[str, Callable[..., Any]] = {
+            "look": self._look, "clock": self._clock, "listen": self._listen,
+            "call": self._call, "stream": self._stream, "quiet": self.close,
+            "write": self._write, "see": self._see, "speed": self._speed, "read": self._read,
+            "all_reduce": self._all_reduce,
+        }  # fmt: skip
+        if action not in actions:
+            raise ToolError(f"there is no action {action}", remedy="install one tfdyno on all")
+        try:
+            return actions[action](**given)
+        except OSError as error:
+            raise ToolError(f"{action} failed", why=error.strerror or str(error)) from None
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._ear:
+            self._ear.close()
+            self._ear = None
+
+    def _look(self) -> Any:  # noqa: ANN401
+        self._progress("looking at this node")
+        return to_builtins(look(self._seat, self._folder, self._environment))
+
+    def _clock(self) -> float:
+        return self._now()
+
+    def _listen(self, token: str) -> int:
+        self._token = token
+        self._ear = Ear(self._seat, token)
+        return self._ear.port
+
+    def _call(self, ports: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Call all others at their own ports and at those that their systems chose."""
+        self._progress("calling all others")
+        found = []
+        for text, port in ports.items():
+            rank = int(text)
+            if rank == self._seat.rank:
+                continue
+            own = self._seat.addresses[rank]
+            for kind, address in (("own", own), ("any", f"{own.rpartition(':')[0]}:{port}")):
+                ended = reach(address, self._token, rank)
+                found.append({
+                    "caller": self._seat.rank, "callee": rank, "port": kind,
+                    "connect_s": ended.connect_s, "error": ended.error,
+                })  # fmt: skip
+        return found
+
+    def _stream(self) -> float:
+        receiver = (self._seat.rank + 1) % self._seat.size
+        return stream_bytes_per_s(self._seat.addresses[receiver], self._token)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name
+
+    def _write(self, name: str, text: str, how: str = "new") -> None:
+        """Write a file, put another in its place, or add to its end."""
+        path = self._path(name)
+        if how == "replaced":
+            part = path.with_name(f"{path.name}.part")
+            write_through(part, text.encode())
+            part.replace(path)
+        elif how == "gone":
+            for one in self._folder.glob(f"{name}*"):
+                with contextlib.suppress(OSError):
+                    one.unlink()
+        else:
+            write_through(path, text.encode(), append=how == "appended")
+
+    def _see(self, name: str, text: str, limit_s: float) -> float | None:
+        return seen_after_s(self._path(name), text.encode(), limit_s)
+
+    def _speed(self, name: str, size_bytes: int) -> float:
+        return write_bytes_per_s(self._path(name), size_bytes)
+
+    def _read(self, name: str) -> float:
+        return read_bytes_per_s(self._path(name))
+
+    def _all_reduce(self, between: str, has_cards: bool) -> dict[str, Any]:
+        """Measure in a child of TensorFlow's; its port is that of this process."""
+        variables = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+        if between == "nodes":
+            hosts = [host_of(address) for address in self._seat.addresses]
+            variables |= {"TF_CONFIG": tf_config_of(self._seat)}
+            variables |= loopback_variables(os.environ, hosts)
+        else:
+            variables |= {"TF_CONFIG": ""}
+        return run_child(
+            CHILD,
+            {"between": between, "sizes": CARD_SIZES if has_cards else SIZES, "budget_s": BUDGET_S},
+            progress=self._progress,
+            timeout_s=CHILD_S,
+            env=variables,
+            doing="measuring all-reduces",
+            hide_gpu=not has_cards,
+        )

@@ -1,0 +1,1 @@
+"""A training on several nodes, here or by an engine."""

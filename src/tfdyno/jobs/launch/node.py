@@ -1,0 +1,274 @@
+"""One process of a training on several nodes, as an engine starts it on each of them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import secrets
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tfdyno
+from tfdyno.core.base.codec import from_builtins, to_builtins
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.settings import positive
+from tfdyno.core.cluster.cluster import Seat, cluster_of
+from tfdyno.core.cluster.launch_plan import check_strategy
+from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.core.recipe.retreat import Retreat
+from tfdyno.core.train.jax_plan import JaxPlan, check_recipe
+from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, TrainOutcome
+from tfdyno.engines.meeting import rendezvous
+from tfdyno.engines.process import faults
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.train.jax_script import check_script
+from tfdyno.jobs.train.resume import digest_of
+from tfdyno.jobs.train.run import Run, sat, visible_cards
+from tfdyno.jobs.train.train import Company, Question, Trained, check, train
+from tfdyno.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tfdyno.core.choose.workload import Workload
+
+SHARED = ".shared"
+"""In the folder of a run: what worker 0 wrote, for the others to see that they share it."""
+SHARED_S = 60.0
+"""A network file system may show a new file so much later; the variable sets another limit."""
+SHARED_VARIABLE = "TFDYNO_SHARED_S"
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeQuestion:
+    """What this process takes part in."""
+
+    question: Question
+    """What is trained; a run that is in the folder already goes on."""
+    nodes: int = 0
+    """0: as many as the engine tells of."""
+    gpus_per_node: int | None = None
+    """That the node has to have; None: whatever there is."""
+    rank: int | None = None
+    port: int = 0
+    wait_s: float = rendezvous.WAIT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEnd:
+    """What came of it."""
+
+    rank: int
+    outcome: TrainOutcome
+    trained: Trained | None
+    """Of worker 0, which writes."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it was ended before its end, and goes on when all are started again.
+
+        Only worker 0 says so: engines end the others with the first that does, and it may still be
+        writing the last checkpoint when they have done their part.
+        """
+        return self.rank == 0 and self.outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS)
+
+
+def node(
+    asked: NodeQuestion,
+    *,
+    environment: Mapping[str, str],
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+) -> NodeEnd:
+    """Find out who this process is, meet the others, and train with them.
+
+    Args:
+        asked: What is trained.
+        environment: The variables of the process, in which the engine tells of the others.
+        progress: Called with every stage and event of training.
+        output: Called with every line that the user's code prints.
+
+    Raises:
+        UsageError: The plan, the workload or the recipe is wrong, or the nodes do not fit together.
+        ToolError: Another process is missing, a port is taken, or training failed.
+    """
+    seat = cluster_of(environment, nodes=asked.nodes, rank=asked.rank, port=asked.port)
+    question = _set_up(asked.question, seat, asked.gpus_per_node)
+    check(question)
+    if question.jax:
+        check_script(question.workload)
+    _check_cards(asked.gpus_per_node or 0, environment.get("CUDA_VISIBLE_DEVICES"))
+    if seat is None:
+        return _ended(0, train(question, progress=progress, output=output))
+    try:
+        return _with_others(asked, question, seat, environment, progress, output)
+    except UsageError as error:
+        if faults.tells_of_a_loss(str(error)):  # nobody's use is wrong, and all may begin again
+            raise _lost(seat, error) from None
+        raise
+
+
+def _lost(seat: Seat, error: UsageError) -> ToolError:
+    """The sentence of one whose training failed as another process was gone."""
+    own = f"worker {seat.rank}"
+    other = f"worker {1 - seat.rank}" if seat.size == 2 else "another worker"
+    named = faults.accused_in(str(error))
+    what = f"{own} lost {named if named and named != own else other} while it trained"
+    remedy = "look at what that one said last; when all are started again they go on from the "
+    return ToolError(what, why=error.why, remedy=f"{remedy}newest checkpoint")
+
+
+def _with_others(
+    asked: NodeQuestion,
+    question: Question,
+    seat: Seat,
+    environment: Mapping[str, str],
+    progress: Callable[[str], None],
+    output: Callable[[str], None],
+) -> NodeEnd:
+    facts = facts_of(question.workload, with_jax=question.jax is not None)
+    progress(f"worker {seat.rank} of {seat.size}, as {seat.told_by} says")
+    if seat.rank == 0:
+        rendezvous.check_port(seat)
+
+        def meet(run: Run) -> None:
+            message = _message(run)
+            rendezvous.lead(seat, facts, message, tell=progress, wait_s=asked.wait_s)
+
+        company = Company(seat=seat, meet=meet)
+        return _ended(0, train(question, progress=progress, output=output, company=company))
+    folder = Path(question.settings.output).absolute()
+    message = rendezvous.follow(
+        seat,
+        facts,
+        lambda told: _check_shared(folder, told, environment),
+        tell=progress,
+        wait_s=asked.wait_s,
+    )
+    run = Run(
+        workload=question.workload,
+        recipe=recipe_of(message["recipe"]),
+        settings=replace(
+            from_builtins(message["settings"], RunSettings, where="what worker 0 says"),
+            output=str(folder),
+        ),
+        folder=folder,
+        data=str(message["data"]),
+        spot=question.spot,
+        seat=seat,
+        jax=from_builtins(message["jax"], JaxPlan, where="what worker 0 says")
+        if message.get("jax")
+        else None,
+        gpus=question.gpus,
+        retreats=from_builtins(
+            message["retreats"], tuple[Retreat, ...], where="what worker 0 says"
+        ),
+    )
+    keep = RunFolder(folder).leave_retreats
+    sitting = sat(run, progress=progress, output=output, keep=keep)
+    return NodeEnd(rank=seat.rank, outcome=sitting.outcome, trained=None)
+
+
+def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
+    """What has to be the same on all nodes: versions, and the user's own file.
+
+    Args:
+        workload: What is trained.
+        with_jax: Whether it trains on JAX.
+    """
+    python = platform.python_version_tuple()
+    facts = {"tfdyno": tfdyno.__version__, "python": ".".join(python[:2])}
+    if not workload.python:  # another interpreter has packages of its own
+        facts |= {"tensorflow": _version(*TENSORFLOW), "keras": _version("keras")}
+        facts |= {name: _version(name) for name in ("jax", "jaxlib") if with_jax}
+    if digest := digest_of(workload):
+        facts[Path(workload.reference.partition(":")[0]).name] = digest[:12]
+    return facts
+
+
+def _version(*names: str) -> str:
+    for name in names:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "none"
+
+
+def _set_up(question: Question, seat: Seat | None, gpus: int | None) -> Question:
+    """The question with the strategy that so many processes and cards need."""
+    if not question.settings.output:
+        raise UsageError("a node needs the folder of the run", remedy="name it with --output")
+    recipe = question.recipe or Recipe()
+    strategy = recipe.strategy
+    if question.jax:
+        check_recipe(recipe)  # Keras' distribution stands for a strategy
+    elif seat:
+        check_strategy(strategy, seat.size)
+        strategy = "multiworker"
+    elif not strategy and (gpus or 0) > 1:
+        strategy = "mirrored"
+    holds_run = RunFolder(Path(question.settings.output).absolute()).holds_run
+    return replace(
+        question,
+        recipe=replace(recipe, strategy=strategy),
+        gpus=gpus or 0,
+        settings=replace(question.settings, resume=holds_run),
+    )
+
+
+def _check_cards(wanted: int, visible: str | None) -> None:
+    """Refuse a node without the cards of the plan: TensorFlow would train on its CPU."""
+    found = len(visible_cards(visible)) if wanted else 0
+    if found < wanted:
+        raise UsageError(
+            f"{os.uname().nodename} has {found} GPU{'s' * (found != 1)}, and the plan {wanted}",
+            why="a process sees no more" if found else "there is none that a process sees",
+            remedy="ask the engine for as many, or run tfdyno doctor there",
+        )
+
+
+def _message(run: Run) -> dict[str, Any]:
+    """What the others need to know; the file lets them see that they share the folder."""
+    token = secrets.token_hex(8)
+    try:
+        (run.folder / SHARED).write_text(token)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolError(f"cannot write to {run.folder}", why=why) from None
+    return {
+        "recipe": to_builtins(run.recipe),
+        "settings": to_builtins(run.settings),
+        "data": run.data,
+        "retreats": to_builtins(run.retreats),
+        "jax": to_builtins(run.jax) if run.jax else None,
+        "token": token,
+    }
+
+
+def _check_shared(folder: Path, message: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """Refuse a folder that is not worker 0's: checkpoints and agreements lie in it."""
+    limit_s = positive(environment.get(SHARED_VARIABLE) or SHARED_S, SHARED_VARIABLE)
+    until_s = time.monotonic() + limit_s
+    there = ""
+    while there != message["token"]:
+        if time.monotonic() > until_s:
+            raise UsageError(
+                f"{folder} is not the same folder as on worker 0",
+                why=f"{os.uname().nodename} does not see what worker 0 has written there",
+                remedy="name a folder with --output that all nodes share",
+            )
+        try:
+            there = (folder / SHARED).read_text()
+        except OSError:
+            there = ""
+        if there != message["token"]:
+            time.sleep(0.1)
+
+
+def _ended(rank: int, trained: Trained) -> NodeEnd:
+    return NodeEnd(rank=rank, outcome=trained.outcome, trained=trained)

@@ -1,0 +1,1 @@
+"""What the catalogue holds, and what is kept on this machine."""

@@ -1,0 +1,94 @@
+"""Pick priced machines by GPU, provider and kind of price, with the age of every price."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.catalog import gpus, offers
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Offer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SortKey = Literal["price", "machine", "age", "gpu", "provider"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedOffer:
+    """An offer with what follows from its price and date."""
+
+    offer: Offer
+    usd_per_gpu_h: float
+    age_days: int
+    staleness: str
+    """Empty, ``stale`` (over 90 days) or ``very old`` (over 365)."""
+
+
+def list_offers(
+    *,
+    gpu: str = "",
+    provider: str = "",
+    spot: bool | None = None,
+    sort: SortKey = "price",
+    extra: Path | None = None,
+    today: datetime.date | None = None,
+) -> tuple[PricedOffer, ...]:
+    """The offers that pass the rules and the user's choice, in order.
+
+    Args:
+        gpu: Names as ``tfdyno gpus`` takes them, separated by commas; empty means all.
+        provider: Empty means all; several are separated by commas.
+        spot: Only spot (True), only on-demand (False), or both (None).
+        sort: Price of one GPU, price of the machine, age, GPU or provider.
+        extra: A price list of the user's own that goes before the others.
+        today: The day that ages count from.
+
+    Raises:
+        UsageError: A GPU or provider is not known, or ``extra`` is not a price list.
+    """
+    today = today or datetime.datetime.now(tz=datetime.UTC).date()
+    found = [_priced(offer, today) for offer in offers.all_offers(extra)]
+    wanted = {one.slug for one in gpus.parse_list(gpu)} if gpu else set()
+    providers = _providers(provider, {one.offer.provider for one in found})
+    found = [
+        one
+        for one in found
+        if (not wanted or one.offer.gpu_slug in wanted)
+        and (not providers or one.offer.provider in providers)
+        and (spot is None or one.offer.spot == spot)
+    ]
+    return tuple(sorted(found, key=lambda one: _order(one, sort)))
+
+
+def _order(one: PricedOffer, sort: SortKey) -> tuple[float | str, float, str]:
+    first: dict[SortKey, float | str] = {
+        "price": one.usd_per_gpu_h,
+        "machine": one.offer.usd_per_h,
+        "age": one.age_days,
+        "gpu": one.offer.gpu_slug,
+        "provider": one.offer.provider,
+    }
+    return first[sort], one.usd_per_gpu_h, one.offer.slug
+
+
+def _priced(offer: Offer, today: datetime.date) -> PricedOffer:
+    return PricedOffer(
+        offer=offer,
+        usd_per_gpu_h=offers.usd_per_gpu_h(offer),
+        age_days=offers.age_days(offer, today),
+        staleness=offers.staleness(offer, today),
+    )
+
+
+def _providers(text: str, known: set[str]) -> set[str]:
+    names = {name.strip().lower() for name in text.split(",") if name.strip()}
+    unknown = sorted(names - known)
+    if unknown:
+        raise UsageError(
+            f"there is no offer of provider '{unknown[0]}'",
+            remedy=f"choose from {', '.join(sorted(known))}",
+        )
+    return names

@@ -1,0 +1,1 @@
+"""Where the memory of a step goes, and how to make it fit."""

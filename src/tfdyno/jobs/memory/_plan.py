@@ -1,0 +1,196 @@
+"""Weigh the ways in which one workload can be made to fit one card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.catalog.recipe_rules import recipe_rules
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.choose.memory_plan import OPTIMIZERS, Learning, MemoryPlan, PlannedOption
+from tfdyno.jobs.choose.exact import add_cached, add_compiled
+from tfdyno.jobs.choose.options import in_both_precisions
+from tfdyno.jobs.choose.verify import proved
+from tfdyno.jobs.memory._plan_reasons import plan_notes, plan_reasons, plan_recipe
+from tfdyno.jobs.memory._weighing import Weighing, Wish
+from tfdyno.model.memory.memory_plan import chosen_of, closest_of, safe_of, time_ratio, undominated
+from tfdyno.view.base.memory_words import slower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tfdyno.core.choose.auto_recipe import Option
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.workload import Trace
+    from tfdyno.jobs.choose.predict import Predictor
+
+_MOST_PROOFS = 4
+"""Options that are compiled, best first, until one fits."""
+_FEW_RATIO, _TWO_RATIO = 0.5, 1.5
+"""Bytes that an optimizer keeps over those of the weights: below, nothing worth; above, two."""
+
+
+def memory_plan(
+    own: Predictor, gpu: Gpu, wish: Wish, *, progress: Callable[[str], None]
+) -> MemoryPlan:
+    """Weigh precision, batch and accumulation, recomputing and, where it may help, the optimizer.
+
+    Where the script fits for certain as it is, nothing more is traced than the other precision.
+
+    Args:
+        own: The workload as it is.
+        gpu: The card.
+        wish: What may be changed.
+        progress: Called with a line at every stage.
+
+    Raises:
+        ToolError: A trace of the workload itself failed.
+    """
+    own = replace(own, execution=own.execution_on(gpu))
+    notes: list[str] = []
+    plain = {own.traced.trace.policy: add_cached(own, (gpu,))}
+    if not wish.fixed_precision:
+        plain = in_both_precisions(own, gpu, notes, progress)
+    if wish.route == "quick":
+        plain = {name: replace(one, exact={}) for name, one in plain.items()}
+    elif wish.route == "exact" and own.execution == "xla":
+        plain = {name: _compiled(one, gpu, notes, progress) for name, one in plain.items()}
+    weighing = Weighing(own=own, gpu=gpu, wish=wish, progress=progress, plain=plain, notes=notes)
+    for policy in plain:
+        weighing.add(policy)
+    base = weighing.options[0]
+    for policy in () if base.fits_surely else plain:
+        weighing.add(policy, remat=True)
+    _add_optimizers(weighing, base)
+    gain = recipe_rules().least_gain_ratio
+    chosen = chosen_of(weighing.options, gain)
+    if wish.route == "exact" and chosen:
+        chosen = _proven(weighing, chosen, gain)
+    return _plan(weighing, chosen)
+
+
+def _compiled(
+    plain: Predictor, gpu: Gpu, notes: list[str], progress: Callable[[str], None]
+) -> Predictor:
+    """With the program of the card's family, which serves every batch."""
+    found, told = add_compiled(plain, (gpu,), progress=progress)
+    notes += told
+    return found
+
+
+def _add_optimizers(weighing: Weighing, base: Option) -> None:
+    """Add what other optimizers make of the precision that leads, recomputing too in need."""
+    options, rules = weighing.options, recipe_rules()
+    needed = not any(one.fits for one in options)
+    names = weighing.wish.optimizers
+    if names is None:
+        trace = weighing.own.traced.trace
+        state_ratio = _state_bytes(trace) / base.usable_memory_bytes
+        wanted = needed or (not base.fits_surely and state_ratio >= rules.optimizer_state_ratio)
+        names = _smaller_optimizers(trace) if wanted else ()
+    leader = chosen_of(options, rules.least_gain_ratio) or closest_of(options)
+    for name in names:
+        for remat in (False, True) if needed else (bool(leader.remat),):
+            weighing.add(leader.precision, remat=remat, optimizer=name)
+
+
+def _smaller_optimizers(trace: Trace) -> tuple[str, ...]:
+    """Those that may keep less than the script's own, by how much that keeps for each weight."""
+    weights = sum(one.bytes for one in trace.tensors if one.role == "weight")
+    kept = _state_bytes(trace) / max(1, weights)
+    if kept < _FEW_RATIO:
+        return ()
+    return OPTIMIZERS if kept >= _TWO_RATIO else ("sgd",)
+
+
+def _state_bytes(trace: Trace) -> int:
+    return sum(one.bytes for one in trace.tensors if one.role == "optimizer")
+
+
+def _proven(weighing: Weighing, chosen: Option, gain: float) -> Option | None:
+    """The best option that a compile at its own batch finds to fit, of a few; else the last."""
+    best: Option | None = chosen
+    for _ in range(_MOST_PROOFS):
+        if best is None or best.verified or best.execution != "xla":
+            break
+        way = next(way for option, way in weighing.found if option == best)
+        try:
+            predictor = proved(way.predictor, weighing.gpu, best.batch_size, weighing.progress)
+        except ToolError as error:
+            weighing.notes.append(f"Nothing was compiled: {error}")
+            break
+        later = replace(way, predictor=predictor)
+        settled = later.option(best.batch_size, best.accumulation)
+        weighing.found = [
+            (settled, later) if option == best else (option, later if other is way else other)
+            for option, other in weighing.found
+        ]
+        seen = predictor.estimate(weighing.gpu, batch_size=best.batch_size)
+        weighing.notes += [slower(seen)] if seen.rematerialisation and settled.fits else []
+        best = chosen_of(weighing.options, gain)
+    return best
+
+
+def _plan(weighing: Weighing, chosen: Option | None) -> MemoryPlan:
+    options = weighing.options
+    base = options[0]
+    front = {*undominated(options), *([chosen] if chosen else [])}
+    safe = safe_of(options, chosen) if chosen else None
+    recipe = plan_recipe(weighing.own, chosen) if chosen else None
+
+    def planned(option: Option) -> PlannedOption:
+        return _planned(weighing, option, base)
+
+    return MemoryPlan(
+        gpu=weighing.gpu.slug,
+        samples=weighing.own.batch_size,
+        base=planned(base),
+        options=tuple(map(planned, sorted(front, key=lambda one: one.update_s.best))),
+        chosen=planned(chosen) if chosen else None,
+        safe=planned(safe) if safe else None,
+        closest=None if chosen else planned(closest_of(options)),
+        recipe=recipe,
+        reasons=plan_reasons(recipe, planned(chosen), base) if recipe and chosen else {},
+        notes=tuple(dict.fromkeys((*weighing.notes, *plan_notes(options, chosen)))),
+        weighed=len(options),
+    )
+
+
+def _planned(weighing: Weighing, option: Option, base: Option) -> PlannedOption:
+    rules = recipe_rules()
+    measured = []
+    if option.precision != base.precision:
+        measured.append(rules.precision_ratio_log_width)
+    if option.batch_size != base.batch_size:
+        measured.append(rules.batch_ratio_log_width)
+    return PlannedOption(
+        option=option,
+        time_ratio=time_ratio(
+            option,
+            base,
+            measured_log_widths=measured,
+            computed_ratios=(option.recompute_ratio, _optimizer_ratio(weighing.options, option)),
+        ),
+        learns_differently=tuple(_learns_differently(weighing.own.traced.trace, option, base)),
+    )
+
+
+def _optimizer_ratio(options: Sequence[Option], option: Option) -> float:
+    """Time with another optimizer over that of the same option with the script's own."""
+    if not option.optimizer:
+        return 1.0
+    alike = (one for one in options if not one.optimizer and _rest(one) == _rest(option))
+    return option.update_s.best / next(alike, option).update_s.best
+
+
+def _rest(one: Option) -> tuple[object, ...]:
+    """What an option is but for its optimizer."""
+    return one.precision, one.remat, one.batch_size, one.accumulation
+
+
+def _learns_differently(trace: Trace, option: Option, base: Option) -> Iterator[Learning]:
+    if option.optimizer:
+        yield "optimizer"
+    normalises = any(one.name.endswith("moving_mean") for one in trace.tensors)
+    if normalises and option.batch_size != base.batch_size:
+        yield "batch statistics"

@@ -1,0 +1,111 @@
+"""The ways to run one workload on one card that a memory plan weighs, traced as they are wanted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.auto_recipe import Option
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.jobs.choose.estimate import Route
+from tfdyno.jobs.choose.options import Way, computing_once
+from tfdyno.jobs.choose.predict import Predictor, predictor_for
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Trace
+
+
+REMAT = "blocks"
+"""What is computed again: repeated blocks, or segments of the model's graph."""
+_MOST_HOST_RATIO = 0.5
+"""Share of this machine's memory that the weights of a TensorFlow trace may take: they are real."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What may be changed, and how sure the answer is to be."""
+
+    fixed_precision: bool = False
+    """Whether the precision was named and stays."""
+    optimizers: tuple[str, ...] | None = None
+    """To weigh; None: those that keep less, where the state of the script's own takes much."""
+    route: Route = "auto"
+    """``exact``: the chosen option is compiled at its own batch for the card; ``quick``: not even
+    programs that were compiled before are looked at."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Weighing:
+    """What was traced so far, and every option of it."""
+
+    own: Predictor
+    """The workload as it is, with its execution."""
+    gpu: Gpu
+    wish: Wish
+    progress: Callable[[str], None]
+    plain: dict[str, Predictor]
+    """Nothing computed again, no other optimizer: by policy, the script's own first."""
+    found: list[tuple[Option, Way]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """All of them, the script as it is first."""
+        return tuple(option for option, _ in self.found)
+
+    def add(self, policy: str, *, remat: bool = False, optimizer: str = "") -> None:
+        """Weigh every split of the batch of one way; a note says why it has no trace.
+
+        Args:
+            policy: A key of ``plain``.
+            remat: Whether blocks are computed again.
+            optimizer: In place of the script's own.
+        """
+        plain = self.plain[policy]
+        held = self._traced(plain, optimizer=optimizer) if optimizer else plain
+        if held is None:
+            return
+        changes = (policy != next(iter(self.plain)), remat, bool(optimizer))
+        way = Way(predictor=held, gpu=self.gpu, share=self.own.batch_size, changes=sum(changes))
+        if remat:
+            again = self._computing_again(plain, optimizer)
+            if again is None:
+                return
+            way = replace(way, predictor=again, plain=held, once=computing_once(again))
+        self.found += [(way.option(size, parts), way) for size, parts in way.splits()]
+
+    def _computing_again(self, plain: Predictor, optimizer: str) -> Predictor | None:
+        if reason := _too_large(plain.traced.trace):
+            self.notes.append(f"Recomputing was not weighed: {reason}")
+            return None
+        return self._traced(plain, optimizer=optimizer, remat=REMAT)
+
+    def _traced(self, plain: Predictor, *, optimizer: str, remat: str = "") -> Predictor | None:
+        """The predictor of a precision with these changes; None and a note where it fails."""
+        what = " with ".join(filter(None, (remat and "recomputed blocks", optimizer)))
+        self.progress(f"weighing {what} in {plain.traced.trace.policy}")
+        workload = plain.traced.trace.workload
+        try:
+            return predictor_for(
+                replace(workload, optimizer=optimizer, remat=remat),
+                batch_size=plain.batch_size,
+                precision=plain.precision,
+                execution=plain.execution,
+                progress=self.progress,
+            )
+        except TfdynoError as error:
+            self.notes.append(f"Not weighed: {what} in {plain.traced.trace.policy}: {error}")
+            return None
+
+
+def _too_large(trace: Trace) -> str:
+    """Why this machine cannot make the real weights of TensorFlow's trace; empty: it can."""
+    real = (one.bytes for one in trace.tensors if one.role in ("weight", "state", "optimizer"))
+    needed = sum(real)
+    held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed <= _MOST_HOST_RATIO * held:
+        return ""
+    return f"{needed / 2**30:.1f} GiB of weights and state do not go well into this machine."

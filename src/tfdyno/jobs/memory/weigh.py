@@ -1,0 +1,159 @@
+"""Where the memory of a step goes, whether it lies in fragments, and how to make it fit a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base import settings
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.hardware import Gpu
+from tfdyno.core.choose.memory_answer import MemoryAnswer
+from tfdyno.core.choose.memory_map import CardMemory
+from tfdyno.core.choose.workload import Workload
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.estimate import DETAILED_CARDS, Question, Route, estimate
+from tfdyno.jobs.choose.predict import check_batch, check_vendor, predictor_for
+from tfdyno.jobs.memory._findings import memory_findings
+from tfdyno.jobs.memory._map import memory_map
+from tfdyno.jobs.memory._plan import memory_plan
+from tfdyno.jobs.memory._weighing import Wish
+from tfdyno.jobs.memory.fitting_batch import named_cards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.jobs.doctor.doctor import Examined
+
+OOM, HOST_OOM = "mem.oom_model", "mem.host_oom"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked."""
+
+    workload: Workload | None = None
+    """None: only the log is read."""
+    gpus: tuple[Gpu, ...] = ()
+    batch_size: int = 0
+    """Per replica; 0: the script's own, else Keras' default."""
+    precision: str = ""
+    execution: str = ""
+    route: Route = "auto"
+    fresh: bool = False
+    plan: bool = False
+    optimizers: tuple[str, ...] | None = None
+    """To weigh in a plan; None: where they may help."""
+    log: str = ""
+    """File of a run that ran out of memory; ``-``: standard input."""
+
+
+def memory(asked: Asked, *, progress: Callable[[str], None] = silent) -> MemoryAnswer:
+    """Answer: what the step holds on each card, what the log says, and the plan of each card.
+
+    Args:
+        asked: A workload with its cards, a log, or both.
+        progress: Called with a line at every stage.
+
+    Raises:
+        UsageError: Neither a workload nor a log is given, a setting is wrong, the log cannot be
+            read, or the workload cannot be traced.
+        ToolError: A child process failed.
+    """
+    check(asked)
+    log = _explained(asked.log) if asked.log else None
+    found = _of_log(log) if log else MemoryAnswer(names={})
+    if asked.workload is None:
+        return found
+    gpus = asked.gpus or (named_cards(log) if log else ())
+    answer = _of_workload(asked.workload, replace(asked, gpus=gpus), progress)
+    findings = (*found.findings, *answer.findings)
+    return replace(answer, log=found.log, oom=found.oom, findings=findings)
+
+
+def check(asked: Asked) -> None:
+    """Refuse what has no answer, before any work; raises ``UsageError``."""
+    if asked.workload is None:
+        if not asked.log:
+            raise UsageError("name a workload, or a log with --log")
+        if asked.plan or asked.gpus:
+            raise UsageError("a card and a plan go with a workload", remedy="name it first")
+        return
+    if not asked.gpus and not asked.log:
+        raise UsageError("name the card with --gpu", remedy="see 'tfdyno gpus'")
+    if len(asked.gpus) > DETAILED_CARDS:
+        raise UsageError(
+            f"the memory of {DETAILED_CARDS} cards is shown at most, not of {len(asked.gpus)}",
+            remedy="name fewer, or ask 'tfdyno estimate' for all",
+        )
+    check_batch(asked.batch_size)
+    check_vendor(asked.gpus)
+    if asked.execution:
+        settings.one_of(asked.execution, settings.TRAINED_EXECUTIONS, "execution")
+    if asked.plan and asked.workload.kind == "step_function":
+        what = f"there is no plan for {asked.workload.reference}"
+        raise UsageError(what, why="a plan is for a training run by fit")
+
+
+def _explained(log: str) -> Examined:
+    """What the doctor says of a log; raises ``UsageError`` where no memory ran out in it."""
+    from tfdyno.jobs.doctor.doctor import explain
+    from tfdyno.probe.files.log_file import read_log
+
+    found = explain(read_log(None if log == "-" else Path(log)))
+    if found.oom is None and not any(
+        one.cause in (OOM, HOST_OOM) for one in found.diagnosis.findings
+    ):
+        raise UsageError(
+            f"{'the log' if log == '-' else log} shows no exhausted memory",
+            remedy=f"ask 'tfdyno doctor --explain {log}' what it shows",
+        )
+    return found
+
+
+def _of_log(log: Examined) -> MemoryAnswer:
+    found = log.diagnosis
+    return MemoryAnswer(names={}, log=found, oom=log.oom, findings=found.findings)
+
+
+def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], None]) -> MemoryAnswer:
+    own = predictor_for(
+        workload,
+        batch_size=asked.batch_size,
+        precision=asked.precision,
+        execution=asked.execution,
+        fresh=asked.fresh,
+        progress=progress,
+    )
+    question = Question(
+        workload=own.traced,
+        gpus=asked.gpus,
+        batch_size=asked.batch_size,
+        precision=asked.precision,
+        execution=asked.execution,
+        route=asked.route,
+        verify=False if asked.route != "exact" else None,
+    )
+    answer = estimate(question, progress=progress)
+    cards = tuple(
+        CardMemory(estimate=one, map=memory_map(own, gpu, one, progress))
+        for gpu, one in zip(asked.gpus, answer.estimates, strict=True)
+    )
+    wish = Wish(
+        fixed_precision=bool(asked.precision),
+        optimizers=asked.optimizers,
+        route=asked.route,
+    )
+    plans = tuple(
+        memory_plan(own, gpu, wish, progress=progress) for gpu in asked.gpus if asked.plan
+    )
+    return MemoryAnswer(
+        cards=cards,
+        names={gpu.slug: gpu.name for gpu in asked.gpus},
+        trace=answer.trace,
+        batch_source=own.batch_source,
+        plans=plans,
+        findings=tuple(memory_findings(cards, plans, answer.trace)),
+        notes=answer.notes,
+    )

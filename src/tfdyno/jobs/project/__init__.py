@@ -1,0 +1,1 @@
+"""The steps of a project, run and reported."""

@@ -1,0 +1,116 @@
+"""What a step's output rests on: its options, the files that they name, what came before."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import TYPE_CHECKING
+
+from tfdyno import __version__
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.project.project import FOLDER
+from tfdyno.core.project.step_key import change_words
+from tfdyno.jobs.project._files import files_of
+from tfdyno.jobs.project._python import versions_of
+from tfdyno.probe.files.content import content_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tfdyno.core.project.project import Project, Step
+    from tfdyno.core.project.step_command import CommandShape
+
+_FILE = "file "
+_SECRETS = frozenset({"token"})
+_SECRET_FLAGS = frozenset({"--token"})
+_NO_TEXT = frozenset({"true", "false", "[]"})
+"""Texts that look like another kind of value."""
+_KEEPS_MODELS = ("models", "serve", "export", "edge")
+"""First words of commands that the model store may answer."""
+
+
+def rests_on(
+    step: Step,
+    shape: CommandShape | None,
+    project: Project,
+    before: Mapping[str, str],
+    digest: Callable[[Path], str],
+) -> dict[str, str]:
+    """All that the output depends on, by name, for ``StepRun.rests_on``.
+
+    Args:
+        step: The step.
+        shape: Of its command; None: a script of the user's.
+        project: Whose folder the files are relative to.
+        before: The key of each step that it needs.
+        digest: Of one file.
+
+    Raises:
+        UsageError: A file that it names is not there, or cannot be read.
+    """
+    found = {"command": step.command}
+    for kind, options in (("option", step.options), ("load", step.load)):
+        for name, value in options.items():
+            # A script tells --batch_size from --batch-size; no command of ours does.
+            found[f"{kind} {name.replace('_', '-') if shape else name}"] = _value(name, value)
+    if project.store and step.command.split()[0] in _KEEPS_MODELS:
+        found["store"] = project.store
+    for path in files_of(step, shape, project.file.parent):
+        found[f"{_FILE}{path}"] = _content(project.file.parent / path, digest)
+    found |= {f"step {name}": before[name] for name in step.needs}
+    return found | {"tfdyno": __version__} | versions_of(step, shape, project.file.parent)
+
+
+def changed_files(rests_on: Mapping[str, str], root: Path, digest: Callable[[Path], str]) -> str:
+    """In words which files of a key are not as they were; empty: all are.
+
+    Args:
+        rests_on: As it was found before.
+        root: The project's folder.
+        digest: Of one file.
+    """
+    before = {name: one for name, one in rests_on.items() if name.startswith(_FILE)}
+    now = {}
+    for name in before:
+        with contextlib.suppress(UsageError):  # it is gone
+            now[name] = _content(root / name.removeprefix(_FILE), digest)
+    return change_words(before, now)
+
+
+def _content(path: Path, digest: Callable[[Path], str]) -> str:
+    return content_of(path, digest, without=frozenset({FOLDER}))
+
+
+def _value(name: str, value: object) -> str:
+    """A value as words of a command line, such that others have other words."""
+    if name in _SECRETS:
+        return _digest(value)
+    items = value if isinstance(value, list) else [value]
+    return " ".join(_quoted(one) for one in _without_secrets(items)) or "[]"
+
+
+def _quoted(value: object) -> str:
+    """One word; a text has quotes where it could be taken for more than one, none, or a flag."""
+    if not isinstance(value, str):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    is_plain = bool(value) and not any(one.isspace() or one in "'\"\\" for one in value)
+    if is_plain and value not in _NO_TEXT:
+        return value
+    return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def _without_secrets(items: Sequence[object]) -> Iterator[object]:
+    """Words with digests in place of what is nobody's business."""
+    before = ""
+    for one in items:
+        head, equals, rest = str(one).partition("=")
+        if before in _SECRET_FLAGS:
+            yield _digest(one)
+        else:
+            yield f"{head}={_digest(rest)}" if equals and head in _SECRET_FLAGS else one
+        before = str(one)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(str(value).encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""A recipe chosen for a workload and a card."""

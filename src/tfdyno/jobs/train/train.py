@@ -1,0 +1,342 @@
+"""Train a workload under a recipe, in a folder from which it goes on after any end."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.measure.measurement import Environment, Telemetry
+from tfdyno.core.recipe.composition import check_composition
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.jax_plan import JaxPlan, check_recipe, check_settings
+from tfdyno.core.train.training import RunSettings, TrainOutcome
+from tfdyno.jobs.child.worker import silent
+from tfdyno.jobs.choose.reference import option_words, script_words
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.jobs.train.resume import differences_from, digest_of
+from tfdyno.jobs.train.run import Run, sat
+from tfdyno.probe.machine.revision import revision
+from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unused
+
+if TYPE_CHECKING:
+    from tfdyno.core.recipe.retreat import Retreat
+
+DEFAULT_FOLDER = Path("tfdyno-runs")
+MOST_SEED = 2**31
+_NO_DATA = ("application", "keras_file")
+_PLACE = ("output", "resume")
+"""Settings that say where a run goes on, not how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is trained and how."""
+
+    workload: Workload
+    recipe: Recipe | None = None
+    """None: that of the folder, or the one that changes nothing."""
+    settings: RunSettings = field(default_factory=RunSettings)
+    given: frozenset[str] = frozenset()
+    """Names of the settings that were asked for; a run that goes on keeps its others."""
+    data: str = ""
+    """``file.py:function`` of data that the workload does not bring."""
+    spot: str = ""
+    """Cloud whose notices of the end of a spot machine are listened to."""
+    jax: JaxPlan | None = None
+    """On Keras' JAX backend; None: on TensorFlow's."""
+    gpus: int = 0
+    """That each process has to have, where an engine has started it."""
+    wait_free: bool = False
+    """Whether it waits until nobody else is on the cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    """The other processes of a training that an engine has started."""
+
+    seat: Seat
+    """Of this process, which is the one that writes."""
+    meet: Callable[[Run], object]
+    """Called before the first step: waits for the others and tells them how it is trained."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What came out, and where it is."""
+
+    outcome: TrainOutcome
+    folder: Path
+    recipe: Recipe
+    workload: Workload
+    environment: Environment
+    telemetry: Telemetry
+    resume_command: str
+    """Empty where nothing is left to train."""
+
+
+def train(
+    question: Question,
+    *,
+    progress: Callable[[str], None] = silent,
+    output: Callable[[str], None] = silent,
+    company: Company | None = None,
+) -> Trained:
+    """Train to the end, or until somebody ends it.
+
+    Ctrl-C, SIGTERM and a spot notice end it with a checkpoint. What fails carries a note that says
+    where the run is kept and how to go on.
+
+    Args:
+        question: Workload, recipe and settings.
+        progress: Called with a line at every stage, and with events as JSON while it trains.
+        output: Called with every line that the user's code prints.
+        company: Others that train with this process, which is the chief then.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the folder holds another run.
+        ToolError: A child crashed, a card or the disk is full, a worker is missing.
+    """
+    check(question)
+    interpreter(question.workload)  # there is one
+    folder = RunFolder(Path(question.settings.output or default_folder(question)).absolute())
+    record, recipe, notes = _resumed(question, folder) if question.settings.resume else _new(
+        question, folder
+    )  # fmt: skip
+    folder.prepare()
+    with folder.held():
+        folder.write_recipe(recipe)
+        folder.write(record)
+        run = Run(
+            workload=question.workload,
+            recipe=recipe,
+            settings=record.settings,
+            data=record.data,
+            spot=question.spot,
+            folder=folder.path,
+            seat=company.seat if company else None,
+            jax=record.jax,
+            gpus=question.gpus,
+            wait_free=question.wait_free,
+            retreats=record.retreats,
+        )
+
+        def keep(retreats: tuple[Retreat, ...]) -> None:
+            nonlocal record
+            record = replace(record, retreats=retreats)
+            folder.write(record)
+
+        try:
+            if company:
+                company.meet(run)
+            sitting = sat(run, progress=progress, output=output, keep=keep)
+        except BaseException as error:
+            stopped = not isinstance(error, Exception)
+            ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
+            with contextlib.suppress(OSError, TfdynoError):  # the error itself is to be told
+                folder.write(ended)
+            error.add_note(_kept(replace(question, data=record.data), folder.path, company))
+            raise
+        outcome = replace(sitting.outcome, notes=(*notes, *sitting.outcome.notes))
+        ended = _ended(
+            record,
+            "stopped" if outcome.stopped else "finished",
+            outcome=to_builtins(outcome),
+            environment=sitting.environment,
+            telemetry=sitting.telemetry,
+        )
+        outcome = replace(outcome, notes=(*outcome.notes, *_written(folder, ended, outcome)))
+    return Trained(
+        outcome=outcome,
+        folder=folder.path,
+        recipe=recipe,
+        workload=question.workload,
+        environment=sitting.environment,
+        telemetry=sitting.telemetry,
+        resume_command=resume_command(replace(question, data=record.data), folder.path)
+        if outcome.stopped and not company and not question.jax
+        else "",
+    )
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    if question.recipe:
+        check_composition(question.recipe)
+    if question.jax:
+        check_recipe(question.recipe or Recipe())
+        check_settings(question.settings)
+        if question.workload.kind == "task":
+            what = f"{question.workload.reference} trains on TensorFlow alone"
+            raise UsageError(what, remedy="leave out --backend jax")
+    if question.workload.mode != "train" or question.workload.kind == "step_function":
+        what = f"{question.workload.reference} cannot be trained"
+        raise UsageError(what, why="a single step has no loop", remedy="name a model with its data")
+    settings = question.settings
+    if settings.resume and not settings.output:
+        raise UsageError("--resume needs the folder of a run", remedy="name it with --output")
+    if question.data and (question.workload.kind == "script" or ":" not in question.data):
+        remedy = "write --data file.py:function, for a model that brings no data"
+        raise UsageError(f"--data {question.data} is not possible here", remedy=remedy)
+    if question.workload.kind in _NO_DATA and not (question.data or settings.resume):
+        what = f"{question.workload.reference} brings no data, and train needs data"
+        raise UsageError(what, remedy="name some with --data file.py:function")
+    if question.spot:
+        from tfdyno.probe.machine.spot import SpotWatch
+
+        SpotWatch(question.spot, told=lambda _notice: None).check()
+
+
+def planned(question: Question) -> tuple[Recipe, RunSettings]:
+    """The recipe and the settings that ``train`` would train with; nothing is written.
+
+    Raises:
+        UsageError: The folder holds another run, or none to go on with.
+    """
+    if not question.settings.resume:
+        if question.settings.output:
+            _refuse_taken(RunFolder(Path(question.settings.output).absolute()))
+        return question.recipe or Recipe(), question.settings
+    folder = RunFolder(Path(question.settings.output).absolute())
+    record, recipe, _ = _resumed(question, folder)
+    return recipe, replace(record.settings, output=question.settings.output)
+
+
+def default_folder(question: Question) -> Path:
+    """A new folder in ``tfdyno-runs``, named after the workload and the time."""
+    reference = question.workload.reference
+    place, _, name = reference.partition(":")
+    title = name.partition(":")[0] or Path(place).stem
+    plain = re.sub(r"[^\w.-]+", "-", title) or "run"
+    return unused(DEFAULT_FOLDER / f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+
+
+def resume_command(question: Question, folder: Path) -> str:
+    """What goes on with the run in ``folder``."""
+    workload = question.workload
+    words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
+    if question.data:
+        words += ["--data", question.data]
+    words += option_words(workload)
+    if question.spot:
+        words += ["--spot", question.spot]
+    return shlex.join([*words, *script_words(workload)])
+
+
+def shown(path: Path) -> str:
+    """A path from where the user stands, if it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _new(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+    _refuse_taken(folder)
+    recipe = question.recipe or Recipe()
+    seed = secrets.randbelow(MOST_SEED) if recipe.seed is None else recipe.seed
+    record = RunRecord(
+        workload=question.workload,
+        folder=str(Path.cwd()),
+        data=question.data,
+        jax=question.jax,
+        source_sha256=digest_of(question.workload),
+        settings=replace(
+            question.settings,
+            output=str(folder.path),
+            resume=False,
+            reshuffle=recipe.seed is None,
+        ),
+        seed=seed,
+        started_at=_now(),
+        tfdyno=revision(),
+    )
+    return record, replace(recipe, seed=seed), ()
+
+
+def _refuse_taken(folder: RunFolder) -> None:
+    if folder.holds_run:
+        raise UsageError(
+            f"{shown(folder.path)} holds a run already",
+            remedy="go on with it by --resume, or name another folder with --output",
+        )
+    if folder.path.exists() and not folder.path.is_dir():
+        raise UsageError(f"cannot write to {shown(folder.path)}", why="it is a file")
+
+
+def _resumed(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+    """The run of the folder, if it is the one that is asked for."""
+    record, recipe = folder.read()
+    check_composition(recipe)
+    differences = differences_from(
+        record, recipe, question.workload, given=question.recipe, data=question.data
+    )
+    if differences:
+        raise UsageError(
+            f"{shown(folder.path)} holds another run",
+            why="; ".join(differences),
+            remedy="leave that out to go on with it, or start anew in another folder",
+        )
+    asked = {name: getattr(question.settings, name) for name in question.given - set(_PLACE)}
+    settings = replace(record.settings, **asked, output=str(folder.path), resume=True)
+    notes = []
+    if record.jax != question.jax:
+        if record.jax is None or question.jax is None:
+            names = ["TensorFlow", "JAX"] if record.jax is None else ["JAX", "TensorFlow"]
+            what = f"{shown(folder.path)} holds a run on {names[0]}, not on {names[1]}"
+            raise UsageError(what, remedy="name another folder with --output")
+        notes.append("It goes on with another mesh or layout than before.")
+    if record.source_sha256 != digest_of(question.workload):
+        notes.append(f"{question.workload.reference} has changed since the run was started.")
+    left = folder.take_retreats()
+    record = replace(
+        record,
+        status="running",
+        retreats=max(record.retreats, left, key=len),
+        settings=settings,
+        jax=question.jax,
+        sittings=record.sittings + 1,
+        ended_at="",
+        error="",
+    )
+    return record, recipe, tuple(notes)
+
+
+def _written(folder: RunFolder, record: RunRecord, outcome: TrainOutcome) -> tuple[str, ...]:
+    """Keep what came out; what was learned is told also where the disk is full now."""
+    try:
+        folder.write_history(outcome.history)
+        folder.write(record)
+    except (OSError, TfdynoError) as error:
+        return (f"{folder.path / RUN_FILE} could not be written: {error}",)
+    return ()
+
+
+def _ended(record: RunRecord, status: Status, **found: Any) -> RunRecord:
+    return replace(record, status=status, ended_at=_now(), **found)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _words(error: BaseException) -> str:
+    return str(error) if isinstance(error, TfdynoError) else type(error).__name__
+
+
+def _kept(question: Question, folder: Path, company: Company | None) -> str:
+    """What is left of a run that failed, and how to go on."""
+    markers = list((folder / "checkpoints").glob("step-*.json"))
+    if not markers:
+        return f"No checkpoint was written; the logs are in {shown(folder)}."
+    newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
+    if company or question.jax:
+        return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
+    return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"

@@ -1,0 +1,1 @@
+"""The fastest recipe of a workload by measured trials."""

@@ -1,0 +1,140 @@
+"""Where trials are measured: looked at once, before minutes of runs that would not compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.jobs.bench.sides import SAME_PLACE
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.worker import run_child
+from tfdyno.jobs.choose.trace import interpreter
+from tfdyno.probe.base.host import this_host
+from tfdyno.probe.machine.fingerprint import memory_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.measure.measurement import Environment
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.jobs.tune.question import Node, Question
+
+CHILD = "tfdyno.runtime.base.place"
+LOOK_LIMIT_S = 600.0
+"""For an import of TensorFlow, on a cold disk."""
+HOST_RATIO = 0.9
+"""Of the machine's memory, that a run on CPUs may take before it is ended."""
+_OF_ONE = ("host", "container_image")
+"""What may differ between two places that measure alike."""
+
+
+def look_here(
+    workload: Workload, recipe: Recipe, *, progress: Callable[[str], None]
+) -> Environment:
+    """Where a run of the workload would be made on this machine; raises ``TfdynoError``."""
+    variables = recipe_environment(recipe)
+    found = run_child(
+        CHILD,
+        request_of(workload),
+        progress=progress,
+        timeout_s=LOOK_LIMIT_S,
+        python=interpreter(workload),
+        env=variables,
+        doing="looking at this machine",
+        hide_gpu=False,
+    )
+    return environment_of(found["software"], variables)
+
+
+def difference(before: Environment, now: Environment, *, is_one: bool = False) -> str:
+    """What decides the speed and is not as it was, in words; empty: nothing.
+
+    Args:
+        before: Where something was measured.
+        now: Where something would be.
+        is_one: Whether it has to be the same host too, as for runs of one measurement.
+    """
+    for name in SAME_PLACE:
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new and (is_one or name not in _OF_ONE):
+            return f"{name} was {_shown(old)} and is {_shown(new)}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return " + ".join(getattr(one, "name", str(one)) for one in value) or "none"
+    return str(value) if value not in ("", None) else "none"
+
+
+def limit_here(limit_bytes: int, *, on_cpu: bool) -> int:
+    """Resident memory that a run may take here: as asked, else most of what there is.
+
+    0 on a card, whose own memory TensorFlow limits.
+    """
+    if not on_cpu:
+        return 0
+    return limit_bytes or int(HOST_RATIO * memory_bytes(this_host()))
+
+
+class Places:
+    """Where each node is; every one is looked at once, when that is first asked."""
+
+    def __init__(self, question: Question, progress: Callable[[str], None]) -> None:
+        """Nothing is known yet."""
+        self._question, self._progress = question, progress
+        self._known: dict[str, Environment] = {}
+
+    def of(self, node: Node) -> Environment:
+        """The place of a node; raises ``TfdynoError`` where it cannot be looked at."""
+        if node.name not in self._known:
+            where = f"node {node.name}" if node.name else "this machine"
+            self._progress(f"looking at {where}")
+            self._known[node.name] = node.look(
+                self._question.workload, self._question.recipe, progress=self._progress
+            )
+        return self._known[node.name]
+
+    def told(self, node: Node, place: Environment) -> None:
+        """Take what the runs of the start told, where nobody looked: they were made just now."""
+        self._known.setdefault(node.name, place)
+
+    def refuse_other(self, node: Node, place: Environment) -> None:
+        """Refuse to go on with a study that was measured elsewhere; raises ``UsageError``."""
+        if other := difference(place, self.of(node)):
+            raise _elsewhere(self._question, other)
+
+    def alike(
+        self, nodes: Sequence[Node], place: Environment
+    ) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+        """The nodes that are as a place is, and a sentence for each of the others."""
+        found, left_out = [], []
+        for node in nodes:
+            try:
+                why = difference(place, self.of(node))
+            except TfdynoError as error:
+                why = str(error).rstrip(".")
+            if why:
+                left_out.append(f"Node {node.name} is left out: {why}.")
+                self._progress(left_out[-1])
+            else:
+                found.append(node)
+        return tuple(found), tuple(left_out)
+
+    def those_of(self, nodes: Sequence[Node], place: Environment) -> tuple[Node, ...]:
+        """The nodes that can go on with a study; raises ``UsageError`` where there is none."""
+        if len(nodes) == 1:
+            self.refuse_other(nodes[0], place)
+            return tuple(nodes)
+        found, left_out = self.alike(nodes, place)
+        if not found:
+            raise _elsewhere(self._question, left_out[0].partition(": ")[2])
+        return found
+
+
+def _elsewhere(question: Question, why: str) -> UsageError:
+    return UsageError(
+        f"the study in {question.folder} cannot go on here", why=why,
+        remedy="go on where it began, or give another --output",
+    )  # fmt: skip

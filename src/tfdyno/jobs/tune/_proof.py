@@ -1,0 +1,206 @@
+"""Set the fastest recipe of a tuning against the one it started from: in turns, same losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.measure.fix_proof import FixProof
+from tfdyno.core.measure.measurement import Protocol
+from tfdyno.jobs.bench import bench
+from tfdyno.jobs.diagnose.fixes import LEAST_RUNS, MOST_RUNS, is_settled, lacks_steady_runs
+from tfdyno.jobs.tune._losses import NO_DATA, Pair
+from tfdyno.jobs.tune._runs import RunFailed, benched
+from tfdyno.jobs.tune.question import NodeLost
+from tfdyno.model.measure.comparison import compare
+from tfdyno.model.measure.summary import summary
+from tfdyno.model.measure.trial_judge import ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tfdyno.core.measure.fix_proof import Agreement
+    from tfdyno.core.measure.measurement import Comparison, Environment, Measurement
+    from tfdyno.core.train.tuning import Trial, Tuning
+    from tfdyno.jobs.tune._look import Look
+    from tfdyno.jobs.tune.question import Node, Question
+
+CAUSE = "tuning"
+MOST_PROOFS = 3
+"""Of the trials that may be the answer, that are set against the start until one holds."""
+_CHANGED = (
+    "It is faster. An update of the weights takes other samples than before: what is learned was "
+    "not compared, and the learning rate may have to change with it"
+)
+
+
+def settled(
+    question: Question,
+    so_far: Tuning,
+    look: Look,
+    node: Node,
+    place: Callable[[], Environment],
+    progress: Callable[[str], None],
+) -> Tuning:
+    """The answer: trials are set against the start until one holds.
+
+    Args:
+        question: With the recipe that it started from.
+        so_far: All trials.
+        look: The start; one that does not fit leaves nothing to compare with.
+        node: The machine that makes all runs.
+        place: Where that is.
+        progress: Called with a line at every stage.
+
+    Raises:
+        TfdynoError: The place failed, and no recipe: all is kept for another sitting.
+    """
+    if so_far.best is None or so_far.trial(so_far.best).recipe == so_far.start:
+        return so_far
+    if not look.start.is_judged:
+        return replace(so_far, recipe=so_far.trial(so_far.best).recipe)
+    order = ranked(so_far.trials, so_far.start)[:MOST_PROOFS]
+    found: list[FixProof] = []
+    for one in order:
+        proof = proven(question, one, look, node, place, progress)
+        if proof.kept:
+            notes = (*so_far.notes, *_not_proven(order, found))
+            why = so_far.uncompared
+            if NO_DATA in proof.reason:  # as it came out only now
+                why = _no_data(question)
+            return replace(so_far, best=one.number, proof=proof, recipe=one.recipe, notes=notes,
+                           uncompared=why)  # fmt: skip
+        found.append(proof)
+    notes = (*so_far.notes, *_not_proven(order[1:], found[1:]))
+    return replace(so_far, proof=found[0], notes=notes) if found else so_far
+
+
+def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[str, ...]:
+    pairs = zip(trials, proofs, strict=False)
+    return tuple(f"Trial {one.number} is not the answer. {proof.reason}" for one, proof in pairs)
+
+
+def proven(
+    question: Question,
+    best: Trial,
+    look: Look,
+    node: Node,
+    place: Callable[[], Environment],
+    progress: Callable[[str], None],
+) -> FixProof:
+    """Measure both in turns; where the batch is the same, compare what a few steps learn.
+
+    Args:
+        question: With the recipe that it started from.
+        best: The trial.
+        look: The start.
+        node: The machine that makes all runs.
+        place: Where that is.
+        progress: Called with a line at every stage.
+
+    Raises:
+        TfdynoError: The place failed.
+    """
+
+    def say(line: str) -> None:
+        progress(f"proof: {line}")
+
+    try:
+        sides = _measured(question, best, node, place, say)
+    except RunFailed as failed:
+        return FixProof(cause=CAUSE, settings=best.changes,
+                        reason=f"It could not be measured against the start: {failed}")  # fmt: skip
+    found = compare(*sides)
+    if found.verdict != "faster":
+        why = f"{found.reason[:1].lower()}{found.reason[1:]}"
+        reason = found.reason if found.verdict == "not_comparable" else f"It is not faster: {why}"
+        return _proof(best, sides, found, None, reason, kept=False)
+    if best.changes_batch:
+        return _proof(best, sides, found, None, f"{_CHANGED}.", kept=True)
+    if look.uncompared:
+        return _proof(best, sides, found, None, _of_speed(look.uncompared), kept=True)
+    pair = Pair(
+        workload=question.workload, before=question.recipe, after=best.recipe,
+        batch_size=look.batch_size, is_loop=look.is_loop,
+        steps_per_epoch=look.samples_per_epoch // look.batch_size if look.batch_size else 0,
+    )  # fmt: skip
+    try:
+        agreed = node.compare(pair, progress=say)
+    except NodeLost:
+        raise
+    except TfdynoError as error:
+        if NO_DATA in str(error):  # a function whose batches were made up for the runs
+            return _proof(best, sides, found, None, _of_speed(_no_data(question)), kept=True)
+        reason = f"It is faster, but its losses could not be compared: {error}"
+        return _proof(best, sides, found, None, reason, kept=False)
+    finally:
+        node.ended()
+    reason = "It is faster, and the losses agree."
+    if not agreed.agrees:
+        reason = "It is faster, but the losses do not agree."
+    return _proof(best, sides, found, agreed, reason, kept=agreed.agrees)
+
+
+def _no_data(question: Question) -> str:
+    return f"{question.workload.reference} {NO_DATA}"
+
+
+def _of_speed(why: str) -> str:
+    return f"It is faster. Losses were not compared: {why}."
+
+
+def _measured(
+    question: Question,
+    best: Trial,
+    node: Node,
+    place: Callable[[], Environment],
+    progress: Callable[[str], None],
+) -> tuple[Measurement, ...]:
+    """Both in turns, or what is kept of them if it decides anything."""
+    asked = bench.Question(
+        workload=question.workload,
+        recipe=question.recipe,
+        against=best.recipe,
+        protocol=Protocol(
+            data=question.data,
+            least_runs=LEAST_RUNS,
+            most_runs=MOST_RUNS,
+            target_ratio=0.0,  # ``is_settled`` says when it is enough
+            least_s=question.protocol.least_s,
+            most_s=question.protocol.most_s,
+        ),
+        folder=question.folder,
+        label="tune",
+    )
+    return benched(
+        asked, node, place, progress=progress, enough=is_settled,
+        serves=lambda kept: not lacks_steady_runs(kept),
+    )  # fmt: skip
+
+
+def _proof(
+    best: Trial,
+    sides: tuple[Measurement, ...],
+    found: Comparison,
+    agreed: Agreement | None,
+    reason: str,
+    *,
+    kept: bool,
+) -> FixProof:
+    before, after = (summary(side) for side in sides)
+    return FixProof(
+        cause=CAUSE,
+        settings=best.changes,
+        verdict=found.verdict,
+        ratio=found.ratio,
+        interval=found.interval,
+        confidence_ratio=found.confidence_ratio,
+        runs=min(before.run_count, after.run_count),
+        before_s=before.median_s,
+        after_s=after.median_s,
+        agreement=agreed,
+        kept=kept,
+        reason=reason,
+        measurements=tuple(side.id for side in sides),
+    )

@@ -1,0 +1,170 @@
+"""What a tuning is asked: the workload, where it starts, the space, and how a trial is measured."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Protocol as Shape
+
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import DataMode, Protocol
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.search_space import Value
+from tfdyno.jobs.bench import bench
+from tfdyno.jobs.bench.run import Measuring
+from tfdyno.jobs.tune._losses import Pair, compare_here
+from tfdyno.jobs.tune._place import look_here
+from tfdyno.store.cache import sha256_of
+from tfdyno.store.results import FILE as RESULTS_FILE
+from tfdyno.store.tuning_study import FILE, has_begun
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.fix_proof import Agreement
+    from tfdyno.core.measure.measurement import Environment
+
+DEFAULT_FOLDER = Path("tfdyno-tuning")
+TRIALS, RUNS = 20, 3
+LEAST_S, MOST_S = 3.0, 20.0
+"""Of steady steps in a run, and of all its steps: as for the fixes of ``diagnose``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is tuned and how."""
+
+    workload: Workload
+    recipe: Recipe = field(default_factory=Recipe)
+    """From which it starts."""
+    named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    """Values of settings that the user named; others have usual ones."""
+    trials: int = TRIALS
+    """That are run, at most; those that need no run are not counted."""
+    runs: int = RUNS
+    """Fresh processes of a trial that is measured to its end."""
+    seconds_s: float = MOST_S
+    data: DataMode = "own"
+    memory_limit_bytes: int = 0
+    """Resident memory of a run on CPUs, where more ends it; 0: most of what there is."""
+    keep_batch: bool = False
+    """Whether every update keeps its samples."""
+    folder: Path = DEFAULT_FOLDER
+    resume: bool = False
+    seed: int = 0
+    """Of the sampler."""
+    wait_free: bool = False
+    """Whether it waits, before the first trial here, until nobody else is on the cards."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """Of each trial: one run after the other, each a fresh process."""
+        return Protocol(
+            data=self.data,
+            least_runs=1,
+            most_runs=self.runs,
+            target_ratio=0.0,  # all of them, however well they agree
+            least_s=min(LEAST_S, self.seconds_s),
+            most_s=self.seconds_s,
+        )
+
+
+class Looking(Shape):
+    """Tells where a run would be made, as ``_tune_place.look_here`` does."""
+
+    def __call__(
+        self, workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
+    ) -> Environment:
+        """Look at the place."""
+
+
+class Comparing(Shape):
+    """Compares losses of two recipes, as ``_tune_losses.compare_here`` does."""
+
+    def __call__(self, pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
+        """Train a few steps under both."""
+
+
+class NodeLost(ToolError):  # noqa: N818  (it is what happened)
+    """What measures is gone: no trial's fault."""
+
+
+def _nothing() -> None:
+    """There is nothing to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine that measures one trial at a time."""
+
+    run: Measuring
+    look: Looking = look_here
+    compare: Comparing = compare_here
+    name: str = ""
+    """Empty: this machine."""
+    ended: Callable[[], None] = _nothing
+    """Called after the last run of a trial: what is run next is another one."""
+    stop: Callable[[], None] = _nothing
+    """Ends what it runs, from another thread."""
+
+
+def check(question: Question) -> None:
+    """Refuse a question that has no answer, before any work; raises ``UsageError``."""
+    if question.workload.mode != "train":
+        raise UsageError(f"{question.workload.reference} cannot be tuned", why="it is not trained")
+    asked = bench.Question(
+        workload=question.workload, recipe=question.recipe, protocol=question.protocol
+    )
+    bench.check(asked)
+    made_up = question.data.startswith("synthetic")
+    if made_up and (names := [name for name in question.named if name.startswith("input.")]):
+        raise UsageError(f"{names[0]} cannot be tuned with made-up data",
+                         why="it has no pipeline", remedy="leave it out")  # fmt: skip
+    if question.keep_batch and "accumulation" in question.named:
+        raise UsageError("--keep-batch and values of accumulation do not go together",
+                         why="accumulation is what keeps the batch of an update",
+                         remedy="leave one of them out")  # fmt: skip
+
+
+def prepare_folder(question: Question) -> None:
+    """Make the folder of a study; raises ``UsageError`` where it holds another or none."""
+    folder = question.folder
+    has_study = has_begun(folder)
+    if question.resume and not (folder / FILE).exists() and not (folder / RESULTS_FILE).exists():
+        raise UsageError(f"there is nothing to resume in {folder}", why="it holds no study",
+                         remedy="leave --resume out, or name the folder with --output")  # fmt: skip
+    if has_study and not question.resume:
+        raise UsageError(f"{folder} holds a study already",
+                         remedy="go on with it by --resume, or give another --output")  # fmt: skip
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
+
+
+def key_of(question: Question) -> str:
+    """All that decides what a trial is; not how many there are."""
+    place = Path(question.workload.reference.partition(":")[0])
+    content = sha256_of(place) if place.is_file() else ""
+    named = sorted((name, tuple(map(repr, values))) for name, values in question.named.items())
+    parts = (
+        question.workload,
+        question.recipe,
+        named,
+        question.protocol,
+        question.keep_batch,
+        question.memory_limit_bytes,
+    )
+    return hashlib.sha256(repr((*parts, content)).encode()).hexdigest()
+
+
+def check_kept(kept_key: str, question: Question) -> None:
+    """Raise ``UsageError`` where the study of the folder is another than the one asked for."""
+    if kept_key and kept_key != key_of(question):
+        raise UsageError(
+            f"{question.folder} holds another study",
+            why="the workload, its file, the recipe, the space or the runs are not as they were",
+            remedy="repeat the command as it was, with --resume, or give another --output",
+        )

@@ -1,0 +1,42 @@
+"""Write the answer of a tuning: the recipe, and all trials as JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.codec import to_json, write_atomic
+from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
+from tfdyno.view.train.tune_document import tune_document
+from tfdyno.view.train.tune_words import batch_warning, headline, losses_warning
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tfdyno.core.train.tuning import Tuning
+
+TUNING_FILE = "tuning.json"
+
+
+def written(folder: Path, told: Tuning) -> tuple[Path, ...]:
+    """Write what is known; each file as a whole.
+
+    The recipe is written once it is proven, or stays as it started.
+
+    Args:
+        folder: Of the study.
+        told: What came out.
+
+    Raises:
+        UsageError: The folder cannot be written.
+    """
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    document = tune_document(told, folder=str(folder), made_at=made_at)
+    files = [folder / TUNING_FILE]
+    write_atomic(files[0], to_json(document, indent=2) + b"\n")
+    if told.ended != "stopped" and not told.planned_for and told.best is not None:
+        head = filter(None, (f"Made by tfdyno tune {told.reference}.", headline(told),
+                             batch_warning(told), losses_warning(told)))  # fmt: skip
+        write_atomic(folder / FILE_NAME, to_toml(told.recipe, head=head).encode())
+        files.append(folder / FILE_NAME)
+    return tuple(files)

@@ -1,0 +1,126 @@
+"""Work of convolutions and matrix products: FLOPs of the forward geometry and sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from tfdyno.core.choose.program import Direction
+
+if TYPE_CHECKING:
+    from tfdyno.kernels.graph import Graph, Node
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryWork:
+    """What one library call computes."""
+
+    flops: int
+    direction: Direction
+    dims: dict[str, tuple[int, ...]]
+
+
+def convolution_work(graph: Graph, node: Node, *, backward: bool, weights: bool) -> LibraryWork:
+    """FLOPs of a convolution by its forward geometry, whichever of the three passes it is.
+
+    ``2 * batch * spatial(forward output) * window * channels_in / groups * channels_out``: zeros
+    that a dilated input gradient inserts count nothing. ``backward``: it stands in the backward
+    pass. ``weights``: its kernel operand comes from weights alone; else, in the backward pass, the
+    result is the gradient of a weight.
+    """
+    if backward and not weights:
+        return _weight_gradient(graph, node)
+    dilated = max(node.attributes["input_dilation"], default=1) > 1
+    strided = max(node.attributes["stride"], default=1) > 1
+    reverse = node.attributes["reversed"] or graph.producer(node.operands[1]).op == "reverse"
+    if dilated or ((backward or reverse) and not strided):
+        return _input_gradient(graph, node)
+    return _forward(graph, node)
+
+
+def matrix_product_work(graph: Graph, node: Node) -> tuple[int, dict[str, tuple[int, ...]]]:
+    """FLOPs (two per multiply-add) and ``m n k batch`` of a matrix product."""
+    left = graph.values[node.operands[0]].type.shape
+    right = graph.values[node.operands[1]].type.shape
+    (left_batch, right_batch), (left_sum, right_sum) = (
+        node.attributes["batch"],
+        node.attributes["contract"],
+    )
+    batch = prod(left[i] for i in left_batch)
+    inner = prod(left[i] for i in left_sum)
+    rows = prod(left) // max(1, batch * inner)
+    columns = prod(size for i, size in enumerate(right) if i not in (*right_batch, *right_sum))
+    dims: dict[str, tuple[int, ...]] = {
+        "m": (rows,),
+        "n": (columns,),
+        "k": (inner,),
+        "batch": (batch,),
+    }
+    flops: int = 2 * batch * rows * columns * inner
+    return flops, dims
+
+
+def _forward(graph: Graph, node: Node) -> LibraryWork:
+    data, kernel, output = _shapes(graph, node)
+    dims = {
+        "n": (data[0],),
+        "cin": (data[1],),
+        "cout": (kernel[1],),
+        "groups": (node.attributes["feature_groups"],),
+        "window": kernel[2:],
+        "stride": node.attributes["stride"],
+        "input": data[2:],
+        "output": output[2:],
+    }
+    return LibraryWork(2 * data[0] * prod(output[2:]) * prod(kernel), "forward", dims)
+
+
+def _input_gradient(graph: Graph, node: Node) -> LibraryWork:
+    """The data operand is the gradient of the forward output; also a transposed convolution."""
+    data, kernel, output = _shapes(graph, node)
+    dims = {
+        "n": (data[0],),
+        "cin": (output[1],),
+        "cout": (data[1],),
+        "groups": (node.attributes["feature_groups"],),
+        "window": kernel[2:],
+        "stride": node.attributes["input_dilation"],
+        "input": output[2:],
+        "output": data[2:],
+    }
+    return LibraryWork(2 * data[0] * prod(data[2:]) * prod(kernel), "input_gradient", dims)
+
+
+def _weight_gradient(graph: Graph, node: Node) -> LibraryWork:
+    """Forward input and gradient of the forward output; what is summed over is the batch.
+
+    Of a transposed convolution (dilated data operand) the roles are exchanged.
+    """
+    data, kernel, output = _shapes(graph, node)
+    transposed = max(node.attributes["input_dilation"], default=1) > 1
+    groups = max(node.attributes["batch_groups"], node.attributes["feature_groups"])
+    small, large = (data, kernel) if transposed else (kernel, data)
+    inner, outer = (kernel[1], data[0]) if transposed else (data[0], kernel[1])
+    stride = node.attributes["input_dilation" if transposed else "kernel_dilation"]
+    dims = {
+        "n": (data[1],),
+        "cin": (inner,),
+        "cout": (outer,),
+        "groups": (groups,),
+        "window": output[2:],
+        "stride": stride,
+        "input": large[2:],
+        "output": small[2:],
+    }
+    flops = 2 * data[1] * prod(small[2:]) * prod(output)
+    return LibraryWork(flops, "weight_gradient", dims)
+
+
+def _shapes(graph: Graph, node: Node) -> tuple[tuple[int, ...], ...]:
+    """Data (batch, features, spatial), kernel (features in, out, spatial), output as data."""
+    shapes = [graph.values[value].type.shape for value in (*node.operands[:2], node.results[0])]
+    labels = [node.attributes[name] for name in ("input", "kernel", "output")]
+    return tuple(
+        tuple(shape[i] for i in label) for shape, label in zip(shapes, labels, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Programs that XLA has optimised, read as kernels and buffers."""

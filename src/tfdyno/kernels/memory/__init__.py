@@ -1,0 +1,1 @@
+"""What a step holds in memory over its course."""

@@ -1,0 +1,1 @@
+"""The kernels of a step that a framework runs operation by operation."""

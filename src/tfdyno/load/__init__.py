@@ -1,0 +1,1 @@
+"""The client of a load test; needs no framework."""

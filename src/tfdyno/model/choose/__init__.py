@@ -1,0 +1,1 @@
+"""Decisions: cost, verdicts, the three picks."""

@@ -1,0 +1,115 @@
+"""Verdict, order and the three picks: decisions over candidates, without words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfdyno.model.choose.pareto import pareto_front
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tfdyno.core.base.interval import Interval
+    from tfdyno.core.choose.advice import Candidate, Run, Title, Verdict
+    from tfdyno.core.choose.estimate import Estimate
+
+ORDER: tuple[Verdict, ...] = (
+    "feasible",
+    "too late",
+    "too dear",
+    "no offer",
+    "does not fit",
+    "cannot run",
+)
+"""Groups of the ranking, best first."""
+LEVEL_RATIO = 1.03
+"""Hours up to this times the fewest count as level: less than the estimates can tell apart."""
+
+
+def verdict_of(
+    run: Run, estimate: Estimate, *, hours: Interval, cost_usd: Interval | None, runs: bool
+) -> Verdict:
+    """The first thing that stands in the way, judged by the best estimates.
+
+    Args:
+        run: Holds the deadline and the budget; 0 means none.
+        estimate: Says whether the step fits.
+        hours: Of the run.
+        cost_usd: Of the run; None where no price is known.
+        runs: Whether the user's TensorFlow has code for the card.
+    """
+    if not runs:
+        return "cannot run"
+    if estimate.fits == "no" or _too_large(estimate):
+        return "does not fit"
+    if cost_usd is None:
+        return "no offer"
+    if run.deadline_h and hours.best > run.deadline_h:
+        return "too late"
+    if run.budget_usd and cost_usd.best > run.budget_usd:
+        return "too dear"
+    return "feasible"
+
+
+def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Order by verdict, cost and hours; mark the Pareto front of the feasible ones."""
+    ordered = sorted(candidates, key=_rank)
+    feasible = [candidate for candidate in ordered if candidate.verdict == "feasible"]
+    front = {feasible[i].slug for i in pareto_front([_point(c) for c in feasible])}
+    return tuple(replace(c, pareto=c.slug in front) for c in ordered)
+
+
+def eligible(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Those a pick may name: feasible, and not at the brink of their memory."""
+    return tuple(c for c in candidates if c.verdict == "feasible" and c.estimate.fits != "may not")
+
+
+def picks_of(candidates: Sequence[Candidate]) -> dict[Title, Candidate]:
+    """The cheapest, the fastest and the balanced choice; empty when nothing is feasible.
+
+    Balanced is the one with the smallest ``cost / cheapest cost + hours / cheapest's hours``: a
+    percent more money has to buy at least a percent less time, both counted from the cheapest.
+    Of choices whose hours are level with the quickest's the fastest is the balanced one, else the
+    cheapest.
+    """
+    open_to_choice = eligible(candidates)
+    if not open_to_choice:
+        return {}
+    cheapest = min(open_to_choice, key=lambda c: (cost_of(c), c.hours.best, c.slug))
+    balanced = min(open_to_choice, key=lambda c: (_effort(c, cheapest), cost_of(c), c.slug))
+    level_h = LEVEL_RATIO * min(c.hours.best for c in open_to_choice)
+    level = [c for c in open_to_choice if c.hours.best <= level_h]
+    cheapest_level = min(level, key=lambda c: (cost_of(c), c.hours.best, c.slug))
+    fastest = balanced if balanced.hours.best <= level_h else cheapest_level
+    return {"cheapest": cheapest, "fastest": fastest, "balanced": balanced}
+
+
+def cost_of(candidate: Candidate) -> float:
+    """Best estimate of the cost in US$; infinite where no price is known."""
+    return candidate.cost_usd.best if candidate.cost_usd else float("inf")
+
+
+def cheapest_of(candidates: Iterable[Candidate]) -> Candidate | None:
+    """The cheapest of them, then the quickest; None where there is none."""
+    return min(candidates, key=lambda c: (cost_of(c), c.hours.best, c.slug), default=None)
+
+
+def _too_large(estimate: Estimate) -> bool:
+    """Whether the best figure is above the limit, though the range reaches below it."""
+    return estimate.device_memory_bytes.best > estimate.usable_memory_bytes
+
+
+def _effort(candidate: Candidate, cheapest: Candidate) -> float:
+    money = cost_of(cheapest)
+    dearer = cost_of(candidate) / money if money else (1.0 if cost_of(candidate) == 0 else 2.0)
+    return dearer + candidate.hours.best / cheapest.hours.best
+
+
+def _rank(candidate: Candidate) -> tuple[int, float, float, str]:
+    place = ORDER.index(candidate.verdict)
+    return place, cost_of(candidate), candidate.hours.best, candidate.slug
+
+
+def _point(candidate: Candidate) -> tuple[float, float]:
+    return candidate.hours.best, cost_of(candidate)

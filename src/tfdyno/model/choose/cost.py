@@ -1,0 +1,92 @@
+"""Hours, money and energy of a run, from the estimate of one step and the price of an hour."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.hardware import OWNED
+from tfdyno.model.time.energy import JOULES_PER_KWH
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.advice import Assumed, Run
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.hardware import Offer
+
+SECONDS_PER_HOUR = 3600.0
+
+
+def steps_of(run: Run, estimate: Estimate) -> int:
+    """Optimizer steps of the run on this many replicas.
+
+    Where the run has so many samples, the steps that see each once; a last, smaller batch is a step
+    too. Where it has so many steps, all of them, however much data they see.
+    """
+    if run.length == "steps":
+        return run.steps
+    return math.ceil(run.samples / estimate.global_batch_size)
+
+
+def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> Interval:
+    """Wall-clock hours of the run, the compilation in the first step counted once.
+
+        t = (steps * step + compile + validation) * (1 + overhead) / 3600
+
+    Args:
+        run: How many samples there are to see.
+        estimate: Of one step, on this card and number of replicas.
+        spot_overhead_ratio: Share of hours lost to interruptions; 0.0 for capacity that stays.
+    """
+    training = _sum(estimate.step_s.times(steps_of(run, estimate)), estimate.compile_s)
+    seconds = _sum(training, _validation_s(run, estimate))
+    return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
+
+
+def validation_hours(
+    run: Run, estimate: Estimate, *, spot_overhead_ratio: float
+) -> Interval | None:
+    """The part of ``run_hours`` that validates; None where no pass is counted.
+
+        t = (batches * forward + compile of the forward pass) * (1 + overhead) / 3600
+
+    A batch is that of the step, and takes its forward pass, which is a program of its own.
+    """
+    if not run.validation_passes:
+        return None
+    seconds = _validation_s(run, estimate)
+    return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
+
+
+def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:
+    """Energy that the GPUs draw in the run, without the host, in kWh."""
+    steps = steps_of(run, estimate) + _validation_steps(run, estimate)
+    return estimate.energy_j_per_step.times(steps / JOULES_PER_KWH)
+
+
+def _validation_s(run: Run, estimate: Estimate) -> Interval:
+    if not run.validation_passes:
+        return Interval(low=0.0, best=0.0, high=0.0)
+    passes = estimate.step_s.times(_validation_steps(run, estimate))
+    compiling = estimate.forward_compile_s
+    return _sum(passes, compiling) if compiling else passes
+
+
+def _validation_steps(run: Run, estimate: Estimate) -> float:
+    """Steps of training that take as long as all passes: nothing is exchanged in a pass."""
+    batches = math.ceil(run.validation_samples / estimate.global_batch_size)
+    alone_ratio = 1.0 - estimate.exposed_s / estimate.step_s.best
+    return run.validation_passes * batches * estimate.forward_ratio * alone_ratio
+
+
+def _sum(one: Interval, other: Interval) -> Interval:
+    return Interval(low=one.low + other.low, best=one.best + other.best, high=one.high + other.high)
+
+
+def run_cost_usd(
+    offer: Offer, hours: Interval, energy_kwh: Interval, *, assumed: Assumed
+) -> Interval:
+    """Money for the run: hours at the offer's price, or electricity where the card is owned."""
+    if offer.provider == OWNED:
+        return energy_kwh.times(assumed.electricity_usd_per_kwh)
+    return hours.times(offer.usd_per_h)

@@ -1,0 +1,72 @@
+"""What would change the answer: the same choice with one thing altered."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfdyno.model.choose.choose import cheapest_of, cost_of, eligible, picks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.choose.advice import Candidate
+
+
+def without_spot(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The balanced choice among capacity that nobody takes away; None where there is none."""
+    return picks_of([c for c in candidates if not c.spot]).get("balanced")
+
+
+def round_deadline_h(hours: float) -> float:
+    """About half of ``hours``, rounded down to one digit: a deadline that a person would name."""
+    half = hours / 2.0
+    unit = 10.0 ** math.floor(math.log10(half))
+    return math.floor(half / unit) * unit
+
+
+def within_hours(candidates: Sequence[Candidate], deadline_h: float) -> Candidate | None:
+    """The cheapest eligible choice that finishes within ``deadline_h`` hours, or None."""
+    return cheapest_of(c for c in eligible(candidates) if c.hours.best <= deadline_h)
+
+
+def without_deadline(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The cheapest choice that is only too late, when it is cheaper than all in time."""
+    late = cheapest_of(c for c in candidates if c.verdict == "too late")
+    best = cheapest_of(eligible(candidates))
+    return late if late and (best is None or cost_of(late) < cost_of(best)) else None
+
+
+def without_budget(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The quickest choice that is only too dear, when it is quicker than all within the budget."""
+    dear = [c for c in candidates if c.verdict == "too dear"]
+    quickest = min(dear, key=lambda c: (c.hours.best, cost_of(c), c.slug), default=None)
+    best = min((c.hours.best for c in eligible(candidates)), default=math.inf)
+    return quickest if quickest and quickest.hours.best < best else None
+
+
+def flip_price(candidates: Sequence[Candidate], pick: Candidate) -> tuple[float, Candidate] | None:
+    """The price of an hour above which another card is cheaper than ``pick``, and that card.
+
+    Returns:
+        US$ per hour and the next dearer candidate with another GPU, or None where the pick has no
+        hourly price or nothing on another card is dearer.
+    """
+    if pick.offer is None or pick.offer.usd_per_h <= 0.0:
+        return None
+    others = [c for c in eligible(candidates) if c.gpu != pick.gpu and cost_of(c) > cost_of(pick)]
+    runner_up = cheapest_of(others)
+    return (cost_of(runner_up) / pick.hours.best, runner_up) if runner_up else None
+
+
+def batch_limits(candidates: Sequence[Candidate], batch_size: int) -> list[tuple[int, str]]:
+    """Largest batch and name of every eligible card, smallest batch first.
+
+    Where a card is offered in several numbers, whose memory differs, its largest batch counts.
+    """
+    limits: dict[str, int] = {}
+    for one in eligible(candidates):
+        limit = one.estimate.max_batch_size
+        if limit is not None and limit >= batch_size:
+            limits[one.gpu_name] = max(limit, limits.get(one.gpu_name, 0))
+    return sorted((limit, name) for name, limit in limits.items())

@@ -1,0 +1,1 @@
+"""Memory beyond one step: the allocator, plans, growth."""

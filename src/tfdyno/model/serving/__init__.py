@@ -1,0 +1,1 @@
+"""Queues, batches and fleets of a service."""

@@ -1,0 +1,374 @@
+"""Seconds of every kernel as XLA of today runs a step (``catalog/data/kernel_model.toml``).
+
+A kernel takes ::
+
+    floor + (compute^p + memory^p)^(1/p)
+
+because arithmetic and traffic overlap; launches are hidden by CUDA graphs, so the floor is what the
+smallest kernel takes. Products are priced by what measured products reach (``model.products``), a
+convolution as the product that it is (batch x places by output channels by window x input
+channels), all else by its bytes and by the operations on its elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.model.time.kernel_table import LIBRARY_KINDS, CostClass, KernelTable
+from tfdyno.model.time.kernel_time import peak_unit
+from tfdyno.model.time.parts import EFFICIENCY
+from tfdyno.model.time.peaks import HALF_RATE_VARIANTS, peak_flops_per_s
+from tfdyno.model.time.products import Products, compute_seconds, product_card
+from tfdyno.model.time.step import HOST_FLOOR_POWER, StepTime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.product_rates import ProductRates
+    from tfdyno.core.choose.program import Kernel, Program
+    from tfdyno.core.choose.time_model import Constants
+    from tfdyno.model.time.peaks import Unit
+
+    Booleans = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+    Indices = NDArray[np.intp]
+
+INTEGER_LANES = 64.0
+"""Integer operations per clock and SM (NVIDIA, CUDA C++ Programming Guide, arithmetic throughput:
+compute capability 7.0 to 9.0). Blackwell has 128; random bits are what needs them."""
+FIRST_CHANNELS_LAST_TF32 = 9.0
+"""Compute capability from which on XLA keeps float32 tensors with the channels last, as tensor
+cores want them: ResNet-50 in float32 compiled for 7.0, 7.5 and 8.0 has channels first."""
+LEAST_PART = 0.02
+"""Of a kernel's time beyond the floor: less is not worth a line of its own."""
+ELEMENT_BYTES = {"f64": 8.0, "f32": 4.0, "f16": 2.0, "bf16": 2.0}
+ALIGNED_BYTES = 16
+"""cuBLAS reads rows in vectors of so many bytes; rows of other lengths take slower kernels. XLA
+pads 16-bit products to it and leaves float32 as it is (xla/service/gpu, cublas_pad_for_gemms)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Work:
+    """What the kernels of one program ask of one card; each array has one value per kernel.
+
+    Seconds are of one launch at the full rate that the card offers; constants come on top.
+    """
+
+    classes: tuple[LawClass, ...]
+    class_index: Indices
+    launches: Floats
+    compute_s: Floats
+    """Arithmetic: products at the rate that measured ones reach, element operations on the lanes
+    for integers, depthwise convolutions on the CUDA cores."""
+    memory_s: Floats
+    """Traffic at the card's bandwidth."""
+    extra_s: Floats
+    """What overlapping windows read again, likewise."""
+    looped: Floats
+    """Launches inside loops, which no CUDA graph holds."""
+    cuda_s: Floats
+    """Arithmetic on the CUDA cores where cuDNN may take them instead of TF32; infinite elsewhere.
+    They work in any order of dimensions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class LawClass:
+    """What decides which constants price a kernel."""
+
+    cost: CostClass
+    unit: str
+    """``cuda``, ``tf32`` or ``half`` for what a library computes; empty for all else."""
+    aligned: bool = True
+    turned: bool = False
+    """Whether cuDNN copies a convolution's tensors into another order of dimensions and back."""
+    half_rate: bool = False
+    """Whether the card's tensor cores add up in float32 at half their rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seconds:
+    """Seconds of all launches of every kernel, by cause."""
+
+    compute_s: Floats
+    memory_s: Floats
+    floor_s: Floats
+
+    @property
+    def total_s(self) -> Floats:
+        """The three together."""
+        return np.asarray(self.compute_s + self.memory_s + self.floor_s)
+
+
+def work_of(
+    program: Program, batch_size: float, gpu: Gpu, *, tf32_allowed: bool, rates: ProductRates,
+    clock_ratio: float = 1.0,
+) -> Work:  # fmt: skip
+    """Arrange a program's kernels for one card.
+
+    Args:
+        program: Kernels; of the quick or the exact route.
+        batch_size: Samples in the step.
+        gpu: The card.
+        tf32_allowed: Whether float32 products may run in TF32.
+        rates: What measured products reach.
+        clock_ratio: Share of its boost clock that the card holds under load.
+    """
+    table = KernelTable.of(program)
+    each = table.by_kernel(batch_size)
+    launches = np.maximum(each.launches, 1.0)
+    classes, units = _classes(program, table, gpu, tf32_allowed=tf32_allowed)
+    distinct = tuple(sorted(set(classes)))
+    place = {one: index for index, one in enumerate(distinct)}
+    lanes = gpu.sm_count * INTEGER_LANES * gpu.boost_hz * clock_ratio
+    compute = (table.flops @ np.array([1.0, batch_size])) / launches / lanes
+    for unit in sorted({unit for unit in units if unit}):
+        chosen = np.array([index for index, one in enumerate(units) if one == unit])
+        compute[chosen] = _products(
+            [program.kernels[index] for index in chosen],
+            batch_size / program.batch_size, gpu, unit, rates, clock_ratio,
+        )  # fmt: skip
+    cuda = np.full(len(classes), np.inf)
+    turned = np.flatnonzero([one.turned for one in classes])
+    if len(turned):
+        cuda[turned] = _products(
+            [program.kernels[index] for index in turned],
+            batch_size / program.batch_size, gpu, "fp32", rates, clock_ratio,
+        )  # fmt: skip
+    for index, one in enumerate(classes):
+        if one.cost.shape in ("depthwise", "grouped"):
+            plain = units[index] if one.cost.shape == "grouped" else None
+            rate = peak_flops_per_s(gpu, plain or "fp32") * clock_ratio
+            compute[index] = each.executed_flops[index] / launches[index] / rate
+    return Work(
+        classes=distinct,
+        class_index=np.array([place[one] for one in classes], dtype=np.intp),
+        launches=each.launches,
+        compute_s=compute,
+        memory_s=each.traffic_bytes / launches / gpu.memory_bytes_per_s,
+        extra_s=each.extra_bytes / launches / gpu.memory_bytes_per_s,
+        cuda_s=cuda,
+        looped=np.where([one.repeats > 1 for one in program.kernels], each.launches, 0.0),
+    )
+
+
+def _classes(
+    program: Program, table: KernelTable, gpu: Gpu, *, tf32_allowed: bool
+) -> tuple[list[LawClass], list[Unit | None]]:
+    """Class and unit of every kernel; no unit where no library computes it."""
+    names: Mapping[Unit, str] = {"fp32": "cuda", "fp64": "cuda", "tf32_tensor": "tf32"}
+    classes: list[LawClass] = []
+    units: list[Unit | None] = []
+    known: dict[str, Unit] = {}
+    old = float(gpu.compute_capability) < FIRST_CHANNELS_LAST_TF32
+    for kernel, index in zip(program.kernels, table.class_index, strict=True):
+        cost = table.classes[index]
+        if cost.kind not in LIBRARY_KINDS:
+            classes.append(LawClass(cost=cost, unit=""))
+            units.append(None)
+            continue
+        if kernel.dtype not in known:
+            known[kernel.dtype] = peak_unit(gpu, kernel.dtype, tf32_allowed=tf32_allowed)
+        unit = known[kernel.dtype]
+        name = names.get(unit, "half")
+        aligned = name != "tf32" or kernel.kind != "gemm" or _aligned(kernel)
+        dense = kernel.kind == "convolution" and cost.shape != "depthwise"
+        turned = name == "tf32" and dense and old
+        classes.append(
+            LawClass(
+                cost=cost,
+                unit=name,
+                aligned=aligned,
+                turned=turned,
+                half_rate=name != "cuda" and gpu.rates.variant in HALF_RATE_VARIANTS,
+            )
+        )
+        units.append(unit)
+    return classes, units
+
+
+def _aligned(kernel: Kernel) -> bool:
+    """Whether rows of a float32 product begin at whole vectors, as far as the model decides it."""
+    fixed = (n for n in ("m", "n", "k") if n not in kernel.dims_scaled)
+    return all(prod(kernel.dims.get(name, (4,))) * 4 % ALIGNED_BYTES == 0 for name in fixed)
+
+
+def _products(
+    kernels: Sequence[Kernel], grown: float, gpu: Gpu, unit: Unit, rates: ProductRates,
+    clock_ratio: float,
+) -> Floats:  # fmt: skip
+    """Seconds of arithmetic of products, and of convolutions as the products that they are."""
+    sizes = np.array([_product_sizes(kernel, grown) for kernel in kernels], dtype=float)
+    element = np.array([ELEMENT_BYTES.get(kernel.dtype, 4.0) for kernel in kernels])
+    products = Products(
+        m=sizes[:, 0], n=sizes[:, 1], k=sizes[:, 2], batch=sizes[:, 3],
+        in_bytes=element, out_bytes=element,
+    )  # fmt: skip
+    card = product_card(gpu, unit, rates, clock_ratio=clock_ratio)
+    return compute_seconds(products, card, rates.law)
+
+
+def _product_sizes(kernel: Kernel, grown: float) -> tuple[float, float, float, float]:
+    """m, n, k and how many of them one kernel computes, at the batch asked."""
+
+    def size(name: str) -> float:
+        scaled = grown if name in kernel.dims_scaled else 1.0
+        return float(prod(kernel.dims.get(name, (1,)))) * scaled
+
+    if kernel.kind == "gemm":
+        return size("m"), size("n"), size("k"), size("batch")
+    places, window = size("n") * size("output"), size("window")
+    channels_in, channels_out = size("cin"), size("cout")
+    if kernel.direction == "weight_gradient":
+        return channels_out, channels_in * window, places, 1.0
+    if kernel.direction == "input_gradient":
+        return places * window, channels_in, channels_out, 1.0
+    return places, channels_out, channels_in * window, 1.0
+
+
+def compute_constants(one: LawClass) -> tuple[str, ...]:
+    """Names of the constants whose product is the share that a class reaches of its full rate."""
+    cost = one.cost
+    if cost.kind not in LIBRARY_KINDS:
+        return ("u_elements",)
+    if cost.shape in ("depthwise", "grouped"):
+        return (f"u_{cost.shape}",)
+    names: tuple[str, ...] = ("u_half_rate",) if one.half_rate else ()
+    if cost.kind == "gemm":
+        return names if one.aligned else (*names, "u_unaligned")
+    return (*names, *_convolution_constants(one), *_winograd(one, one.unit))
+
+
+def cuda_constants(one: LawClass) -> tuple[str, ...]:
+    """The same of a float32 convolution that is done on the CUDA cores instead of in TF32."""
+    return (*_convolution_constants(one), *_winograd(one, "cuda"))
+
+
+def _convolution_constants(one: LawClass) -> tuple[str, ...]:
+    return ("u_convolution", "u_volume") if one.cost.shape == "volume" else ("u_convolution",)
+
+
+def _winograd(one: LawClass, unit: str) -> tuple[str, ...]:
+    shape = one.cost.shape
+    return (shape,) if unit == "cuda" and shape.startswith("winograd") else ()
+
+
+def memory_constant(one: LawClass) -> str:
+    """Name of the constant that is the share of the bandwidth which a class reaches."""
+    cost = one.cost
+    if cost.shape == "depthwise":
+        return "e_depthwise"
+    if cost.kind in LIBRARY_KINDS:
+        return "e_library"
+    if cost.kind == "reduce" and cost.shape == "rows":
+        return "e_rows"
+    return EFFICIENCY.get(cost.kind, "e_loop")
+
+
+def turned_constant(one: LawClass) -> str:
+    """Name of the factor of the traffic of a convolution whose tensors are copied into order."""
+    return "turned_pointwise" if one.cost.shape == "pointwise" else "turned"
+
+
+def seconds(work: Work, constants: Constants) -> Seconds:
+    """Price every kernel: the formula of the module's first lines, split by cause.
+
+    What arithmetic and traffic take together is split in proportion to their powers; a part below
+    ``LEAST_PART`` counts for nothing.
+    """
+    compute, memory = alone(work, constants)
+    power = constants["overlap_power"]
+    compute_p, memory_p = compute**power, memory**power
+    together = compute_p + memory_p
+    body = together ** (1.0 / power)
+    part = np.divide(compute_p, together, out=np.zeros_like(together), where=together > 0.0)
+    part = np.where(part < LEAST_PART, 0.0, np.where(part > 1.0 - LEAST_PART, 1.0, part))
+    return Seconds(
+        compute_s=work.launches * body * part,
+        memory_s=work.launches * body * (1.0 - part),
+        floor_s=work.launches * constants["t_kernel"],
+    )
+
+
+def alone(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+    """Seconds of a launch's arithmetic and of its traffic, each as if the other took none.
+
+    Of TF32 with its copies and of CUDA cores without, what is quicker: cuDNN tries both.
+    """
+    return _quicker(work, constants)[:2]
+
+
+def on_cuda_cores(work: Work, constants: Constants) -> Booleans:
+    """Which float32 convolutions are quicker on the CUDA cores than in TF32 with its copies."""
+    return _quicker(work, constants)[2]
+
+
+def _quicker(work: Work, constants: Constants) -> tuple[Floats, Floats, Booleans]:
+    """Arithmetic, traffic, and where the CUDA cores are what is quicker."""
+    power = constants["overlap_power"]
+    tensor, moved = _on_tensor_cores(work, constants)
+    cuda, once = _on_cuda_cores(work, constants)
+    chosen = cuda**power + once**power < tensor**power + moved**power
+    return np.where(chosen, cuda, tensor), np.where(chosen, once, moved), np.asarray(chosen)
+
+
+def _on_tensor_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+    share = np.array([_multiplied(compute_constants(one), constants) for one in work.classes])
+    turned = np.array([
+        constants[turned_constant(one)] if one.turned else 1.0 for one in work.classes
+    ])  # fmt: skip
+    moved = _traffic(work, constants) * turned[work.class_index]
+    return np.asarray(work.compute_s / share[work.class_index]), np.asarray(moved)
+
+
+def _on_cuda_cores(work: Work, constants: Constants) -> tuple[Floats, Floats]:
+    share = np.array([_multiplied(cuda_constants(one), constants) for one in work.classes])
+    return np.asarray(work.cuda_s / share[work.class_index]), _traffic(work, constants)
+
+
+def _traffic(work: Work, constants: Constants) -> Floats:
+    attained = np.array([constants[memory_constant(one)] for one in work.classes])
+    again = work.extra_s * constants["window_overlap"]
+    return np.asarray((work.memory_s + again) / attained[work.class_index])
+
+
+def host_seconds(work: Work, constants: Constants) -> float:
+    """What the host needs for the launches of a step, beside the device."""
+    convolutions = np.array([one.cost.kind == "convolution" for one in work.classes], dtype=bool)
+    launched = float(work.launches[convolutions[work.class_index]].sum())
+    every, looped = float(work.launches.sum()), float(work.looped.sum())
+    return (
+        every * constants["host_kernel"]
+        + looped * constants["host_loop"]
+        + launched * constants["host_convolution"]
+    )
+
+
+def step_of(work: Work, found: Seconds, constants: Constants) -> StepTime:
+    """Sum the kernels of a step: ``(device^4 + host^4)^(1/4) + t_step``.
+
+    Arrays have one value: the card.
+    """
+    compute, memory = float(found.compute_s.sum()), float(found.memory_s.sum())
+    device = float(found.total_s.sum())
+    host = host_seconds(work, constants)
+    both = (device**HOST_FLOOR_POWER + host**HOST_FLOOR_POWER) ** (1.0 / HOST_FLOOR_POWER)
+    step_s = both + constants["t_step"]
+    return StepTime(
+        compute_s=np.array([compute]),
+        memory_s=np.array([memory]),
+        launch_s=np.array([step_s - compute - memory]),
+        step_s=np.array([step_s]),
+        device_s=np.array([device]),
+        host_s=np.array([host]),
+    )
+
+
+def _multiplied(names: tuple[str, ...], constants: Constants) -> float:
+    return prod((constants[name] for name in names), start=1.0)

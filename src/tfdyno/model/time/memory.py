@@ -1,0 +1,187 @@
+"""Device memory of a step: the buffer plan plus what the plan cannot know."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from tfdyno.core.base.interval import Interval, Scaled
+from tfdyno.core.base.settings import BY_OPERATION, MOST_SAMPLES
+from tfdyno.core.choose.hardware import CPU_VENDOR
+from tfdyno.model.time.kernel_table import KernelTable
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.program import Program
+    from tfdyno.core.choose.time_model import MemoryModel
+
+Verdict = Literal["yes", "no", "unverified", "may not"]
+UNFUSED = {"eager-torch": "peak_torch"}
+"""Executions whose memory is that of the XLA program times a constant."""
+NOTHING = Interval(low=0.0, best=0.0, high=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a card must hold."""
+
+    peak_bytes: Interval
+    """Buffers and library workspaces."""
+    parts_bytes: dict[str, float]
+    context_bytes: float
+    device_bytes: Interval
+    """With context and allocator slack."""
+    process_bytes: Interval
+    """What nvidia-smi shows of TensorFlow with memory growth: it keeps what it once took."""
+
+
+def predict_memory(
+    program: Program, *, gpu: Gpu, batch_size: int, execution: str, model: MemoryModel
+) -> Memory:
+    """Predict what one step holds on a card.
+
+        peak    = plan(batch) * route * execution + workspaces [+ slack]
+        device  = peak [+ slack] + context
+        process = device.low to context + peak * growth
+
+    ``graph`` is a route of its own: its program carries the plan of TensorFlow's executor, and its
+    peak the slack: TensorFlow counts a tensor as the chunk that it got. XLA takes all temporaries
+    in one piece, so there slack is only what stays unused between. Bytes
+    throughout. The ends of the range add the constants' uncertainties as independent ones,
+    by the root of the sum of their squares: that all are at their worst at once is not nine in ten.
+    No step needs less than the low end of its plan, however uncertain the workspaces are.
+    """
+    graph = execution == "graph"
+    scratch = planned_scratch(program, model)
+    plan = max(0.0, program.buffers.peak_at(batch_size) - scratch)
+    route = _range(model, f"peak_{'graph' if graph else program.route}")
+    name = UNFUSED.get(execution)
+    unfused = _range(model, name) if name else Interval(low=1.0, best=1.0, high=1.0)
+    cpus = gpu.vendor == CPU_VENDOR
+    cublas, cudnn = (NOTHING, NOTHING) if cpus else workspaces(program, model, execution)
+    held = _sum(
+        route.times(plan * unfused.best), _spread(unfused, plan * route.best), cublas, cudnn
+    )
+    held = replace(held, low=max(held.low, plan * route.low * unfused.low))
+    context = NOTHING if cpus else _range(model, f"context_{generation(gpu)}")
+    slack = _range(model, "allocator_slack").times(held.best)
+    peak = _sum(held, slack) if graph else held
+    device = _sum(held, slack, context)
+    parts = program.buffers.parts_at(batch_size)
+    grown = plan * (route.best * unfused.best - 1.0)
+    parts["activations"] = max(0.0, parts.get("activations", 0.0) + grown)
+    parts["workspace"] = parts.get("workspace", 0.0) - scratch + cublas.best + cudnn.best
+    parts["context"] = context.best
+    parts["allocator"] = slack.best
+    return Memory(
+        peak_bytes=peak,
+        parts_bytes=parts,
+        context_bytes=context.best,
+        device_bytes=device,
+        process_bytes=_process(peak, device, context, model),
+    )
+
+
+def _process(peak: Interval, device: Interval, context: Interval, model: MemoryModel) -> Interval:
+    """What the process has taken when it trains; never less than the step needs."""
+    growth = _range(model, "process_growth")
+    taken = _sum(growth.times(peak.best), context)
+    return Interval(
+        low=device.low, best=max(device.best, taken.best), high=max(device.high, taken.high)
+    )
+
+
+def verdict(
+    program: Program, memory: Memory, *, usable_bytes: float, verified: bool, model: MemoryModel
+) -> Verdict:
+    """Say whether the step fits.
+
+    A compiled plan answers yes or no when its interval lies on one side of the limit and "may
+    not" otherwise; when the very batch was compiled (``verified``) the best figure decides. The
+    quick route is believed only when it is clearly away from the limit.
+    """
+    device = memory.device_bytes
+    if verified and program.route == "exact":
+        return "yes" if device.best <= usable_bytes else "no"
+    quick = program.route == "quick"
+    margin = 1.0 + (model["unverified_margin"] if quick else 0.0)
+    if device.high * margin <= usable_bytes:
+        return "yes"
+    if device.low > usable_bytes * margin:
+        return "no"
+    return "unverified" if quick else "may not"
+
+
+def max_batch_size(program: Program, *, gpu: Gpu, execution: str, model: MemoryModel) -> int | None:
+    """Largest batch whose best device memory fits the card; 0 when one sample does not.
+
+    Every moment of the plan is affine in the batch, so the answer is a division for each, at most
+    ``MOST_SAMPLES``. A program that holds at one batch only (no marker) knows none: None.
+    """
+
+    def needed_bytes(batch: int) -> float:
+        return predict_memory(
+            program, gpu=gpu, batch_size=batch, execution=execution, model=model
+        ).device_bytes.best
+
+    limit = float(gpu.usable_memory_bytes)
+    if program.marker == 0:
+        return None
+    if needed_bytes(1) > limit:
+        return 0
+    plan_bytes, device_bytes = program.buffers.peak_at(1), needed_bytes(1)
+    per_plan_byte = (needed_bytes(2**20) - device_bytes) / max(
+        1.0, program.buffers.peak_at(2**20) - plan_bytes
+    )
+    room = plan_bytes + (limit - device_bytes) / max(per_plan_byte, 1e-9)
+    moments = program.buffers.envelope or (program.buffers.peak_bytes,)
+    fitting = ((room - m.fixed) / m.per_sample for m in moments if m.per_sample > 0.0)
+    return int(min([MOST_SAMPLES, *fitting]) * (1.0 + 1e-12))
+
+
+def planned_scratch(program: Program, model: MemoryModel) -> float:
+    """Bytes in a compiled plan for cuBLASLt, which autotuning replaces by what the call needs."""
+    if program.route != "exact" or "gemm" not in _kinds(program):
+        return 0.0
+    planned = program.buffers.parts_bytes.get("workspace", Scaled()).at(program.batch_size)
+    return max(0.0, min(planned, model["workspace_planned"]))
+
+
+def workspaces(
+    program: Program, model: MemoryModel, execution: str = "xla"
+) -> tuple[Interval, Interval]:
+    """Scratch bytes of cuBLAS and cuDNN, each only where the step needs it."""
+    kinds = _kinds(program)
+    cudnn = "workspace_cudnn_graph" if execution in BY_OPERATION else "workspace_cudnn"
+    return (
+        _range(model, "workspace_cublas") if "gemm" in kinds else NOTHING,
+        _range(model, cudnn) if "convolution" in kinds else NOTHING,
+    )
+
+
+def _kinds(program: Program) -> set[str]:
+    return {cost_class.kind for cost_class in KernelTable.of(program).classes}
+
+
+def _sum(*parts: Interval) -> Interval:
+    """The sum of independent amounts."""
+    best = sum(part.best for part in parts)
+    below = math.hypot(*(part.best - part.low for part in parts))
+    above = math.hypot(*(part.high - part.best for part in parts))
+    return Interval(low=max(0.0, best - below), best=best, high=best + above)
+
+
+def _spread(factor: Interval, amount: float) -> Interval:
+    """Only the uncertainty of a factor that another amount already contains."""
+    return factor.times(amount).plus(-factor.best * amount)
+
+
+def _range(model: MemoryModel, name: str) -> Interval:
+    constant = model.parameters[name]
+    return Interval(low=constant.low, best=constant.value, high=constant.high)
+
+
+def generation(gpu: Gpu) -> int:
+    """Whose context the card has: its compute capability's first number, from 6 to 10."""
+    return min(10, max(6, int(gpu.compute_capability.split(".")[0])))

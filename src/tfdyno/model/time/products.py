@@ -1,0 +1,143 @@
+"""Seconds of dense matrix products on a card, from what measured products reach.
+
+A product of ``batch`` pairs m x k and k x n takes
+
+    t = floor + (C^p + M^p)^(1/p)
+    C = min over s in 1, 2, 4 ... 64 of
+        sqrt(lone^2 + (tiles s / SM)^2) (k/s + prologue) 2 tile^2 / (peak_ratio peak / SM)
+        + (split if s > 1)
+    M = batch (in (mk + kn) + out mn) bytes / (bandwidth_ratio bandwidth)
+
+with tiles = batch ceil(m/tile) ceil(n/tile): tiles fill the SMs, and a product of few tiles is
+split along k where that is faster. m and n may be exchanged, so the law serves forward products and
+both products of the backward pass alike. Constants, errors and where they come from:
+``catalog/data/product_rates.toml``; ``tfdyno-truth products`` makes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfdyno.core.choose.product_rates import ProductRate
+from tfdyno.model.time.peaks import peak_flops_per_s
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.product_rates import ProductLaw, ProductRates, ProductUnit
+    from tfdyno.model.time.peaks import Unit
+
+    Floats = NDArray[np.float64]
+
+SPLITS = 2.0 ** np.arange(7)
+"""Into how many parts along k a product may be split."""
+_UNITS: dict[Unit, ProductUnit] = {
+    "fp16_tensor": "half",
+    "bf16_tensor": "half",
+    "tf32_tensor": "tf32",
+    "fp8_tensor": "fp8",
+    "int8_tensor": "fp8",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Products:
+    """Products of one program; arrays of one length."""
+
+    m: Floats
+    n: Floats
+    k: Floats
+    batch: Floats
+    """How many products of that shape one kernel computes."""
+    in_bytes: Floats
+    """Of one element of a factor."""
+    out_bytes: Floats
+    """Of one element of the result."""
+
+    @property
+    def flops(self) -> Floats:
+        """Two per multiply-add."""
+        return 2.0 * self.batch * self.m * self.n * self.k
+
+    @property
+    def bytes_moved(self) -> Floats:
+        """Both factors read once and the result written once."""
+        factors = (self.m + self.n) * self.k
+        return self.batch * (self.in_bytes * factors + self.out_bytes * self.m * self.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductCard:
+    """One card as products of one type see it."""
+
+    sm_count: int
+    peak_flops_per_s: float
+    bandwidth_bytes_per_s: float
+    rate: ProductRate
+
+
+def product_card(
+    gpu: Gpu, unit: Unit, rates: ProductRates, *, clock_ratio: float = 1.0
+) -> ProductCard:
+    """Look up what the arithmetic needs.
+
+    Args:
+        gpu: A card or a MIG slice.
+        unit: What multiplies there, as ``kernel_time.peak_unit`` tells it for a type.
+        rates: What measured products reach.
+        clock_ratio: Share of its clock that the card holds under load; of no account where its
+            products were measured, which says it already.
+    """
+    rate = rate_of(gpu, unit_of_products(unit), rates)
+    return ProductCard(
+        sm_count=gpu.sm_count,
+        peak_flops_per_s=peak_flops_per_s(gpu, unit) * (1.0 if rate.measured else clock_ratio),
+        bandwidth_bytes_per_s=gpu.memory_bytes_per_s,
+        rate=rate,
+    )
+
+
+def unit_of_products(unit: Unit) -> ProductUnit:
+    """The rows of the table of products that a unit of the data sheet belongs to."""
+    return _UNITS.get(unit, "cuda")
+
+
+def rate_of(gpu: Gpu, unit: ProductUnit, rates: ProductRates) -> ProductRate:
+    """The row that names the card, else the one for all others."""
+    card = f"{gpu.rates.compute_capability} {gpu.rates.variant}"
+    rows = [rate for rate in rates.rates if rate.unit == unit]
+    return next((rate for rate in rows if card in rate.cards), None) or next(
+        rate for rate in rows if not rate.cards
+    )
+
+
+def product_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
+    """Seconds of every product on the GPU, launching from the host not counted."""
+    compute_s, memory_s = compute_seconds(products, card, law), memory_seconds(products, card)
+    return together(compute_s, memory_s, card.rate.floor_s, law)
+
+
+def compute_seconds(products: Products, card: ProductCard, law: ProductLaw) -> Floats:
+    """Seconds of the arithmetic alone: C of the module's first lines."""
+    tiles = products.batch * np.ceil(products.m / law.tile) * np.ceil(products.n / law.tile)
+    splits = SPLITS[:, None]
+    fill = np.hypot(law.lone_tiles, tiles * splits / card.sm_count)
+    flops_of_tile = (products.k / splits + law.prologue) * 2.0 * law.tile**2
+    s_per_flop = card.sm_count / (card.rate.peak_ratio * card.peak_flops_per_s)
+    by_split = fill * flops_of_tile * s_per_flop + law.split_s * (splits > 1)
+    return np.asarray(by_split.min(axis=0))
+
+
+def memory_seconds(products: Products, card: ProductCard) -> Floats:
+    """Seconds of reading both factors and writing the result once."""
+    return products.bytes_moved / (card.rate.bandwidth_ratio * card.bandwidth_bytes_per_s)
+
+
+def together(compute_s: Floats, memory_s: Floats, floor_s: float, law: ProductLaw) -> Floats:
+    """Seconds of a kernel from those of its arithmetic and its memory, which overlap in part."""
+    p = law.exponent
+    return np.asarray(floor_s + (compute_s**p + memory_s**p) ** (1.0 / p))

@@ -1,0 +1,1 @@
+"""How a probe is run, and what all of them look at."""

@@ -1,0 +1,121 @@
+"""Child processes that load NVIDIA's libraries, which may crash or hang."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess  # noqa: TC004  (imported where a child is started)
+
+    from tfdyno.probe.base.host import Host
+
+FOLDER = Path(__file__).parent
+MARK = "tfdyno:"
+HIDDEN = ("CUDA_VISIBLE_DEVICES",)
+"""Taken from the children: with it a good driver looks as if it had no card."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a child told before it ended, in whatever way."""
+
+    started: bool = False
+    reason: str = ""
+    """Why nothing was started, or why the child did not end well; empty when all is told."""
+    told: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def lines(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """The answers of one kind by their ``name``."""
+        return {str(one.get("name", "")): one for one in self.told if one.get("kind") == kind}
+
+    def one(self, kind: str) -> Mapping[str, Any]:
+        """The answer of a kind that is told once; empty where it is missing."""
+        return next((one for one in self.told if one.get("kind") == kind), {})
+
+
+@dataclass(slots=True, kw_only=True)
+class Child:
+    """A started child, or the reason why there is none."""
+
+    name: str
+    process: subprocess.Popen[str] | None = None
+    reason: str = ""
+    began_s: float = 0.0
+
+    def answers(self, limit_s: float) -> Answers:
+        """Wait until ``limit_s`` after the start, then read what was told; never raises."""
+        if self.process is None:
+            return Answers(reason=self.reason)
+        import subprocess
+
+        left_s = max(0.0, self.began_s + limit_s - time.monotonic())
+        reason = ""
+        try:
+            output, errors = self.process.communicate(timeout=left_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            output, errors = self.process.communicate()
+            reason = f"{self.name} did not answer within {limit_s:g} s"
+        except (OSError, ValueError) as error:
+            return Answers(started=True, reason=f"{self.name}: {error}")
+        told = tuple(_parsed(output))
+        if not reason and self.process.returncode:
+            last = (errors.strip().splitlines() or [""])[-1]
+            reason = f"{self.name} ended with exit code {self.process.returncode}"
+            reason += f": {last}" if last else ""
+        return Answers(started=True, reason=reason, told=told)
+
+    def stop(self) -> None:
+        """End the child where it still runs."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            with contextlib.suppress(OSError, ValueError):
+                self.process.communicate()
+
+
+def start(name: str, script: str, host: Host, request: Mapping[str, Any]) -> Child:
+    """Start one of this package's scripts in the interpreter that is asked about.
+
+    Args:
+        name: What the child does, for messages.
+        script: File name beside this module; it uses the standard library only.
+        host: Its interpreter is used, for its own folders of libraries count.
+        request: JSON, handed over as the only argument.
+    """
+    import json
+    import subprocess
+
+    variables = {key: value for key, value in host.environment.items() if key not in HIDDEN}
+    command = [host.python, "-I", "-S", str(FOLDER / script), json.dumps(request)]
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=variables,
+            cwd=os.sep,
+        )
+    except OSError as error:
+        return Child(name=name, reason=f"{name} cannot be started: {error.strerror or error}")
+    return Child(name=name, process=process, began_s=time.monotonic())
+
+
+def _parsed(output: str) -> Iterator[Mapping[str, Any]]:
+    """The marked lines; libraries print their own between them."""
+    import json
+
+    for line in output.splitlines():
+        if line.startswith(MARK):
+            with contextlib.suppress(ValueError):
+                answer = json.loads(line[len(MARK) :])
+                if isinstance(answer, dict):
+                    yield answer

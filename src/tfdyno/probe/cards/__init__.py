@@ -1,0 +1,1 @@
+"""The cards of this machine."""

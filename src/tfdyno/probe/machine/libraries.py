@@ -1,0 +1,139 @@
+"""The shared libraries that TensorFlow loads for a GPU: which file, which version, which copies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.doctor.machine_facts import Distribution, LibraryFacts, MachineFacts
+from tfdyno.probe.base.attempt import Part, failed, found, not_run
+from tfdyno.probe.base.distributions import join
+from tfdyno.probe.base.folders import configured, everywhere, loader_path, package_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfdyno.probe.base.children import Answers
+    from tfdyno.probe.base.host import Host
+    from tfdyno.probe.machine.wanted_libraries import Wanted
+
+# Where there is no device none of them is asked about: ``re`` compiles them when one is.
+FILE = r"lib([A-Za-z]+)\.so(?:\.(\d[\d.]*))?$"
+DLL = r"(?i:([A-Za-z]+)64_(\d+)\.dll$|(msvcp140_1)\.dll$)"
+Files = dict[str, tuple[str, ...]]
+
+
+def wanted_here(facts: MachineFacts) -> tuple[Wanted, ...]:
+    """What the TensorFlow of this Python will load; nothing for a build without CUDA."""
+    from tfdyno.probe.machine.wanted_libraries import wanted
+
+    build = facts.python.build
+    return wanted(build, facts.system) if build and build.is_cuda_build else ()
+
+
+def why_none(facts: MachineFacts) -> str:
+    """Why no library is looked for; empty where some are."""
+    build = facts.python.build
+    if build is None:
+        return "TensorFlow is not installed for this Python"
+    if not build.is_cuda_build:
+        return "this TensorFlow is built without CUDA"
+    return "" if wanted_here(facts) else f"the libraries of CUDA {build.cuda} are not known"
+
+
+def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
+    """Every library with the file that was loaded, and with all its copies.
+
+    A child process loads them where one was started. For a recorded machine, and for what comes
+    after a library on which the child died, the search of the loader is followed on the folders.
+    """
+    none = why_none(facts)
+    if none:
+        return not_run(none)
+    files = copies(host, everywhere(host, facts))
+    names = wanted_here(facts)
+    if host.is_live and not answers.started:
+        return not_run(answers.reason)
+    told = answers.lines("library")
+    untold = [one.soname for one in names if one.soname not in told]
+    have = tuple(
+        _told(one, told.get(one.soname), facts, files)
+        if one.soname in told or (host.is_live and one.soname == untold[0])
+        else _searched(host, one, facts, files)
+        for one in names
+    )
+    cudnn = next((one.version for one in have if "cudnn" in one.soname and one.version), "")
+    fields: dict[str, Any] = {"libraries": have} | ({"cudnn": cudnn} if cudnn else {})
+    is_whole = not (host.is_live and answers.reason)
+    return found(**fields) if is_whole else failed(answers.reason, **fields)
+
+
+def copies(host: Host, folders: tuple[str, ...]) -> Files:
+    """Real files by library name, each once, in the order of the folders."""
+    have: dict[str, dict[str, str]] = {}
+    for folder in folders:
+        for name in host.names(folder):
+            library = library_of(name)
+            if library:
+                path = join(host, folder, name)
+                have.setdefault(library, {}).setdefault(host.real(path), "")
+    return {library: tuple(files) for library, files in have.items()}
+
+
+def library_of(file: str) -> str:
+    """``cudnn`` of ``libcudnn.so.9.1.0`` or ``cudnn64_8.dll``; empty for another kind of file."""
+    match = re.match(FILE, file)
+    if match:
+        return match[1]
+    dll = re.match(DLL, file)
+    return (dll[1] or dll[3]) if dll else ""
+
+
+def version_of(path: str, packages: tuple[Distribution, ...], package: str) -> str:
+    """Version of a library by its file name, or by the package that owns it."""
+    folder = re.match(r"(.*?[/\\](?:site|dist)-packages)[/\\]nvidia[/\\]", path)
+    for one in packages if folder else ():
+        if one.name == package and one.folder.startswith(folder[1] if folder else ""):
+            return one.version
+    number = re.search(r"\.so\.(\d+\.\d+[\d.]*)$", path)
+    return number[1] if number else ""
+
+
+def readable(library: str, number: int) -> str:
+    """The number that a library tells as a version: cuDNN 90501 is 9.5.1, 8907 is 8.9.7."""
+    if number <= 0:
+        return ""
+    if library == "cudart":
+        return f"{number // 1000}.{number % 1000 // 10}"
+    thousand = 10000 if number >= 10000 else 1000
+    return f"{number // thousand}.{number % thousand // 100}.{number % 100}"
+
+
+def _told(
+    one: Wanted, answer: Mapping[str, Any] | None, facts: MachineFacts, files: Files
+) -> LibraryFacts:
+    """What the child told; a library on which it died is one that cannot be loaded."""
+    answer = answer or {"error": f"{one.soname}: the process that loaded it did not survive"}
+    path, error = str(answer.get("path", "")), str(answer.get("error", ""))
+    version = readable(one.library, int(answer.get("version") or 0))
+    version = version or version_of(path, facts.python.distributions, one.package)
+    return LibraryFacts(
+        soname=one.soname,
+        path=path,
+        version=version,
+        error=error,
+        copies=files.get(one.library, ()),
+    )
+
+
+def _searched(host: Host, one: Wanted, facts: MachineFacts, files: Files) -> LibraryFacts:
+    """Follow the order of the loader on the folders of a recorded machine."""
+    order = (*loader_path(host), *package_folders(host), *configured(host))
+    paths = (join(host, folder, one.soname) for folder in order)
+    path = next((host.real(path) for path in paths if host.exists(path)), "")
+    error = f"{one.soname}: cannot open shared object file: No such file or directory"
+    have = LibraryFacts(soname=one.soname, path=path, copies=files.get(one.library, ()))
+    if not path:
+        return replace(have, error=error)
+    return replace(have, version=version_of(path, facts.python.distributions, one.package))

@@ -1,0 +1,1 @@
+"""Causes found in logs."""

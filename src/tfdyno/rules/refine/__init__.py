@@ -1,0 +1,1 @@
+"""Causes narrowed by the facts of a machine."""

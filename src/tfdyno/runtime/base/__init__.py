@@ -1,0 +1,1 @@
+"""What every child that imports a framework shares."""

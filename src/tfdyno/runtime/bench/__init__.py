@@ -1,0 +1,1 @@
+"""One run of a bench: steps timed from inside."""

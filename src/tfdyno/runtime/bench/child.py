@@ -1,0 +1,174 @@
+"""Child process: one run of a bench, in a process that has done nothing else before.
+
+Request: ``workload``, ``recipe``, ``protocol`` (fields of the nouns) and optionally ``task``, the
+name of a standard task. Result: ``task`` (``BenchTask``), ``run`` (``BenchRun`` without telemetry
+and order) and ``software`` (versions, and the devices that TensorFlow has).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol
+from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.process import child
+from tfdyno.runtime.base.software import import_tensorflow, software
+from tfdyno.runtime.bench.clock import StepClock
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.base.reference_speed import ReferenceSpeed
+    from tfdyno.runtime.bench.fit import Outcome, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spent:
+    """Seconds before the first step."""
+
+    import_s: float
+    build_s: float
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Measure one run.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
+        ToolError: There is not enough memory, or TensorFlow did not take a setting.
+    """
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    workload, recipe, protocol = _nouns(request)
+    progress("importing TensorFlow")
+    began = time.perf_counter()
+    import_tensorflow(workload, "bench", "measure")
+    import_s = time.perf_counter() - began
+    from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe
+
+    check_recipe(recipe, workload.mode)
+    notes = apply_recipe(recipe)
+    progress(f"building {request.get('task') or workload.reference}")
+    began = time.perf_counter()
+    bench = _Bench(workload, recipe, protocol, progress)
+    outcome = bench.run(request.get("task") or "", notes)
+    spent = _Spent(import_s=import_s, build_s=bench.first_step_at - began)
+    run = _run(bench, outcome, spent, started)
+    task = bench.task(outcome, (*notes, *outcome.notes, *_lost(run, outcome)))
+    return {"task": asdict(task), "run": _without_parents(asdict(run)), "software": software()}
+
+
+class _Bench:
+    """One run: the clock, and what is read beside the steps."""
+
+    def __init__(
+        self, workload: Workload, recipe: Recipe, protocol: Protocol, progress: child.Progress
+    ) -> None:
+        from tfdyno.runtime.base.peak_memory import PeakMemory
+        from tfdyno.runtime.base.reference_speed import synchronise
+        from tfdyno.runtime.bench.fit import Plan
+        from tfdyno.runtime.bench.loop import LoopBench
+
+        by_epochs = bool(protocol.epochs or protocol.target_metric)
+        clock = StepClock(
+            least_samples=protocol.least_samples,
+            most_s=protocol.most_s,
+            least_s=protocol.least_s,
+            endless=by_epochs,
+            progress=progress,
+        )
+        self.plan: Plan = Plan(
+            workload=workload, recipe=recipe, protocol=protocol, clock=clock, progress=progress
+        )
+        self.clock, self.loop = clock, LoopBench(self.plan)
+        self.first_step_at = 0.0
+        self.memory = PeakMemory()
+        self.reference: ReferenceSpeed | None = None
+        self.peak_bytes, self.memory_kind = 0, "process"
+        clock.sync, clock.opening, clock.between = synchronise, self._opening, self._between
+
+    def run(self, task: str, notes: list[str]) -> Outcome:
+        """Load and measure; the peak is read before the model is let go."""
+        from tfdyno.runtime.bench.load import run_workload
+        from tfdyno.runtime.recipe.apply import settings_held
+        from tfdyno.runtime.workload.workloads import policy_held
+
+        plan = self.plan
+        policy = plan.recipe.precision or plan.workload.precision
+        with policy_held(policy, notes), settings_held(plan.recipe, notes):
+            outcome = run_workload(plan, task, self.loop)
+        self.peak_bytes, self.memory_kind = self.memory.read()
+        return outcome
+
+    def task(self, outcome: Outcome, notes: tuple[str, ...]) -> BenchTask:
+        """What was measured, as the child found it."""
+        from tfdyno.runtime.bench.task import task_of
+
+        return task_of(outcome, self.plan, self.loop, notes)
+
+    def _opening(self) -> None:
+        self.first_step_at = time.perf_counter()
+        self.memory.reset()
+
+    def _between(self) -> None:
+        """After the first step: everything is built, and nothing of this is timed."""
+        from tfdyno.runtime.base import reference_speed
+        from tfdyno.runtime.recipe.apply import verify
+
+        verify(self.plan.recipe)
+        if reference_speed.is_needed():
+            self.reference = reference_speed.ReferenceSpeed()
+            self.clock.beside = self.reference.measure
+            self.clock.beside_every_s = reference_speed.EVERY_S
+            self.clock.beside_ratio = reference_speed.SHARE_RATIO
+        self.plan.progress("measuring")
+
+
+def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchRun:
+    timed = bench.clock.timed()
+    has_speed = bool(bench.reference and not bench.reference.is_disturbed)
+    return BenchRun(
+        samples_s=timed.samples_s,
+        steps_per_sample=timed.steps_per_sample,
+        steady_from=timed.steady_from,
+        excluded=timed.excluded,
+        beside_s=timed.beside_s if has_speed else (),
+        beside_places=timed.beside_places if has_speed else (),
+        first_step_s=timed.first_step_s,
+        import_s=spent.import_s,
+        build_s=spent.build_s,
+        peak_memory_bytes=bench.peak_bytes,
+        memory_kind="allocator" if bench.memory_kind == "allocator" else "process",
+        metrics=outcome.metrics,
+        seconds_to_target_s=outcome.seconds_to_target_s,
+        started_at=started,
+    )
+
+
+def _without_parents(fields: dict[str, Any]) -> dict[str, Any]:
+    """Telemetry and order belong to the parent."""
+    return {name: value for name, value in fields.items() if name not in ("telemetry", "order")}
+
+
+def _nouns(request: child.Request) -> tuple[Workload, Recipe, Protocol]:
+    from tfdyno.runtime.trace.child import workload_of
+
+    return (
+        workload_of(request["workload"]),
+        recipe_of(request["recipe"]),
+        Protocol(**request["protocol"]),
+    )
+
+
+def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
+    """A loss that is not a number any more makes the times of its steps suspect."""
+    from tfdyno.runtime.bench.task import loss_of
+
+    loss = run.metrics.get("loss", loss_of(outcome))
+    return ("The loss is not a number: training diverged.",) if math.isnan(loss) else ()
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

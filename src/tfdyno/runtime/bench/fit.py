@@ -1,0 +1,296 @@
+"""Keras' own ``fit`` measured: its train function is timed from inside, everything else is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.measurement import Protocol
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.base.replicas import replicas
+from tfdyno.runtime.bench import data as bench_data
+from tfdyno.runtime.bench.clock import StepClock
+from tfdyno.runtime.recipe.apply import settle
+from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, DataSpec
+from tfdyno.runtime.workload.rebatch import rebatched
+from tfdyno.runtime.workload.synthetic import batch_for
+
+if TYPE_CHECKING:
+    from tfdyno.runtime.workload.fit_call import Call
+
+MANY_EPOCHS = 1_000_000
+LOWER_IS_BETTER = ("loss", "error", "mse", "mae", "perplexity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is measured and how."""
+
+    workload: Workload
+    recipe: Recipe
+    protocol: Protocol
+    clock: StepClock
+    progress: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is known of a measured call besides its times."""
+
+    model: Any
+    title: str
+    spec: DataSpec
+    batch_size: int
+    """Per replica."""
+    replica_count: int = 1
+    notes: tuple[str, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)
+    seconds_to_target_s: float = 0.0
+    data_set: str = ""
+
+
+def prepared(call: Call, plan: Plan) -> tuple[bench_data.Stream, int]:
+    """The data for a call by the protocol's mode, and the batch over all replicas.
+
+    Raises:
+        UsageError: The data, the strategy and the recipe do not go together.
+    """
+    mode, model = plan.protocol.data, call.model
+    wanted = call.batch_size(plan.recipe)
+    notes: tuple[str, ...] = ()
+    if call.arguments.get("x") is None:
+        size = wanted or DEFAULT_BATCH * replicas(model)
+        batch, spec = batch_for(model, plan.workload, size)
+        if mode == "own":
+            notes = (f"{call.title} brings no data: one random batch again and again.",)
+    else:
+        stream = bench_data.own_stream(call.arguments, wanted, plan.recipe.input)
+        if mode in ("own", "real"):
+            return stream, wanted or stream.spec.batch_size
+        batch, spec, notes = bench_data.first_batch(stream), stream.spec, stream.notes
+        size = len(tf.nest.flatten(batch[0])[0])
+        batch = bench_data.randomised(batch)
+    if plan.workload.mode == "infer":
+        batch = batch[:1]
+    if mode == "synthetic-device":
+        return _on_device(model, batch, spec, notes), size
+    arguments = {"x": bench_data.repeated(batch)}
+    return bench_data.Stream(arguments=arguments, spec=spec, endless=True, notes=notes), size
+
+
+def _on_device(
+    model: Any,  # noqa: ANN401
+    batch: tuple[Any, ...],
+    spec: DataSpec,
+    notes: tuple[str, ...],
+) -> bench_data.Stream:
+    if replicas(model) > 1:
+        what = "--data synthetic-device is for one device"
+        raise UsageError(what, remedy="use --data synthetic under tf.distribute")
+    give = bench_data.on_device(batch)
+    for name in ("train_step", "predict_step"):
+        setattr(model, name, _given(getattr(model, name), give))
+    return bench_data.Stream(
+        arguments={"x": bench_data.ticks()}, spec=spec, endless=True, notes=notes
+    )
+
+
+def _given(step: Callable[[Any], Any], give: Callable[[], Any]) -> Callable[[Any], Any]:
+    return lambda _tick: step(give())
+
+
+def measure_fit(call: Call, plan: Plan) -> Outcome:
+    """Train with the call's model until the clock has enough, or for whole epochs.
+
+    Raises:
+        UsageError: The data ended too early, or the target's metric does not exist.
+    """
+    model, clock = call.model, plan.clock
+    notes = (*call.notes, *settle(model, plan.recipe, "train"))
+    stream, size = prepared(call, plan)
+    by_epochs = bool(plan.protocol.epochs or plan.protocol.target_metric)
+    if by_epochs:
+        arguments = _whole_epochs(call, plan, stream, size)
+        left_out: tuple[str, ...] = ()
+    else:
+        arguments = {**stream.arguments, "epochs": 1 if stream.endless else MANY_EPOCHS}
+        left_out = _left_out(call.arguments)
+    marks = _Marks(plan)
+    arguments["callbacks"] = [*_listed(arguments.get("callbacks")), marks]
+    _time_steps(model, clock, marks, endless=stream.endless and not by_epochs)
+    clock.start()
+    history = model.fit(**arguments, verbose=0)
+    if not (clock.done or by_epochs or marks.stopped):
+        raise too_short(clock)
+    real = plan.protocol.data in ("own", "real") and call.arguments.get("x") is not None
+    return Outcome(
+        model=model,
+        title=call.title,
+        spec=stream.spec,
+        batch_size=size // replicas(model),
+        replica_count=replicas(model),
+        notes=(*notes, *stream.notes, *left_out),
+        metrics=_last(history.history) if by_epochs and real else {},
+        seconds_to_target_s=marks.seconds_to_target_s,
+        data_set=call.data_set,
+    )
+
+
+def too_short(clock: StepClock) -> UsageError:
+    """The data ended before the steady state held enough samples."""
+    return UsageError(
+        f"the data ended after {clock.step_count} steps",
+        why=f"{clock.least_samples} samples of the steady state are needed",
+        remedy="repeat it, or use --data synthetic",
+    )
+
+
+def _listed(callbacks: Any) -> list[Any]:  # noqa: ANN401
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks] * bool(callbacks)
+
+
+def _last(history: dict[str, list[Any]]) -> dict[str, float]:
+    return {name: float(values[-1]) for name, values in history.items() if values}
+
+
+def _left_out(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """What a fair measurement of steps does without, as a sentence."""
+    names = ("callbacks", "validation_data", "validation_split")
+    given = [name for name in names if arguments.get(name)]
+    return (f"Left out of fit: {', '.join(given)}.",) if given else ()
+
+
+def _whole_epochs(call: Call, plan: Plan, stream: bench_data.Stream, size: int) -> dict[str, Any]:
+    """The arguments of ``fit`` for epochs: the user's own, but for what the recipe sets."""
+    protocol = plan.protocol
+    own = protocol.data in ("own", "real") and call.arguments.get("x") is not None
+    wanted = call.batch_size(plan.recipe)
+    arguments = {**rebatched(call.arguments, wanted)[0]} if own else {}
+    if not own:
+        steps = (stream.spec.samples_per_epoch or 0) // max(1, size)
+        if not steps:
+            what = f"{call.title} has no epochs"
+            raise UsageError(what, why="its data has no known length", remedy="leave --epochs out")
+        arguments = {**stream.arguments, "steps_per_epoch": steps}
+    own_epochs = int(call.arguments.get("epochs") or 1)
+    arguments["epochs"] = protocol.epochs or max(own_epochs, 1)
+    return {name: value for name, value in arguments.items() if name != "verbose"}
+
+
+class _Marks(keras.callbacks.Callback):
+    """Tells the clock of epochs, and stops at the target; does nothing at a batch."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan, self.stopped, self.seconds_to_target_s = plan, False, 0.0
+        self.position, self.at_the_end = 0, False
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        self.position = 0
+        if epoch:
+            self.plan.clock.epoch()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        protocol, spent_s = self.plan.protocol, self.plan.clock.running_s
+        if protocol.epochs or protocol.target_metric:
+            said = ", ".join(f"{k} {float(v):.4g}" for k, v in (logs or {}).items())
+            self.plan.progress(f"epoch {epoch + 1}: {said}, {spent_s:.1f} s")
+        if not protocol.target_metric:
+            return
+        if protocol.target_metric not in (logs or {}):
+            what = f"training has no metric {protocol.target_metric!r}"
+            raise UsageError(what, remedy=f"name one of {', '.join(logs or {})}")
+        if _reached(protocol, float((logs or {})[protocol.target_metric])):
+            self.seconds_to_target_s = spent_s
+            self.stopped = self.model.stop_training = True
+        elif not protocol.epochs and spent_s > protocol.most_s:
+            self.stopped = self.model.stop_training = True
+
+    def count(self, executed: int) -> int:
+        """Steps of a call of the train function: the last one of an epoch may hold fewer."""
+        total = self.params.get("steps") if self.params else None
+        steps = min(executed, total - self.position) if total else executed
+        self.position += steps
+        self.at_the_end = self.position == total
+        return max(1, steps)
+
+
+def _reached(protocol: Protocol, value: float) -> bool:
+    lower = any(word in protocol.target_metric for word in LOWER_IS_BETTER)
+    return value <= protocol.target_value if lower else value >= protocol.target_value
+
+
+def _time_steps(model: Any, clock: StepClock, marks: _Marks, *, endless: bool) -> None:  # noqa: ANN401
+    """Tell the clock after every call of the train function, and stop when it has enough.
+
+    Not a callback: one that looks at batches makes Keras read the loss from the device after each
+    of them, which a plain ``fit`` does in another thread.
+    """
+    make = model.make_train_function
+    several = int(model.steps_per_execution)
+
+    def make_timed(force: bool = False) -> None:
+        make(force)
+        run = model.train_function
+
+        def timed(iterator: Any) -> Any:  # noqa: ANN401
+            logs = run(iterator)
+            if clock.steps(several if endless else marks.count(several)):
+                model.stop_training = True
+            if marks.at_the_end:
+                clock.cut()
+            return logs
+
+        model.train_function = timed
+
+    model.make_train_function = make_timed
+
+
+def measure_predict(call: Call, plan: Plan) -> Outcome:
+    """Run the model forward as ``predict`` does, but for keeping what it returns.
+
+    Raises:
+        UsageError: The data ended too early.
+    """
+    model, clock = call.model, plan.clock
+    notes = (*call.notes, *settle(model, plan.recipe, "infer"))
+    kept = {name: call.arguments.get(name) for name in ("x", "batch_size")}
+    stream, size = prepared(replace(call, arguments={**kept, "shuffle": False}), plan)
+    dataset = _dataset(stream)
+    if replicas(model) > 1:
+        dataset = model.distribute_strategy.experimental_distribute_dataset(dataset)
+    model.make_predict_function()
+    run, several = model.predict_function, int(model.steps_per_execution)
+    clock.start()
+    iterator = iter(dataset)
+    try:
+        while True:
+            run([next(iterator) for _ in range(several)])
+            if clock.steps(several):
+                break
+    except (StopIteration, tf.errors.OutOfRangeError):
+        raise too_short(clock) from None
+    return Outcome(
+        model=model,
+        title=call.title,
+        spec=stream.spec,
+        batch_size=size // replicas(model),
+        replica_count=replicas(model),
+        notes=(*notes, *stream.notes, "What predict returns is not kept."),
+        data_set=call.data_set,
+    )
+
+
+def _dataset(stream: bench_data.Stream) -> Any:  # noqa: ANN401
+    x = stream.arguments["x"]
+    if isinstance(x, tf.data.Dataset):
+        return x
+    from keras.src.trainers.data_adapters import get_data_adapter
+
+    return get_data_adapter(x).get_tf_dataset()

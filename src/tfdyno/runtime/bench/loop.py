@@ -1,0 +1,318 @@
+"""Training loops of the user's own, timed in place: each call of the step, while the script runs.
+
+The step is the first ``tf.function`` called from Python that takes gradients of a tape; in a loop
+without one, the line that asks a tape for gradients; or ``train_on_batch``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
+
+import tensorflow as tf
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.recipe import InputOptions
+from tfdyno.process.failure import is_own
+from tfdyno.runtime.base.replicas import replicas, worker_count
+from tfdyno.runtime.bench.fit import Outcome, Plan, too_short
+from tfdyno.runtime.recipe.apply import OWN_LOOP, asked, settle_execution
+from tfdyno.runtime.workload.capture_loop import INSIDE
+from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, of_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from tfdyno.core.measure.measurement import BenchTask
+
+
+_FEWEST_SAMPLES = 10
+"""A loop that ends by itself before the steady state is long enough is still told with these."""
+_ALONE_STEPS = 100
+
+
+class LoopDone(BaseException):
+    """Ends the user's script: enough was measured, or it cannot be; no script catches it."""
+
+
+class LoopBench:
+    """What is known of the loop; ``outcome`` stands when its step was found."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Watch for a step; nothing is found yet."""
+        self.plan, self.clock = plan, plan.clock
+        self.outcome: Outcome | None = None
+        self.execution: BenchTask | Any = "graph"
+        self.parameter_count = 0
+        self.error: UsageError | None = None
+        self.unwatch: Callable[[], None] = lambda: None
+        """Stops watching: what Keras trains by itself is no loop of the user's own."""
+        self._active: list[int] = []
+        self._with_dataset: set[int] = set()
+        self._with_gradient: set[int] = set()
+        self._step: Any = None
+        self._code: Any = None
+        """Of the step's function; the script may make that function anew for each call."""
+        self._made: WeakSet[Any] = WeakSet()
+        """Functions of this code that were called."""
+        self._replica_count = self.worker_count = 1
+        self._compiled: Any = None
+        self._fixed = {**OWN_LOOP, "input": InputOptions()}
+
+    def finish(self) -> Outcome:
+        """What was measured when the script has ended.
+
+        Raises:
+            UsageError: It ended before there was enough, or its loop cannot be measured.
+        """
+        if self.error:
+            raise self.error
+        assert self.outcome
+        if self.clock.done:
+            return self.outcome
+        if self.clock.sample_count < _FEWEST_SAMPLES:
+            raise too_short(self.clock)
+        note = f"The script's loop ended after {self.clock.step_count:,} steps."
+        return replace(self.outcome, notes=(*self.outcome.notes, note))
+
+    @property
+    def is_found(self) -> bool:
+        """Whether a step was found, or that it cannot be measured."""
+        return bool(self.outcome or self.error)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Around the script."""
+        return watched(self)
+
+    def take(self, function: Any) -> None:  # noqa: ANN401
+        """Let a ``tf.function`` be the step, whether it takes gradients or not, at any batch."""
+        self._with_gradient.add(id(function.python_function))
+        del self._fixed["batch_size"]
+
+    def function_called(
+        self,
+        function: Any,  # noqa: ANN401
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:  # noqa: ANN401
+        """Run one call of a ``tf.function``, and time it if it is the step."""
+        key, outer = id(function.python_function), not self._active
+        if outer and key != self._step and self._is_made_anew(function):
+            self._step = key
+        if outer and key == self._step:
+            return self._timed(lambda: call(self._compiled or function, *args, **named))
+        if any(isinstance(value, tf.data.Dataset) for value in (*args, *named.values())):
+            self._with_dataset.add(key)
+        began = time.perf_counter()
+        self._active.append(key)
+        try:
+            result = call(function, *args, **named)
+        finally:
+            self._active.pop()
+        if outer and key in self._with_gradient and self._step is None:
+            self._found(key, function, args, named, time.perf_counter() - began)
+            if self.plan.protocol.data != "own":
+                self._repeat(lambda: call(self._compiled or function, *args, **named))
+        return result
+
+    def _is_made_anew(self, function: Any) -> bool:  # noqa: ANN401
+        """Whether it is the step again, as another function that was not called before.
+
+        Two functions of one code that are called in turns, as those of two models, stay two.
+        """
+        code = getattr(function.python_function, "__code__", None)
+        if code is None or code is not self._code or function.python_function in self._made:
+            return False
+        self._made.add(function.python_function)
+        return True
+
+    def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
+        """Note that a tape was asked for gradients of a target."""
+        if self._with_dataset.intersection(self._active):
+            self._stop(INSIDE)
+        if not self.parameter_count:
+            variables = [v for v in tf.nest.flatten(sources) if hasattr(v, "shape")]
+            self.parameter_count = sum(_size(variable.shape) for variable in variables)
+        if self._active:
+            self._with_gradient.update(self._active)
+        elif tf.executing_eagerly():
+            self._eager_step()
+
+    def strategy_ran(self, strategy: Any) -> None:  # noqa: ANN401
+        """Note on how many devices and in how many processes a strategy runs the step."""
+        self._replica_count = strategy.num_replicas_in_sync
+        self.worker_count = worker_count(strategy)
+
+    def batch_trained(self, model: Any, call: Callable[[], Any], bound: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Run one ``train_on_batch``, and time it if it is of the model that was first."""
+        if self._step is None:
+            self._step = id(model)
+            self.unwatch()
+            self._prepare()
+            notes = self._settled(model)
+            spec = of_batch(bound.get("x"), bound.get("y"), bound.get("sample_weight"))
+            self.outcome = Outcome(
+                model=model,
+                title=model.name,
+                spec=spec,
+                batch_size=spec.batch_size // replicas(model),
+                replica_count=replicas(model),
+                notes=("A loop of train_on_batch, timed in place.", *notes),
+            )
+            self.clock.start()
+            if self.plan.protocol.data != "own":
+                self._repeat(call)
+        return self._timed(call) if self._step == id(model) else call()
+
+    def _settled(self, model: Any) -> list[str]:  # noqa: ANN401
+        """Set how the model runs its step; returns notes."""
+        try:
+            notes = settle_execution(model, self.plan.recipe)
+        except UsageError as error:
+            self._stop(error)
+        if self.plan.recipe.execution != "auto":
+            model.train_function = None  # to be made anew
+        return notes
+
+    def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+        self._active.append(self._step)
+        try:
+            result = call()
+        finally:
+            self._active.pop()
+        if self.clock.steps(1):
+            raise LoopDone
+        return result
+
+    def _repeat(self, call: Callable[[], Any]) -> None:
+        """The same batch again and again, until there is enough."""
+        while True:
+            self._timed(call)
+
+    def _found(self, key: int, function: Any, args: Any, named: Any, seconds_s: float) -> None:  # noqa: ANN401
+        self._step = key
+        self._code = getattr(function.python_function, "__code__", None)
+        if self._code is not None:
+            self._made.add(function.python_function)
+        self._prepare()
+        name = getattr(function.python_function, "__name__", "step")
+        self._describe(name, (*args, *named.values()))
+        wanted, own = self.plan.recipe.execution, bool(function._jit_compile)
+        if wanted != "auto" and own != (wanted == "xla"):
+            self._compiled = tf.function(
+                function.python_function, jit_compile=wanted == "xla", reduce_retracing=True
+            )
+            self.clock.start()  # its first step is the one that compiles
+        else:
+            self.clock.first(seconds_s)
+        self.execution = "xla" if (wanted == "xla" or (wanted == "auto" and own)) else "graph"
+
+    def _eager_step(self) -> None:
+        """The line that asks for gradients marks a step of a loop without ``tf.function``."""
+        line = _own_line()
+        if self._step is None:
+            self._step = line
+            self._prepare()
+            if self.plan.recipe.execution != "auto" or self.plan.protocol.data != "own":
+                what = "a loop without tf.function can only be measured as it is"
+                self._stop(UsageError(what, remedy="put @tf.function before its step"))
+            self._describe(f"line {line[1]}", ())
+            self.execution = "eager"
+            self.clock.start()
+        elif self._step == line and self.clock.steps(1):
+            raise LoopDone
+
+    def _describe(self, name: str, arguments: tuple[Any, ...]) -> None:
+        leaves, batch = _leaves(arguments)
+        spec = DataSpec(x=leaves, batch_size=batch * self._replica_count)
+        self.outcome = Outcome(
+            model=None,
+            title=f"{Path(self.plan.workload.reference.partition(':')[0]).stem}:{name}",
+            spec=spec,
+            batch_size=batch,
+            replica_count=self._replica_count,
+            notes=("A loop of the script's own, timed in place: its input is part of it.",),
+        )
+
+    def _prepare(self) -> None:
+        """The loop may end at any step, and what belongs to it cannot be set from outside."""
+        self.clock.alone = _ALONE_STEPS
+        for name in asked(self.plan.recipe, self._fixed):
+            what = f"{name} cannot be set for a loop of the script's own"
+            self._stop(UsageError(what, remedy="set it in the script"))
+        if self.plan.protocol.epochs or self.plan.protocol.target_metric:
+            what = "the epochs of a loop of the script's own are not known"
+            self._stop(UsageError(what, remedy="leave --epochs and --target out"))
+
+    def _stop(self, error: UsageError) -> NoReturn:
+        self.error = error
+        raise LoopDone
+
+
+@contextlib.contextmanager
+def watched(bench: LoopBench) -> Iterator[None]:
+    """Tell ``bench`` of every function, tape and strategy used, until ``bench.unwatch()``."""
+    function_type, tape_type = type(tf.function(lambda: None)), tf.GradientTape
+    strategy_type = tf.distribute.Strategy
+    call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
+
+    def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        return bench.function_called(self, call, arguments, named)
+
+    def watched_gradient(self: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
+        bench.gradient_asked(sources, target)
+        return gradient(self, target, sources, *rest, **named)
+
+    def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        bench.strategy_ran(self)
+        return run(self, *arguments, **named)
+
+    def restore() -> None:
+        function_type.__call__, tape_type.gradient = call, gradient
+        strategy_type.run = run
+
+    function_type.__call__, tape_type.gradient = watched_call, watched_gradient
+    strategy_type.run = watched_run
+    bench.unwatch = restore
+    try:
+        yield
+    finally:
+        restore()
+
+
+def _own_line() -> tuple[str, int]:
+    frame = sys._getframe(1)
+    while frame.f_back and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
+    """The tensors that a step was called with, and the first dimension that most of them share."""
+    shapes = []
+    for value in tf.nest.flatten([_spec(argument) for argument in arguments]):
+        one = getattr(value, "values", (value,))[0]  # of the first replica
+        if not isinstance(one, tf.Variable) and hasattr(one, "dtype") and hasattr(one, "shape"):
+            shapes.append((tuple(one.shape), tf.as_dtype(one.dtype).name))
+    leading = [shape[0] or 0 for shape, _ in shapes if shape]
+    batch = max(leading, key=leading.count, default=0)
+    return tuple(Leaf(shape=s[1:], dtype=d) for s, d in shapes if s and s[0] == batch), batch
+
+
+def _spec(argument: Any) -> Any:  # noqa: ANN401
+    """Of an iterator the shapes of its batches: taking one would lose it."""
+    return getattr(argument, "element_spec", argument)
+
+
+def _size(shape: Any) -> int:  # noqa: ANN401
+    size = 1
+    for dimension in shape:
+        size *= int(dimension or 1)
+    return size

@@ -1,0 +1,1 @@
+"""Checkpoints of a training: what is in them, and how they are written."""

@@ -1,0 +1,1 @@
+"""The input pipeline of a workload, measured by itself."""

@@ -1,0 +1,1 @@
+"""A data set written as shards, and read before and after."""

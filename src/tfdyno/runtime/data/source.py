@@ -1,0 +1,178 @@
+"""The data that a workload trains on, reached without a step being measured, and used in place."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+from keras.src.trainers.data_adapters import get_data_adapter
+from keras.src.trainers.data_adapters.array_slicing import train_validation_split
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.step_failure import measured_code
+from tfdyno.runtime.base.written_files import written_aside
+from tfdyno.runtime.bench.script_training import of_script
+from tfdyno.runtime.data.loop import NAME_IT, NO_DATA, LoopData
+from tfdyno.runtime.diagnose.input import Source
+from tfdyno.runtime.diagnose.waits import places_kept
+from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
+from tfdyno.runtime.workload.fit_call import as_arguments
+from tfdyno.runtime.workload.held_calls import Held, held_calls
+from tfdyno.runtime.workload.rebatch import rebatched
+from tfdyno.runtime.workload.workloads import function_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.diagnose.input import Kind
+    from tfdyno.runtime.workload.fit_call import Call
+
+KINDS: dict[str, Kind] = {
+    "TFDatasetAdapter": "dataset", "ArrayDataAdapter": "arrays",
+    "GeneratorDataAdapter": "generator", "PyDatasetAdapter": "pydataset",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """What was reached."""
+
+    source: Source
+    title: str
+    workers: int = 0
+    """Of a PyDataset."""
+    uses_processes: bool = False
+    batches_per_epoch: int = 0
+    """0: not known."""
+    notes: tuple[str, ...] = ()
+
+
+Use = Callable[[Data], Any]
+
+
+def with_data(workload: Workload, use: Use, *, task: str = "", batch_size: int = 0) -> Any:  # noqa: ANN401
+    """Run a workload up to its training, and ``use`` the data while everything still stands.
+
+    Args:
+        workload: A script, or a function that returns a model with data or data alone.
+        use: Called once; what it returns is returned.
+        task: Name of a standard task, whose small real data is taken; empty: the user's own.
+        batch_size: Over all replicas; 0: as the data has it.
+
+    Raises:
+        UsageError: The workload brings no data, or the user's code fails.
+        ToolError: There is not enough memory.
+    """
+    with places_kept(), written_aside():
+        if task:
+            return use(_of_task(task, batch_size))
+        if workload.kind == "script":
+            return _script(workload, use, batch_size)
+        if workload.kind == "function":
+            with measured_code(workload.reference, lambda: 0, lambda: batch_size):
+                return use(_of_function(workload.reference, batch_size))
+    remedy = "give a script, or file.py:function that returns (model, data)"
+    raise UsageError(f"{workload.reference} brings no data", why=NO_DATA, remedy=remedy)
+
+
+def _of_task(name: str, batch_size: int) -> Data:
+    from tfdyno.runtime.workload.tasks import build
+
+    task = build(name, batch_size=batch_size, real=True)
+    note = f"The data is {task.data_set}: small, and not what task:{name} is known for."
+    return Data(
+        source=Source(dataset=task.data),
+        title=name,
+        batches_per_epoch=task.samples_per_epoch // task.batch_size,
+        notes=(note,),
+    )
+
+
+def _of_function(reference: str, batch_size: int) -> Data:
+    """Of ``file.py:function[:data]``, whether there is a model beside the data or not."""
+    import keras
+
+    place, name, *data_name = reference.split(":")
+    held = Held()
+    with held_calls(held):
+        returned = function_of(f"{place}:{data_name[0] if data_name else name}")()
+    is_pair = isinstance(returned, tuple) and bool(returned)
+    if is_pair and isinstance(returned[0], keras.Model):
+        returned = returned[1] if len(returned) == 2 else returned[1:]
+    if isinstance(returned, keras.Model) or returned is None:
+        raise UsageError(f"{reference} returns no data", why=NO_DATA,
+                         remedy="return (model, data), or data alone")  # fmt: skip
+    return of_fit(as_arguments(returned), name, batch_size, held.notes)
+
+
+def of_fit(
+    arguments: dict[str, Any], title: str, batch_size: int = 0, notes: tuple[str, ...] = ()
+) -> Data:
+    """The data of a call of ``fit`` as Keras would read it.
+
+    Args:
+        arguments: Of the call, by name.
+        title: Of what is trained.
+        batch_size: As for ``with_data``.
+        notes: On how the call was reached.
+
+    Raises:
+        UsageError: The call has no data, or data that Keras does not read.
+    """
+    if arguments.get("x") is None:
+        raise UsageError(f"{title} is trained without data", why=NO_DATA)
+    given, said = rebatched(arguments, batch_size, whole_only=False)
+    x, y, weight = (given.get(name) for name in ("x", "y", "sample_weight"))
+    if (share := given.get("validation_split")) and given.get("validation_data") is None:
+        (x, y, weight), _ = train_validation_split((x, y, weight), validation_split=share)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that shuffle=True, its default, means nothing here
+            adapter = get_data_adapter(
+                x, y, weight, batch_size=given.get("batch_size") or DEFAULT_BATCH,
+                steps_per_epoch=given.get("steps_per_epoch"),
+                shuffle=given.get("shuffle", True) if _is_shuffled(x) else False,
+                class_weight=given.get("class_weight"),
+            )  # fmt: skip
+    except ValueError as error:
+        what = f"{title} is trained on a {type(x).__name__}, which Keras does not read"
+        raise UsageError(what, why=str(error).partition("\n")[0][:200]) from None
+    return Data(
+        source=Source(
+            dataset=adapter.get_tf_dataset(),
+            kind=KINDS.get(type(adapter).__name__, "other"),
+            opening=adapter.on_epoch_begin,
+            closing=adapter.on_epoch_end,
+        ),
+        title=title,
+        workers=int(getattr(x, "workers", 0) or 0) if hasattr(x, "num_batches") else 0,
+        uses_processes=bool(getattr(x, "use_multiprocessing", False)),
+        batches_per_epoch=int(adapter.num_batches or 0),
+        notes=(*notes, *said),
+    )
+
+
+def _is_shuffled(x: Any) -> bool:  # noqa: ANN401
+    """Whether ``shuffle`` of ``fit`` means something for it."""
+    return not isinstance(x, tf.data.Dataset | types.GeneratorType)
+
+
+def _script(workload: Workload, use: Use, batch_size: int) -> Any:  # noqa: ANN401
+    loop = LoopData(workload, lambda dataset, called: use(_of_loop(dataset, called)), batch_size)
+
+    def trained(call: Call) -> tuple[Any]:
+        return (use(of_fit(call.arguments, call.title, batch_size, call.notes)),)
+
+    found = of_script(loop, trained, remedy=NAME_IT)
+    if error := loop.failed or loop.error:
+        raise error
+    return (found or loop.used)[0]
+
+
+def _of_loop(dataset: Any, title: str) -> Data:  # noqa: ANN401
+    note = "A loop of the script's own: its first step was run to find its data."
+    count = max(0, int(dataset.cardinality()))
+    return Data(source=Source(dataset=dataset), title=title, batches_per_epoch=count, notes=(note,))

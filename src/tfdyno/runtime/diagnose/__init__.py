@@ -1,0 +1,1 @@
+"""A look at a training: where the time of its steps goes."""

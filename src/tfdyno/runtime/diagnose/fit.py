@@ -1,0 +1,334 @@
+"""A call of Keras' ``fit`` looked at in place: with its own data, callbacks and validation."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import types
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.tensorflow.trainer import TFEpochIterator
+
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.base.replicas import replicas, worker_count
+from tfdyno.runtime.base.written_files import written_aside
+from tfdyno.runtime.bench.fit import MANY_EPOCHS
+from tfdyno.runtime.diagnose.callbacks import CallbackTimes, ValidationTimes, in_each_step
+from tfdyno.runtime.diagnose.clock import holds_epochs
+from tfdyno.runtime.diagnose.epochs import Epochs
+from tfdyno.runtime.diagnose.held import (
+    SEVERAL_WORKERS,
+    held_dataset,
+    leading,
+    not_repeated,
+    timed_steps,
+)
+from tfdyno.runtime.diagnose.input import Source, by_itself
+from tfdyno.runtime.diagnose.look.calls import in_turns, worth_a_look
+from tfdyno.runtime.diagnose.model import facts_of
+from tfdyno.runtime.diagnose.waits import Reading, reading_watched
+from tfdyno.runtime.diagnose.watching import (
+    Look,
+    Rest,
+    Subject,
+    Watched,
+    new_times,
+    profile_of,
+    refuse_few,
+    step_facts,
+)
+from tfdyno.runtime.recipe.apply import settle
+from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
+from tfdyno.runtime.workload.input_options import with_input_options
+from tfdyno.runtime.workload.rebatch import rebatched
+from tfdyno.runtime.workload.synthetic import batch_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.core.measure.step_facts import CallFacts, StepFacts
+    from tfdyno.runtime.diagnose.clock import StepTimes
+    from tfdyno.runtime.diagnose.input import Kind
+    from tfdyno.runtime.workload.fit_call import Call
+
+_KINDS: dict[str, Kind] = {
+    "TFDatasetAdapter": "dataset", "ArrayDataAdapter": "arrays",
+    "GeneratorDataAdapter": "generator", "PyDatasetAdapter": "pydataset",
+}  # fmt: skip
+
+
+def look_at_fit(call: Call, look: Look, times: StepTimes | None = None) -> StepFacts:
+    """Train as the call would, without end, until enough was seen; then look at its parts.
+
+    Args:
+        call: Of ``fit``, with its arguments.
+        look: What is looked at.
+        times: The clock, for who wants to know how far it came; None: a new one.
+
+    Raises:
+        UsageError: There was no step, or the recipe does not fit the model.
+        Exception: Whatever the user's code raises while steps run.
+    """
+    model = call.model
+    notes = [*call.notes, *settle(model, look.recipe, "train")]
+    arguments = _arguments(call, look, notes)
+    times = times or new_times(look)
+    parts = _Parts(call, times)
+
+    def told(rest: Rest) -> StepFacts:
+        subject = Subject(
+            title=call.title,
+            source="run",
+            model=model,
+            batch_size=parts.batch_size,
+            replica_count=replicas(model),
+            worker_count=worker_count(model.distribute_strategy),
+            steps_per_execution=int(model.steps_per_execution),
+            steps_per_epoch=parts.steps_per_epoch,
+            epochs=parts.epochs.count,
+            notes=tuple(notes),
+        )
+        return step_facts(subject, parts.watched, rest)
+
+    look.so_far.begin(times, lambda end: told(parts.seen(arguments, end)))
+    parts.run(arguments, look.progress)
+    refuse_few(times)
+    if look.limits.memory_alone:
+        return told(parts.seen(arguments))
+    look.progress("looking at the input and the step by themselves")
+    return told(parts.rest(arguments))
+
+
+def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
+    """The call's own, but for the epochs and what the recipe sets of the data."""
+    wanted = call.batch_size(look.recipe)
+    arguments = dict(call.arguments)
+    if arguments.get("x") is None:
+        size = wanted or DEFAULT_BATCH * replicas(call.model)
+        batch, _ = batch_for(call.model, look.workload, size)
+        arguments["x"] = held_dataset(batch)
+        notes.append(f"{call.title} brings no data: one random batch again and again.")
+    elif wanted:
+        arguments, said = rebatched(arguments, wanted, whole_only=False)
+        notes.extend(said)
+    if isinstance(arguments["x"], tf.data.Dataset):
+        arguments["x"], said = with_input_options(arguments["x"], look.recipe.input)
+        notes.extend(said)
+    is_once = isinstance(arguments["x"], types.GeneratorType)
+    if is_once and not arguments.get("steps_per_epoch"):
+        return arguments  # Keras would go on with the few batches that it keeps of it
+    if worker_count(call.model.distribute_strategy) > 1:
+        return arguments  # a worker that went on would wait for the others for ever
+    return {**arguments, "epochs": MANY_EPOCHS}
+
+
+def _workers(adapter: Any) -> int:  # noqa: ANN401
+    """Of a PyDataset that makes its batches ahead; 0: it does not."""
+    has_queue = getattr(adapter, "enqueuer", None) is not None
+    return max(1, int(adapter.py_dataset.workers)) if has_queue else 0
+
+
+class _Parts:
+    """The training while it runs, and its parts by themselves afterwards."""
+
+    def __init__(self, call: Call, times: StepTimes) -> None:
+        self.model, self.times = call.model, times
+        self.several = int(self.model.steps_per_execution)
+        self.watched = Watched(times)
+        first, last = (int(call.arguments.get(name) or 0) for name in ("initial_epoch", "epochs"))
+        self.epochs = Epochs(times, first=first, last=last or 1)
+        self.callbacks = CallbackTimes(
+            times, number=self.epochs.number, after_step=self.epochs.keep_going
+        )
+        self.validation = ValidationTimes(self.model, told=times.validated)
+        self.validation.is_enough = lambda: times.done
+        self.iterator: Any = None
+        """Keras' own, over the data of the training."""
+        self.run_step: Any = None
+        self.has_data = call.arguments.get("x") is not None
+        self.batch_size = 0
+        """Over all replicas; 0: not known."""
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """0: not known."""
+        iterator = self.iterator
+        known = iterator.steps_per_epoch or iterator.data_adapter.num_batches
+        if known:
+            return int(known)
+        epochs = self.epochs
+        return max(epochs.longest, 0 if self.times.done else epochs.position)
+
+    def run(self, arguments: dict[str, Any], progress: Callable[[str], None]) -> None:
+        """The user's own training, until enough was seen or it ends."""
+        given = arguments.get("callbacks") or []
+        kept = given if isinstance(given, keras.callbacks.CallbackList) else None
+        listed = keras.tree.flatten(kept.callbacks if kept else given)
+        self.watched = watched = Watched(
+            self.times, callbacks=listed, model=self.model, progress=progress
+        )
+        reading = Reading(self._waited)
+        with (
+            written_aside(listed),
+            self._iterator_kept(),
+            reading_watched(reading),
+            contextlib.closing(watched),
+        ):
+            self.callbacks.watch(listed)
+            self.validation.watch()
+            self._time_steps()
+            if kept:
+                self.epochs.set_model(self.model)
+                kept.callbacks.append(self.epochs)
+            else:
+                arguments = {**arguments, "callbacks": [*listed, self.epochs]}
+            self.model.fit(**arguments)
+
+    def _waited(self, seconds_s: float) -> None:
+        """What a callback or a validation reads is in their own time already."""
+        if self.times.inside:
+            self.times.waited(seconds_s)
+
+    def seen(self, arguments: dict[str, Any], end: str = "") -> Rest:
+        """What was seen of the training itself; runs nothing."""
+        notes = (*self.epochs.notes, *self.validation.notes)
+        every = arguments.get("validation_freq") or 1
+        callbacks = (*self.callbacks.facts(),
+                     *self.validation.facts(every if isinstance(every, int) else 1))  # fmt: skip
+        if holds_epochs(self.times):
+            callbacks = in_each_step(callbacks, max(1, self.steps_per_epoch))
+        self.batch_size = int(getattr(self.iterator.data_adapter, "batch_size", 0) or 0)
+        # Keras turns arrays and tensors into its own float; a dataset reaches the step as it is.
+        x = arguments["x"]
+        said = facts_of(self.model, {"x": x} if isinstance(x, tf.data.Dataset) else None)
+        return Rest(callbacks=callbacks, said=said, end=end, notes=notes)
+
+    def rest(self, arguments: dict[str, Any]) -> Rest:
+        """The input by itself, and the step on one batch that is held."""
+        rest = self.seen(arguments)
+        said, notes = rest.said, rest.notes
+        iterator = self.iterator
+        iterator._current_iterator = iterator._epoch_iterator = None  # ends what fills its buffers
+        gc.collect()
+        adapter = iterator.data_adapter
+        source = self._source(adapter)
+        facts, batch, why = by_itself(source, self.times.limits)
+        if facts is None:
+            return replace(rest, notes=(*notes, why))
+        if batch is None:
+            return replace(rest, input=facts, notes=(*notes, "The data has ended."))
+        self.batch_size = leading(batch)
+        if facts.kind == "generator" and not self.times.done:  # Keras keeps its first batches
+            notes = (*notes, "The generator has ended: it was not run by itself.")
+        elif self.has_data:
+            samples = self.steps_per_epoch * self.batch_size
+            start_s = 0.0 if self._goes_on else facts.start_s
+            rest = replace(rest, input=replace(facts, samples_per_epoch=samples, start_s=start_s))
+        if worker_count(self.model.distribute_strategy) > 1:
+            return replace(rest, notes=(*notes, SEVERAL_WORKERS))
+        rest = replace(rest, notes=notes)
+        try:
+            held = self._held(batch, source.dataset, said)
+        except TfdynoError:
+            raise
+        except Exception as error:  # a step that cannot be run twice on the same data
+            return replace(rest, notes=(*notes, not_repeated(error)))
+        return replace(rest, **held)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether an epoch goes on where the one before left the data."""
+        steps = self.iterator.steps_per_epoch or 0
+        batches = self.iterator.data_adapter.num_batches or math.inf
+        return bool(0 < steps < batches)
+
+    def _source(self, adapter: Any) -> Source:  # noqa: ANN401
+        if getattr(adapter, "_within_epoch", False):
+            adapter.on_epoch_end()  # of the epoch that was cut
+        return Source(
+            dataset=adapter.get_tf_dataset(),
+            kind=_KINDS.get(type(adapter).__name__, "other"),
+            workers=_workers(adapter),
+            opening=adapter.on_epoch_begin,
+            closing=adapter.on_epoch_end,
+        )
+
+    def _held(
+        self,
+        batch: Any,  # noqa: ANN401
+        dataset: Any,  # noqa: ANN401
+        said: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The same train function on one batch, its profile, and its steps in fewer calls."""
+        strategy = self.model.distribute_strategy
+        held = held_dataset(batch, dataset.element_spec)
+        iterator = iter(strategy.experimental_distribute_dataset(held))
+
+        def call() -> None:
+            self.run_step(iterator)
+
+        times = self.times
+        held_s = timed_steps(call, times.limits.held_s, count=self.several, sync=times.sync)
+        calls = self._calls(iterator, held_s)  # before a profile lets TensorFlow learn anew
+        operations = profile_of(call, held_s, said, self.several)
+        return {"held_s": held_s, "calls": calls, "operations": operations}
+
+    def _calls(self, iterator: Any, held_s: tuple[float, ...]) -> CallFacts | None:  # noqa: ANN401
+        """None where they would tell nothing, or cannot be run."""
+        model, times = self.model, self.times
+        if replicas(model) > 1 or not worth_a_look(model, held_s, times.steps[0].call_s):
+            return None
+        with contextlib.suppress(Exception):  # of what cannot stand in a loop of TensorFlow's
+            return in_turns(model, self.run_step, iterator, sync=times.sync)
+        return None
+
+    @contextlib.contextmanager
+    def _iterator_kept(self) -> Iterator[None]:
+        original, parts = TFEpochIterator.__init__, self
+
+        def made(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
+            original(self, *arguments, **named)
+            if parts.iterator is None:  # later ones are of validation and of callbacks
+                parts.iterator = self
+
+        TFEpochIterator.__init__ = made
+        try:
+            yield
+        finally:
+            TFEpochIterator.__init__ = original
+
+    def _time_steps(self) -> None:
+        model, make, times = self.model, self.model.make_train_function, self.times
+
+        def make_timed(force: bool = False) -> None:
+            make(force)
+            if hasattr(model.train_function, "of_tfdyno"):
+                return
+            self.run_step = run = model.train_function
+
+            def timed(iterator: Any) -> Any:  # noqa: ANN401
+                times.begin()
+                try:
+                    logs = run(iterator)
+                except BaseException:  # at the end of data whose length is not known
+                    times.drop()
+                    raise
+                if times.end(self._count()):
+                    model.stop_training = True
+                return logs
+
+            timed.of_tfdyno = True  # type: ignore[attr-defined]
+            model.train_function = timed
+
+        model.make_train_function = make_timed
+
+    def _count(self) -> int:
+        """Steps of a call that has ended: the last one of an epoch may hold fewer."""
+        total = self.iterator.num_batches if self.several > 1 else 0
+        steps = min(self.several, total - self.epochs.position) if total else self.several
+        self.epochs.position += steps
+        return max(1, steps)

@@ -1,0 +1,1 @@
+"""What grows in memory while a training runs."""

@@ -1,0 +1,322 @@
+"""A training loop of the user's own looked at in place: its step, its reading, its Python."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.measure.measurement import Protocol
+from tfdyno.runtime.bench.clock import StepClock
+from tfdyno.runtime.bench.fit import Plan
+from tfdyno.runtime.bench.loop import LoopBench, LoopDone, watched
+from tfdyno.runtime.diagnose.between import SAVING, Between
+from tfdyno.runtime.diagnose.callbacks import VALIDATION
+from tfdyno.runtime.diagnose.held import SEVERAL_WORKERS, leading, not_repeated, timed_steps
+from tfdyno.runtime.diagnose.input import Source, by_itself
+from tfdyno.runtime.diagnose.loop_held import LastCall, in_turns
+from tfdyno.runtime.diagnose.model import facts_of
+from tfdyno.runtime.diagnose.waits import Reading, reading_watched
+from tfdyno.runtime.diagnose.watching import (
+    Look,
+    Rest,
+    Subject,
+    Watched,
+    new_times,
+    profile_of,
+    refuse_few,
+    step_facts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.core.measure.step_facts import OperationFacts, StepFacts
+    from tfdyno.runtime.base.written_files import Aside
+    from tfdyno.runtime.diagnose.clock import StepTimes
+
+
+_VALIDATES, _PREDICTS = ("evaluate", "test_on_batch"), ("predict", "predict_on_batch")
+
+
+class LoopClock(StepClock):
+    """Hands what a bench tells its clock to the one of a look."""
+
+    def __init__(self, times: StepTimes) -> None:
+        """Time nothing by itself."""
+        super().__init__(least_samples=0, most_s=0.0)
+        self.times = times
+
+    @property
+    def step_count(self) -> int:
+        """Steps that have ended."""
+        return self.times.step_count
+
+    def start(self) -> None:
+        """The first step begins now."""
+
+    def first(self, seconds_s: float) -> None:
+        """The first step took so long and has just ended."""
+        self.times.first(seconds_s)
+
+    def steps(self, count: int = 1) -> bool:
+        """A step has just ended that is no call of one function."""
+        return self.times.end(count)
+
+
+class LoopLook(LoopBench):
+    """Finds the step of a loop as a bench does, and looks at it until enough was seen."""
+
+    def __init__(self, look: Look, aside: Aside) -> None:
+        """Watch for a step; nothing is found yet.
+
+        Args:
+            look: What is looked at.
+            aside: Where the script writes; there until ``facts`` has read what lies in it.
+        """
+        self.times = new_times(look)
+        aside.told = self._saved
+        super().__init__(
+            Plan(
+                workload=look.workload,
+                recipe=look.recipe,
+                protocol=Protocol(data="own"),
+                clock=LoopClock(self.times),
+                progress=look.progress,
+            )
+        )
+        self.look, self.watched = look, Watched(self.times, progress=look.progress)
+        look.so_far.begin(self.times, self.seen)
+        self.reading = Reading(self.times.waited)
+        self.between = Between(self.times)
+        self._beside: list[Callable[[], Any]] = []
+        """Calls of other functions that belong to the step."""
+        self.held_s: tuple[float, ...] = ()
+        self.operations: OperationFacts | None = None
+        self.notes: list[str] = []
+        self.dataset: Any = None
+        """What the loop reads; None: it is not known yet."""
+        self._read: Any = None
+        """What was read for the last step; after it there may be validation."""
+        self._told: dict[str, Any] | None = None
+        self._last: Callable[[], Any] | None = None
+        self._call: LastCall | None = None
+
+    def function_called(
+        self,
+        function: Any,  # noqa: ANN401
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:  # noqa: ANN401
+        """Run one call of a ``tf.function``; keep what the step was called with."""
+        if not self._active and id(function.python_function) == self._step:
+            self._call = LastCall(function=function, run=call, args=args, named=named)
+        if self._active or self._step is None:
+            return super().function_called(function, call, args, named)
+        count, traces = len(self.times.steps), function.experimental_get_tracing_count()
+        began = time.perf_counter()
+        result = super().function_called(function, call, args, named)
+        if len(self.times.steps) == count:  # it was not the step
+            trains = id(function.python_function) in self._with_gradient
+            is_new = function.experimental_get_tracing_count() != traces
+            self.between.ran(
+                function,
+                partial(call, function, *args, **named),
+                time.perf_counter() - began,
+                is_usual=trains or is_new,
+            )
+        return result
+
+    def batch_trained(self, model: Any, call: Callable[[], Any], bound: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Run one ``train_on_batch``; of a second model it belongs to the step of the first."""
+        began, count = time.perf_counter(), len(self.times.steps)
+        result = super().batch_trained(model, call, bound)
+        if len(self.times.steps) == count:
+            self.between.trained(call, time.perf_counter() - began)
+        return result
+
+    @property
+    def is_timing(self) -> bool:
+        """Whether what the loop does beside its steps is run, and timed."""
+        return self.outcome is not None and not self.times.done
+
+    def beside(self, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Run what Keras does for the loop between two steps."""
+        began = time.perf_counter()
+        self._active.append(self._step)  # no function within is the loop's own
+        try:
+            with self.reading.apart():  # nor is the data that it makes of its arguments
+                return call()
+        finally:
+            self._active.pop()
+            seconds_s = time.perf_counter() - began
+            if name in _VALIDATES:
+                self.between.did(VALIDATION, name, seconds_s)
+            elif name in _PREDICTS:  # what saves is told by ``saved``
+                self.between.predicted(name, seconds_s)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the script."""
+        with watched(self), reading_watched(self.reading), contextlib.closing(self.watched):
+            yield
+
+    def _saved(self, name: str, seconds_s: float) -> None:
+        if self.is_timing:
+            self.between.did(SAVING, name, seconds_s)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.reading.forget()  # what the script read before its loop
+
+    def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
+        """Note that a tape was asked for gradients; in a loop without functions that is a step."""
+        if not self._active and tf.executing_eagerly():
+            self._read = self.reading.of_step()
+        super().gradient_asked(sources)
+
+    def facts(self) -> StepFacts:
+        """What was seen when the script has ended, by itself or because it was enough.
+
+        Raises:
+            UsageError: Its loop cannot be looked at.
+        """
+        if self.error:
+            raise self.error
+        self.watched.close()
+        refuse_few(self.times)
+        if self.look.limits.memory_alone:
+            return self.seen()
+        if self._last is not None and not self.times.done:
+            self._hold(self._last)  # the script has ended, what its step was called with is kept
+        self.look.progress("looking at the input by itself")
+        said = self._said()
+        rest = Rest(
+            held_s=self.held_s,
+            operations=self.operations,
+            said=said,
+            notes=tuple(self.notes),
+        )
+        return self._facts(*self._with_input(rest))
+
+    def seen(self, end: str = "") -> StepFacts:
+        """What was seen of the loop itself; runs nothing.
+
+        Args:
+            end: Why it ended before its time.
+        """
+        said = self._said()
+        return self._facts(Rest(said=said, end=end, notes=tuple(self.notes)), 0)
+
+    def _facts(self, rest: Rest, read: int) -> StepFacts:
+        """All of it; ``read`` is the batch over all replicas, 0 where it is not known."""
+        assert self.outcome
+        outcome, model = self.outcome, self.outcome.model
+        samples = rest.input.samples_per_epoch if rest.input else 0
+        callbacks, steps_per_epoch = self.between.facts(samples // read if read else 0)
+        rest = replace(rest, callbacks=callbacks)
+        subject = Subject(
+            title=outcome.title,
+            source="loop",
+            model=model,
+            batch_size=outcome.batch_size * outcome.replica_count or read,
+            replica_count=outcome.replica_count,
+            worker_count=self.worker_count,
+            steps_per_epoch=steps_per_epoch,
+            execution="" if model is not None else str(self.execution),
+            function=self._function,
+            cards=self.look.cards,
+            notes=outcome.notes,
+        )
+        return step_facts(subject, self.watched, rest)
+
+    @property
+    def _function(self) -> Any:  # noqa: ANN401
+        return self._compiled or self._call.function if self._call else None
+
+    def _said(self) -> dict[str, Any]:
+        """What the step tells of itself, asked while the script's variables are still there."""
+        if self._told is None:
+            model = self.outcome.model if self.outcome else None
+            arguments = self._call.arguments if self._call else {}
+            try:
+                self._told = facts_of(model, arguments, function=self._function)
+            except Exception as error:  # the script has ended, and with it what the step refers to
+                self._told = {}
+                self.notes.append(f"The step could not be looked into: {str(error)[:200]}.")
+        return self._told
+
+    def _with_input(self, rest: Rest) -> tuple[Rest, int]:
+        """What is known of the input too, and the batch over all replicas; 0: not known."""
+        dataset = self.dataset if self.dataset is not None else self._read
+        if not isinstance(dataset, tf.data.Dataset):
+            return rest, 0
+        gc.collect()  # iterators that the script has left would go on filling their buffers
+        found, batch, why = by_itself(Source(dataset=dataset), self.look.limits)
+        if found is None:
+            return replace(rest, notes=(*rest.notes, why)), 0
+        size, count = leading(batch), int(dataset.cardinality())
+        found = replace(found, samples_per_epoch=max(0, count) * size)
+        return replace(rest, input=found), size
+
+    def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+        self._last, self._beside = call, self.between.step_begins()
+        self._read = self.reading.of_step()
+        self.times.begin()
+        self._active.append(self._step)
+        try:
+            result = call()
+        except BaseException:  # as where the step reads its data itself, at the end of it
+            self.times.drop()
+            raise
+        finally:
+            self._active.pop()
+        if self.times.end():
+            if not self.look.limits.memory_alone:
+                self._hold(call)
+            raise LoopDone
+        return result
+
+    def _hold(self, call: Callable[[], Any]) -> None:
+        """The same step with what it was called with last, again and again."""
+        self.watched.close()
+        self._said()
+        self.dataset = self._read
+        if self.worker_count > 1:
+            self.notes.append(SEVERAL_WORKERS)
+            return
+        self._active.append(self._step)
+        try:
+            step = self._held_step(call)
+            if step is None:
+                self.notes.append("The step reads its data itself: it was not run without.")
+                return
+            # With the other functions that most steps call, as those of a second model.
+            whole = in_turns(step, self._beside if self.between.often() else ())
+            self.held_s = timed_steps(whole, self.look.limits.held_s, sync=self.times.sync)
+            self.operations = profile_of(whole, self.held_s, self._said())
+        except TfdynoError:
+            raise
+        except Exception as error:  # a step that cannot be run twice on the same data
+            self.notes.append(not_repeated(error))
+        finally:
+            self._active.pop()
+
+    def _held_step(self, call: Callable[[], Any]) -> Callable[[], Any] | None:
+        """The call; where it takes an iterator, with one of a batch that is held."""
+        last = self._call
+        if last is None:
+            return call
+        if last.is_distributed:
+            return None
+        if last.iterator is None:
+            return call
+        self.dataset = self.reading.dataset_of(last.iterator)
+        return last.held(self._compiled)

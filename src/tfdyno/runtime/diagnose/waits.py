@@ -1,0 +1,188 @@
+"""Data as the user's Python takes it: what each ``next`` waits, and where a dataset was made."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import tensorflow as tf
+from tensorflow.python.data.ops import iterator_ops
+from tensorflow.python.distribute import input_lib
+
+from tfdyno.process.failure import is_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_MADE_AT = "_tfdyno_made_at"
+_DEEPEST = 40
+"""Frames above a call in which a line of the user's own is looked for."""
+
+
+class Reading:
+    """What was read by Python code, outside of all graphs."""
+
+    def __init__(self, waited: Callable[[float], None]) -> None:
+        """Tell ``waited`` of the seconds of each ``next`` of the main thread."""
+        self.waited = waited
+        self.dataset: Any = None
+        """The last one whose elements were taken by Python."""
+        # Weak, as below: each with the seconds that Python waited for it.
+        self._since: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+        self._before: WeakSet[Any] = WeakSet()
+        self._of_step: Any = None
+        self._thread = threading.get_ident()
+        self._deep = False
+        # Weak: a training that opens an iterator in each step would seem to leak.
+        self._of: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._whole: Any = None
+
+    def distributed(self, dataset: Any) -> None:  # noqa: ANN401
+        """Remember the whole dataset that a strategy is about to split."""
+        if not self._deep:
+            self._whole = dataset
+
+    def opened(self, iterator: Any, dataset: Any) -> None:  # noqa: ANN401
+        """Remember what an iterator reads."""
+        self._of[iterator] = dataset
+
+    def dataset_of(self, iterator: Any) -> Any:  # noqa: ANN401
+        """What an iterator reads; None: not known."""
+        return self._of.get(iterator, self._whole)
+
+    def of_step(self) -> Any:  # noqa: ANN401
+        """What was read for the step that begins now; None: nothing.
+
+        Of several datasets, as of a ``zip``, the one that Python waited for longest. One that was
+        not read for the step before is none of them: a validation between the two reads its own.
+        """
+        if self._since:
+            usual = {one: s for one, s in self._since.items() if one in self._before}
+            self._of_step = max(usual, key=usual.__getitem__) if usual else self.dataset
+            self._before, self._since = WeakSet(self._since), WeakKeyDictionary()
+        return self._of_step
+
+    def forget(self) -> None:
+        """Nothing was read so far."""
+        self.dataset = self._of_step = None
+        self._since.clear()
+        self._before.clear()
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Neither time nor remember what is read meanwhile."""
+        self._deep = True
+        try:
+            yield
+        finally:
+            self._deep = False
+
+    def took(self, iterator: Any, take: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Take the next element, timed where it is Python that waits for it."""
+        eager = tf.executing_eagerly() and threading.get_ident() == self._thread
+        if self._deep or not eager:
+            return take()
+        self._deep, began = True, time.perf_counter()
+        try:
+            element = take()
+        finally:
+            self._deep = False
+            waited_s = time.perf_counter() - began
+            self.waited(waited_s)
+        self.dataset = self.dataset_of(iterator)
+        if self.dataset is not None:
+            self._since[self.dataset] = self._since.get(self.dataset, 0.0) + waited_s
+        return element
+
+
+@contextlib.contextmanager
+def reading_watched(reading: Reading) -> Iterator[None]:
+    """Time every ``next`` of a ``tf.data`` iterator, also of one that a strategy made."""
+    owned, dispatched = iterator_ops.OwnedIterator, input_lib.DistributedIteratorBase
+    strategy = tf.distribute.Strategy
+    nexts = [(kind, name) for kind in (owned, dispatched) for name in _nexts(kind)]
+    originals = [(kind, name, vars(kind)[name]) for kind, name in nexts]
+    start, split = tf.data.Dataset.__iter__, strategy.experimental_distribute_dataset
+
+    def started(self: Any) -> Any:  # noqa: ANN401
+        iterator = start(self)
+        reading.opened(iterator, self)
+        return iterator
+
+    def distributed(self: Any, dataset: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
+        reading.distributed(dataset)
+        return split(self, dataset, *rest, **named)
+
+    for kind, name, original in originals:
+        setattr(kind, name, _timed(original, reading))
+    tf.data.Dataset.__iter__ = started
+    strategy.experimental_distribute_dataset = distributed
+    try:
+        yield
+    finally:
+        for kind, name, original in originals:
+            setattr(kind, name, original)
+        tf.data.Dataset.__iter__ = start
+        strategy.experimental_distribute_dataset = split
+
+
+def _nexts(kind: type) -> list[str]:
+    names = ("__next__", "get_next", "get_next_as_optional")
+    return [name for name in names if name in vars(kind)]
+
+
+def _timed(original: Callable[..., Any], reading: Reading) -> Callable[..., Any]:
+    def timed(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        return reading.took(self, lambda: original(self, *arguments, **named))
+
+    return timed
+
+
+@contextlib.contextmanager
+def places_kept() -> Iterator[None]:
+    """Let each dataset remember the line of the user's code that made it."""
+    kind = tf.data.Dataset
+    original = kind.__init__
+
+    def made(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
+        original(self, *arguments, **named)
+        with contextlib.suppress(AttributeError):
+            object.__setattr__(self, _MADE_AT, own_line())
+
+    kind.__init__ = made
+    try:
+        yield
+    finally:
+        kind.__init__ = original
+
+
+def made_at(stage: Any) -> str:  # noqa: ANN401
+    """``train.py:41`` of the call that made a stage; empty: not the user's own, or not known."""
+    return str(getattr(stage, _MADE_AT, ""))
+
+
+def own_line() -> str:
+    """``train.py:41`` of the innermost line of the user's own that is running."""
+    frame = sys._getframe(1)
+    for _ in range(_DEEPEST):
+        if is_own(frame.f_code.co_filename):
+            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return ""
+
+
+def line_of(function: Any) -> str:  # noqa: ANN401
+    """``train.py:12`` where a function of the user's own begins; empty for any other."""
+    code = getattr(getattr(function, "func", function), "__code__", None)
+    if code is None:
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+    if code is None or not is_own(code.co_filename):
+        return ""
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"

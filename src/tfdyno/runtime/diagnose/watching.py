@@ -1,0 +1,307 @@
+"""What a look at a training asks for, what it keeps while steps run, and the facts in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import tensorflow as tf
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.measure.step_facts import (
+    CallbackFacts,
+    CallFacts,
+    GrowthFacts,
+    HostFacts,
+    InputFacts,
+    MemoryCourse,
+    OperationFacts,
+    RetraceFacts,
+    StepFacts,
+)
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.model.measure.statistics import median
+from tfdyno.runtime.diagnose.clock import Limits, StepTimes, own_steps
+from tfdyno.runtime.diagnose.host import HostWatch
+from tfdyno.runtime.diagnose.lines import LineSampler
+from tfdyno.runtime.diagnose.so_far import SoFar
+from tfdyno.runtime.diagnose.timeline import timeline_of
+from tfdyno.runtime.diagnose.watch import Watching
+from tfdyno.runtime.diagnose.work import memory, work_of
+
+if TYPE_CHECKING:
+    from tfdyno.runtime.diagnose.clock import OwnSteps
+
+Source = Literal["run", "loop"]
+PROFILED_S = 1.0
+"""So long a profile is at most, in steps of the length that was just measured."""
+_TOLD = {each.name for each in dataclasses.fields(StepFacts)}
+_MOST_PROFILED, _LEAST_PROFILED = 20, 3
+_WARM_CALLS = 2
+_MOST_LINES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What is looked at and for how long."""
+
+    workload: Workload
+    recipe: Recipe = field(default_factory=Recipe)
+    limits: Limits = field(default_factory=Limits)
+    progress: Callable[[str], None] = lambda _message: None
+    cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """What the cards can do by the catalogue, as ``diagnose_work`` takes it; empty: not known."""
+    so_far: SoFar = field(default_factory=SoFar)
+    """For a look that ends before its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What was trained."""
+
+    title: str
+    source: Source
+    model: Any = None
+    """A Keras model; None: the loop has none."""
+    batch_size: int = 0
+    """Over all replicas."""
+    replica_count: int = 1
+    worker_count: int = 1
+    steps_per_execution: int = 1
+    steps_per_epoch: int = 0
+    epochs: int = 0
+    execution: str = ""
+    """Empty: as the model says."""
+    function: Any = None
+    """The step of a loop, if it is a ``tf.function``."""
+    cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """As ``Look`` has them."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What was seen after the user's own steps; everything may be missing."""
+
+    held_s: tuple[float, ...] = ()
+    input: InputFacts | None = None
+    operations: OperationFacts | None = None
+    calls: CallFacts | None = None
+    callbacks: tuple[CallbackFacts, ...] = ()
+    said: dict[str, Any] = field(default_factory=dict)
+    """Fields of ``StepFacts`` that the model tells, as ``facts_of`` has them."""
+    end: str = ""
+    """``It failed``: why nothing more was seen; empty: the training ended by itself, if it did."""
+    notes: tuple[str, ...] = ()
+
+
+class Watched:
+    """The watchers of the user's own steps, from the end of warm-up to the last step."""
+
+    def __init__(
+        self,
+        times: StepTimes,
+        *,
+        callbacks: Sequence[Any] = (),
+        model: Any = None,  # noqa: ANN401
+        progress: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        """Wait for the end of warm-up.
+
+        Args:
+            times: Tells when that is, and of each step.
+            callbacks: Of ``fit``.
+            model: A Keras model that is trained, if there is one.
+            progress: Called every second with the steps so far, where memory alone is looked at.
+        """
+        self._progress, self._said_s = progress, 0.0
+        self.times, self._callbacks, self._model = times, callbacks, model
+        self.host: HostFacts | None = None
+        self.retraces: tuple[RetraceFacts, ...] = ()
+        self.growth: tuple[GrowthFacts, ...] = ()
+        self.memory: tuple[MemoryCourse, ...] = ()
+        self.traced_s: dict[int, float] = {}
+        self.lines: dict[str, float] = {}
+        self.texts: dict[str, str] = {}
+        self.threads: tuple[tuple[str, float], ...] = ()
+        self._host, self._stack = HostWatch(), contextlib.ExitStack()
+        self._watching: Watching | None = None
+        self._sampler = LineSampler(lambda: not times.inside)
+        times.opening, times.stepped = self._open, self._step
+
+    def close(self) -> None:
+        """The last step has ended: keep what the watchers saw."""
+        if self.host is not None:
+            return
+        if self._watching is None:
+            self._host.begin()
+        self.host = self._host.end()
+        self.lines, self.threads = self._sampler.stop(), self._sampler.threads
+        self.texts = self._sampler.texts
+        if self._watching is not None:
+            self.retraces, self.growth = self._watching.retraces(), self._watching.growth()
+            self.memory = self._watching.memory()
+            self.traced_s = self._watching.traced_s()
+        self._stack.close()
+
+    def _open(self) -> None:
+        watching = Watching(
+            callbacks=self._callbacks,
+            model=self._model,
+            callback_now=lambda: self.times.callback,
+            memory_alone=self.times.limits.memory_alone,
+        )
+        self.times.is_sure = watching.is_sure
+        self._watching = self._stack.enter_context(watching)
+        self._sampler.start()
+        self._host.begin()
+
+    def _step(self) -> None:
+        assert self._watching
+        self._watching.step()
+        if self._watching.is_slow and not self.times.slowed_from:
+            self.times.slowed_from = len(self.times.steps)
+        if self.times.limits.memory_alone and time.monotonic() - self._said_s >= 1.0:
+            self._said_s = time.monotonic()
+            self._progress(f"{self.times.step_count:,} steps, {self._watching.memory_words()}")
+        if self.times.done:
+            self.close()
+
+
+def new_times(look: Look) -> StepTimes:
+    """A clock that waits for a card now and then; a CPU's steps end when their call does."""
+    from tfdyno.runtime.base.reference_speed import synchronise
+
+    has_card = bool(tf.config.list_physical_devices("GPU"))  # opens none of them
+    return StepTimes(limits=look.limits, sync=synchronise if has_card else None)
+
+
+def refuse_few(times: StepTimes) -> None:
+    """Refuse what has ended before its second step: the first one compiles, and tells nothing.
+
+    Raises:
+        UsageError: There was no step, or one.
+    """
+    if not times.steps:
+        raise UsageError("the data ended after 0 steps", remedy="see that it gives batches")
+    if len(times.steps) == 1:
+        raise UsageError("the training ended after its first step",
+                         why="that one compiles, and tells nothing of the others",
+                         remedy="give it more data or more epochs")  # fmt: skip
+
+
+def profile_of(
+    run: Callable[[], object], held_s: tuple[float, ...], said: dict[str, Any], count: int = 1
+) -> OperationFacts | None:
+    """Where the time of the step goes on a batch that is held; None: there is no profile.
+
+    Args:
+        run: One call of the step.
+        held_s: What a step took.
+        said: What the model tells of itself.
+        count: Steps in a call.
+    """
+    from tfdyno.runtime.diagnose.operations import FRESH_RUNS, all_told, profiled
+
+    step_s = median(held_s) if held_s else PROFILED_S
+    wanted = int(PROFILED_S / max(step_s * count, 1e-6))
+    calls = max(_LEAST_PROFILED, min(_MOST_PROFILED, wanted))
+    if not tf.config.list_logical_devices("GPU"):  # a card's own tracer tells every kernel
+        all_told()
+        for _ in range(_WARM_CALLS):
+            run()
+        calls = max(1, min(calls, FRESH_RUNS // count - _WARM_CALLS))
+    names = said.get("float64_names", frozenset())
+    found = profiled(lambda _one: run(), calls, names)
+    return found if found is None or count == 1 else _shared(found, count)
+
+
+def _shared(found: OperationFacts, count: int) -> OperationFacts:
+    """What a call of several steps took, as each of them."""
+    shared: dict[str, Any] = {}
+    for each in dataclasses.fields(found):
+        value = getattr(found, each.name)
+        if isinstance(value, float):
+            shared[each.name] = value / count
+        elif isinstance(value, dict):
+            shared[each.name] = {name: part / count for name, part in value.items()}
+    largest = tuple((name, seconds_s / count) for name, seconds_s in found.largest)
+    own_s = tuple(seconds_s / count for seconds_s in found.device_own_s)
+    return dataclasses.replace(found, **shared, largest=largest, device_own_s=own_s)
+
+
+def step_facts(subject: Subject, watched: Watched, rest: Rest) -> StepFacts:
+    """Everything that one look gave."""
+    watched.close()
+    assert watched.host
+    times = watched.times
+    own = own_steps(times)
+    said = {name: value for name, value in rest.said.items() if name in _TOLD}
+    if subject.execution:
+        said["execution"] = subject.execution
+    used, limit = memory()
+    if not times.limits.memory_alone:
+        said |= work_of(
+            subject.model, subject.function, subject.batch_size, str(said.get("precision", "")),
+            subject.cards, subject.replica_count,
+        )  # fmt: skip
+    watched_steps = sum(step.count for step in times.steps[max(0, times.own_from) :])
+    per_step = 1 / max(1, watched_steps)
+    lines = sorted(watched.lines.items(), key=lambda item: -item[1])[:_MOST_LINES]
+    return StepFacts(
+        title=subject.title,
+        device="gpu" if tf.config.list_logical_devices("GPU") else "cpu",
+        source=subject.source,
+        batch_size=subject.batch_size // max(1, subject.replica_count),
+        replica_count=subject.replica_count,
+        worker_count=subject.worker_count,
+        steps_per_execution=subject.steps_per_execution,
+        steps_per_epoch=subject.steps_per_epoch,
+        epochs=subject.epochs,
+        steps_seen=times.step_count,
+        steps_watched=watched_steps,
+        step_s=own.step_s,
+        held_s=rest.held_s,
+        calls=rest.calls,
+        callback_s=own.callback_s,
+        python_s=own.python_s,
+        waits_s=own.waits_s,
+        input=rest.input,
+        callbacks=rest.callbacks,
+        retraces=watched.retraces,
+        growth=watched.growth,
+        memory=watched.memory,
+        operations=rest.operations,
+        host=watched.host,
+        python_threads=watched.threads,
+        python_lines=tuple((line, seconds_s * per_step) for line, seconds_s in lines),
+        python_texts={line: text for line, _ in lines if (text := watched.texts.get(line))},
+        worker_step_s=_own_work(subject, rest.operations),
+        memory_used_bytes=used,
+        memory_limit_bytes=limit,
+        timeline=timeline_of(times, watched.traced_s),
+        notes=(*subject.notes, *_early(own, times, rest.end), *rest.notes),
+        **said,
+    )
+
+
+def _own_work(subject: Subject, operations: OperationFacts | None) -> tuple[float, ...]:
+    """Of each card of several replicas; other cards may be idle, and nobody waits for those."""
+    if operations is None or len(operations.device_own_s) != subject.replica_count:
+        return ()
+    return operations.device_own_s
+
+
+def _early(own: OwnSteps, times: StepTimes, end: str) -> tuple[str, ...]:
+    steps = f"{times.step_count:,} step{'s' * (times.step_count != 1)}"
+    if end:
+        return (f"{end} after {steps}: what was seen until then is told.",)
+    if own.is_warm and times.done:
+        return ()
+    what = "" if own.is_warm else ", before warm-up was over"
+    return (f"The training ended by itself after {steps}{what}.",)

@@ -1,0 +1,154 @@
+"""What a step has to compute, and what the cards could: facts that decide what a lever gains."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+from tensorflow.python.framework.ops import get_stats_for_node_def
+from tensorflow.python.profiler.internal import flops_registry  # noqa: F401  (it registers)
+
+from tfdyno.runtime.diagnose.host import memory_used_bytes
+from tfdyno.runtime.diagnose.model import step_graphs
+from tfdyno.runtime.recipe.flops import LOOPS, PASSES, PRODUCTS, forward_flops
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BYTES_PER_S = "bytes_per_s"
+"""Key of the cards' memory rate, beside the dtypes that their peaks are of."""
+_PRODUCTS = PRODUCTS | {"Conv2DBackpropInput", "Conv2DBackpropFilter"}
+_UNKNOWN = frozenset({
+    "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropInput",
+    "DepthwiseConv2dNativeBackpropFilter", "Einsum", "XlaLaunch", "SparseMatMul",
+})  # fmt: skip
+"""Products that TensorFlow has no count for: with one of them the sum would be too small."""
+_WIDTH = 8
+"""Tensor cores multiply 16-bit numbers in eights: NVIDIA, Matrix Multiplication Background User's
+Guide, section 3: dimensions that are multiples of 16 bytes."""
+_LEAST_WORK_RATIO = 0.1
+_MOST_LAYERS = 5
+
+
+def work_of(
+    model: Any,  # noqa: ANN401
+    function: Any,  # noqa: ANN401
+    batch_size: int,
+    precision: str,
+    cards: Mapping[str, Sequence[float]],
+    replica_count: int = 1,
+) -> dict[str, Any]:
+    """Fields of ``StepFacts``: ``step_flops``, ``unaligned``, and of the cards what is known.
+
+    Args:
+        model: A Keras model; None for a loop without one.
+        function: The step of a loop, a ``tf.function``.
+        batch_size: Over all replicas; 0: not known.
+        precision: As ``facts_of`` tells it.
+        cards: FLOP/s of each card by dtype, and its bytes per second.
+        replica_count: So many of them work on a step.
+    """
+    found: dict[str, Any] = {"unaligned": unaligned(model), "compute_capability": capability()}
+    if model is not None:
+        found["step_flops"] = PASSES * forward_flops(model) * batch_size
+    elif function is not None:
+        found["step_flops"] = graph_flops(function)
+    dtype = precision.removeprefix("mixed_")
+    for field, name in (("peak_flops_per_s", dtype), ("peak_bytes_per_s", BYTES_PER_S)):
+        found[field] = float(sum(cards.get(name, ())[: max(1, replica_count)]))
+    return found
+
+
+def graph_flops(function: Any) -> float:  # noqa: ANN401
+    """FLOPs of the products in a traced step, backward pass included; 0.0 where not all are known.
+
+    Two for a multiply-add. A step that was traced for several shapes has no single number.
+    """
+    if len(getattr(function, "_list_all_concrete_functions", list)()) != 1:
+        return 0.0
+    operations = [one for graph in step_graphs(None, function) for one in _needed(graph)]
+    kinds = {one.type for one in operations}
+    if not operations or kinds & (LOOPS | _UNKNOWN):
+        return 0.0
+    total = 0.0
+    for one in operations:
+        if one.type not in _PRODUCTS:
+            continue
+        count = None
+        with contextlib.suppress(Exception):  # a shape that is not known raises in many ways
+            count = get_stats_for_node_def(one.graph, one.node_def, "flops").value
+        if not count:
+            return 0.0
+        total += count
+    return total
+
+
+def _needed(graph: Any) -> list[Any]:  # noqa: ANN401
+    """Operations that run: gradients that nobody asked for stand in a graph and are left out."""
+    waiting = [one.op for one in graph.outputs] + list(graph.control_outputs)
+    found: dict[str, Any] = {}
+    while waiting:
+        one = waiting.pop()
+        if one.name not in found:
+            found[one.name] = one
+            waiting += [*(each.op for each in one.inputs), *one.control_inputs]
+    return list(found.values())
+
+
+def unaligned(model: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Layers with a tenth of the products or more whose width is no multiple of 8.
+
+    A head of ten classes is no matter: it has next to no work.
+    """
+    rows = [row for row in map(_work, _layers(model)) if row]
+    whole = math.fsum(work for _, work, _ in rows)
+    odd = [(work, words) for words, work, width in rows
+           if width % _WIDTH and work >= _LEAST_WORK_RATIO * whole]  # fmt: skip
+    return tuple(words for _, words in sorted(odd, reverse=True)[:_MOST_LAYERS])
+
+
+def capability() -> str:
+    """Of the first card, ``8.0``; empty without one."""
+    with contextlib.suppress(ValueError, RuntimeError, IndexError):
+        first = tf.config.list_physical_devices("GPU")[0]
+        found = tf.config.experimental.get_device_details(first).get("compute_capability")
+        return ".".join(map(str, found)) if found else ""
+    return ""
+
+
+def memory() -> tuple[int, int]:
+    """Bytes in use at most, and that may be: of the first card, else of this machine now.
+
+    Of the machine, or of the container where that has less left: what others hold counts too.
+    """
+    from tensorflow.python.client import device_lib
+
+    with contextlib.suppress(ValueError, RuntimeError, IndexError):
+        limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), int(limits[0])
+    return memory_used_bytes(Path("/"))
+
+
+def _layers(model: Any) -> Sequence[Any]:  # noqa: ANN401
+    if model is None or not hasattr(model, "_flatten_layers"):
+        return ()
+    return list(model._flatten_layers(include_self=False))
+
+
+def _work(layer: Any) -> tuple[str, float, int] | None:  # noqa: ANN401
+    """``dense_1: 1001 units`` with products per sample and width; None: it has none."""
+    kind = type(layer).__name__
+    noun = "units" if kind == "Dense" else "filters" if kind.startswith("Conv") else ""
+    try:
+        kernel = tuple(int(size) for size in layer.kernel.shape)
+        places = [int(size or 1) for size in layer.output.shape[1:]]
+    except (AttributeError, TypeError, ValueError):
+        return None
+    if not noun or "Transpose" in kind:
+        return None
+    width = kernel[-1]
+    positions = max(1.0, math.prod(places) / max(1, width))
+    return f"{layer.name}: {width:,} {noun}", math.prod(kernel) * positions, width

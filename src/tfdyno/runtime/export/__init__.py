@@ -1,0 +1,1 @@
+"""A model exported, and compared with what it was made from."""

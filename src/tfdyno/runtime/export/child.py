@@ -1,0 +1,198 @@
+"""Export one model to one format or several, each compared with the model. Runs as a child."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.export import Signature, TensorInfo, Verification
+from tfdyno.process.child import Progress, Request, leave, serve
+from tfdyno.runtime.base.software import software, tensorflow_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ONNX_OPERATIONS = "onnx_operation"
+TORCH_ROWS = 2048
+"""That are compared on PyTorch: they pass through a file."""
+
+
+def handle(request: Request, progress: Progress) -> dict[str, Any]:
+    """Load the model, look for obstacles, then write and compare one format after another.
+
+    Args:
+        request: ``reference``, ``kind``, ``path``, ``formats`` (``format`` and ``target`` each),
+            ``data``, ``signature``, ``preprocess``, ``postprocess``, ``refused`` (the tables of
+            the rules), ``needs_classes`` (whether a gate asks for the accuracy), ``measure``, and
+            ``kept``: where the inputs and outputs go that the child with PyTorch compares with.
+        progress: Called with every stage.
+
+    Raises:
+        UsageError: The model, the data or a format does not fit.
+    """
+    progress("importing TensorFlow")
+    tensorflow_for("export")
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        raise UsageError("export runs on Keras' TensorFlow backend",
+                         why=f"KERAS_BACKEND is {keras.backend.backend()}")  # fmt: skip
+    from tfdyno.runtime.export import (
+        check as export_check,
+    )
+    from tfdyno.runtime.export import (
+        data as export_data,
+    )
+    from tfdyno.runtime.export import (
+        source as export_source,
+    )
+    from tfdyno.runtime.export import (
+        verify as verify_export,
+    )
+
+    progress("reading the data")
+    text = request["data"]
+    given = export_data.read(text) if text else None
+    progress("loading the model")
+    source = export_source.load(request, export_data.example(given[0]) if given else None)
+    progress("looking for what a format cannot take")
+    formats = [one["format"] for one in request["formats"]]
+    obstacles = export_check.check(source, formats, request["refused"])
+    if obstacles:
+        return {"obstacles": obstacles, "title": source.title}
+    if given:
+        data = export_data.fitted(given, source.specs, tuple(source.outputs), text)
+        verify_export.check_classes(source, data, text, needed=request["needs_classes"])
+    else:
+        data = export_data.random(source.specs, _vocabularies(source))
+    made = []
+    for one in request["formats"]:
+        made.append(_made(source, one, data, request, progress))
+        if made[-1]["obstacles"]:
+            return {"obstacles": made[-1]["obstacles"], "title": source.title}
+    return {"source": _facts(source), "made": made, "software": software(), "obstacles": []}
+
+
+def _made(
+    source: Any,  # noqa: ANN401
+    one: Mapping[str, str],
+    data: Any,  # noqa: ANN401
+    request: Request,
+    progress: Progress,
+) -> dict[str, Any]:
+    from tfdyno.runtime.export import verify as verify_export
+    from tfdyno.runtime.export import write as export_write
+
+    kind, target = one["format"], Path(one["target"])
+    progress(f"writing {kind}")
+    began_s = time.perf_counter()
+    details = export_write.write(source, kind, target, data)
+    seconds_s = time.perf_counter() - began_s
+    refused = set(request["refused"].get(kind, {}).get(ONNX_OPERATIONS, ()))
+    hit = sorted(refused & set(details.get("operations", ()))) if kind == "tensorrt" else []
+    facts = [{"format": kind, "kind": ONNX_OPERATIONS, "name": n, "layer": ""} for n in hit]
+    if facts:
+        return {"obstacles": facts}
+    before = verify_export.original(source)
+    found = None
+    if kind == "torch":
+        details |= _keep_for_torch(source, before, data, Path(request["kept"]))
+    else:
+        progress(f"comparing {kind}")
+        after = verify_export.exported(kind, target, source)
+        differences, accuracy = verify_export.compare(source, before, after, data)
+        if request["measure"]:
+            progress(f"timing {kind}")
+        found = Verification(
+            data=data.words,
+            rows=data.rows,
+            runner=after.words,
+            differences=differences,
+            accuracy=accuracy,
+            latencies=verify_export.latencies(source, before, after, data)
+            if request["measure"]
+            else (),
+        )
+    return {
+        "format": kind,
+        "obstacles": [],
+        "signature": asdict(_signature(source)),
+        "verification": asdict(found) if found else None,
+        "seconds_s": seconds_s,
+        "data": data.first_words(TORCH_ROWS) if kind == "torch" else data.words,
+        "details": export_write.texts_of(details),
+    }
+
+
+def _signature(source: Any) -> Signature:  # noqa: ANN401
+    def infos(specs: Any) -> tuple[TensorInfo, ...]:  # noqa: ANN401
+        return tuple(
+            TensorInfo(name=s.name, dtype=s.dtype.name,
+                       shape=tuple(s.shape) if s.shape.rank is not None else ())
+            for s in specs
+        )  # fmt: skip
+
+    return Signature(inputs=infos(source.specs), outputs=infos(source.outputs.values()))
+
+
+def _facts(source: Any) -> dict[str, Any]:  # noqa: ANN401
+    from tfdyno.runtime.export.source import compute_dtypes, weights_bytes, weights_sha256
+
+    model = source.model
+    return {
+        "title": source.title,
+        "parameter_count": int(model.count_params()) if model is not None else 0,
+        "weights_bytes": weights_bytes(source),
+        "weights_sha256": weights_sha256(model) if model is not None else "",
+        "compute_dtypes": list(compute_dtypes(model)) if model is not None else [],
+        "notes": list(source.notes),
+    }
+
+
+def _vocabularies(source: Any) -> dict[str, int]:  # noqa: ANN401
+    """How many numbers the embedding knows that an input of whole numbers goes to, by input."""
+    if source.model is None:
+        return {}
+    sizes = [
+        int(layer.input_dim)
+        for layer in source.model._flatten_layers(include_self=False)
+        if type(layer).__name__ == "Embedding"
+    ]
+    least = min(sizes, default=2)
+    return {spec.name: least for spec in source.specs if spec.dtype.is_integer}
+
+
+def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> dict[str, Any]:  # noqa: ANN401
+    """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow.
+
+    Returns:
+        ``judged``, the output that classes are known for, ``amounts``, those that name none, and
+        ``batch``, the number of rows that the model takes (0: any).
+    """
+    import numpy as np
+
+    from tfdyno.runtime.export.verify import amounts, chunk, fixed_batch, judged
+
+    output, truth = judged(source, data)
+    parts = []
+    for _, inputs in data.first(TORCH_ROWS).batches(chunk(source)):
+        parts.append((inputs, before.run(inputs)))
+    rows, outputs = (
+        {name: np.concatenate([part[side][name] for part in parts]) for name in parts[0][side]}
+        for side in (0, 1)
+    )
+    np.savez(folder / "inputs.npz", allow_pickle=False, **rows)
+    np.savez(folder / "outputs.npz", allow_pickle=False, **outputs)
+    np.savez(folder / "truth.npz", classes=truth[: len(next(iter(rows.values())))])
+    return {
+        "judged": output,
+        "amounts": list(amounts(source, data, output)),
+        "batch": fixed_batch(source),
+    }
+
+
+if __name__ == "__main__":
+    leave(serve(handle))

@@ -1,0 +1,1 @@
+"""Models as .tflite files: made, read and run."""

@@ -1,0 +1,229 @@
+"""A Keras model as a .tflite file, by TensorFlow's converter: floats, half floats or integers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.runtime.litert.calibration import Samples, calibration_of
+from tfdyno.runtime.litert.check import Refusal, refused, traced_operations, unknown_operations
+from tfdyno.runtime.litert.file import read
+from tfdyno.runtime.litert.loops import without_loops
+from tfdyno.runtime.litert.names import float_operators
+from tfdyno.runtime.litert.policy import in_float32
+from tfdyno.runtime.litert.signature import layer_names, signature_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
+
+Kind = Literal["litert", "litert-fp16", "litert-int8"]
+_LOOPS = ("TensorList", "element_shape to be static")
+"""What the converter says of a loop that keeps its steps in a list, as recurrent layers do."""
+
+
+def convert(
+    model: Any,  # noqa: ANN401
+    *,
+    kind: Kind,
+    samples: Samples | None,
+    target: Path,
+    integer_ports: bool = False,
+) -> dict[str, Any]:
+    """Write ``model`` to ``target``; nothing is left there where it fails.
+
+    Args:
+        model: A built Keras model on TensorFlow.
+        kind: ``litert`` float32; ``litert-fp16`` weights in half precision, computed in float32 or
+            float16 as the device does; ``litert-int8`` weights (a scale per channel) and
+            intermediate values in 8 bits.
+        samples: For ``litert-int8``: real inputs, with or without a batch axis, by the names of the
+            inputs. Ranges of all values are taken from at most 500 of them.
+        target: The file.
+        integer_ports: Whether ``litert-int8`` also takes and gives integers, as microcontrollers
+            without floats need; else floats, that the file itself turns into integers.
+
+    Returns:
+        ``operations`` (name to count), ``float_layers`` (those that compute in floats in an int8
+        file, by layer), ``bytes``, ``inputs`` and ``outputs`` (name, dtype, shape, scale,
+        zero_point), ``signature`` (its name), ``batch`` (None: any; a model with a loop over time
+        has 1) and ``samples`` (how many were used).
+
+    Raises:
+        UsageError: It holds operations that LiteRT does not have, the samples do not fit or are
+            missing.
+        ToolError: The converter failed in another way.
+    """
+    calibration = calibration_of(model, samples) if kind == "litert-int8" else None
+    data, batch = _converted(model, kind, calibration, integer_ports)
+    graph = _write(target, data)
+    layers = layer_names(model)
+    return {
+        "operations": dict(Counter(one.kind for part in graph.subgraphs for one in part.operators)),
+        "float_layers": float_operators(graph, layers) if kind == "litert-int8" else [],
+        "bytes": len(data),
+        "inputs": [_port(graph, port) for port in graph.inputs],
+        "outputs": [_port(graph, port) for port in graph.outputs],
+        "signature": graph.signature,
+        "batch": batch,
+        "samples": len(calibration) if calibration else 0,
+    }
+
+
+def check(model: Any) -> list[dict[str, str]]:  # noqa: ANN401
+    """What LiteRT cannot take of a model, found by its operations and not by exporting it.
+
+    The operations of the traced model are looked up in a table of those that are known to convert.
+    Only where one is not in it is a conversion tried, for the converter's own judgement.
+
+    Returns:
+        ``operation``, ``layer``, ``why`` and ``remedy`` of each; empty: it can be converted.
+    """
+    with in_float32(model):
+        if not unknown_operations(traced_operations(model)):
+            return []
+        try:
+            _converted(model, "litert", None, integer_ports=False)
+        except _Refused as error:
+            return [one.as_json() for one in error.refusals]
+    return []
+
+
+class _Refused(UsageError):  # noqa: N818  (an answer of the converter)
+    """The converter named operations that it does not take."""
+
+    def __init__(self, refusals: list[Refusal]) -> None:
+        self.refusals = refusals
+        first, more = refusals[0], len(refusals) - 1
+        of_layer = f" of the layer {first.layer}" if first.layer else ""
+        rest = f" (and {more} more: {', '.join(r.operation for r in refusals[1:6])})" * bool(more)
+        super().__init__(
+            f"LiteRT has no operation {first.operation}{of_layer}{rest}",
+            why=first.why,
+            remedy=first.remedy,
+        )
+
+
+def _converted(
+    model: Any,  # noqa: ANN401
+    kind: Kind,
+    calibration: Samples | None,
+    integer_ports: bool,
+) -> tuple[bytes, int | None]:
+    """The file, and the batch that it is fixed to.
+
+    A loop over time keeps its steps in a list whose size must be known: such models are converted
+    for one sample at a time where any batch fails.
+    """
+    quantised = kind == "litert-int8"
+    with in_float32(model), without_loops(model) if quantised else contextlib.nullcontext():
+        try:
+            return _attempt(model, kind, calibration, integer_ports, None), None
+        except _ConverterSays as first:
+            if not any(sign in first.text for sign in _LOOPS):
+                raise _judged(model, first) from None
+        try:
+            return _attempt(model, kind, calibration, integer_ports, 1), 1
+        except _ConverterSays as second:
+            raise _judged(model, second) from None
+
+
+class _ConverterSays(Exception):  # noqa: N818  (turned into words at once)
+    """What the converter ended with."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def _judged(model: Any, said: _ConverterSays) -> UsageError | ToolError:  # noqa: ANN401
+    found = refused(said.text, layer_names(model))
+    if found:
+        return _Refused(found)
+    lines = [line.strip() for line in said.text.splitlines() if line.strip()]
+    why = next((line for line in lines if "error:" in line), lines[0] if lines else "")
+    return ToolError("the LiteRT converter failed", why=why.rpartition("error:")[2].strip()[:300])
+
+
+def _attempt(
+    model: Any,  # noqa: ANN401
+    kind: Kind,
+    calibration: Samples | None,
+    integer_ports: bool,
+    batch: int | None,
+) -> bytes:
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory(prefix="tfdyno-litert-") as folder:
+        _save(model, Path(folder) / "saved", batch)
+        converter = tf.lite.TFLiteConverter.from_saved_model(str(Path(folder) / "saved"))
+        _set(converter, kind, calibration, integer_ports)
+        try:
+            return bytes(converter.convert())
+        except Exception as error:
+            raise _ConverterSays(str(error)) from None
+
+
+def _save(model: Any, folder: Path, batch: int | None) -> None:  # noqa: ANN401
+    """As a SavedModel of one signature, which keeps the names of inputs and outputs."""
+    import keras
+
+    signature = signature_of(model, batch)
+    archive = keras.export.ExportArchive()
+    try:
+        archive.track(model)
+        archive.add_endpoint("serving_default", model.__call__, signature)
+        archive.write_out(str(folder), verbose=False)
+    except Exception as error:
+        raise UsageError(
+            "the model cannot be traced for LiteRT", why=str(error).strip().split("\n")[0]
+        ) from None
+
+
+def _set(converter: Any, kind: Kind, calibration: Samples | None, integer_ports: bool) -> None:  # noqa: ANN401
+    import tensorflow as tf
+
+    if kind == "litert":
+        return
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if kind == "litert-fp16":
+        converter.target_spec.supported_types = [tf.float16]
+        return
+    assert calibration is not None
+    converter.representative_dataset = lambda: iter(calibration)
+    # With the builtins beside them, what has no integer form stays float instead of failing.
+    builtins = tf.lite.OpsSet
+    converter.target_spec.supported_ops = [
+        builtins.TFLITE_BUILTINS_INT8, builtins.TFLITE_BUILTINS,
+    ]  # fmt: skip
+    if integer_ports:
+        converter.inference_input_type = tf.int8
+        converter.inference_output_type = tf.int8
+
+
+def _write(target: Path, data: bytes) -> LitertGraph:
+    """In place at once, and read again from there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        graph = read(part)
+        part.replace(target)
+    except OSError as error:
+        raise ToolError(f"{target} cannot be written", why=error.strerror or str(error)) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return graph
+
+
+def _port(graph: LitertGraph, port: LitertPort) -> dict[str, Any]:
+    tensor = graph.tensor(port)
+    shape = [None if i in tensor.open_axes else size for i, size in enumerate(tensor.shape)]
+    found: dict[str, Any] = {"name": port.name, "dtype": tensor.dtype, "shape": shape}
+    if tensor.scale:
+        found |= {"scale": tensor.scale, "zero_point": tensor.zero_point}
+    return found

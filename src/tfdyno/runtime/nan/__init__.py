@@ -1,0 +1,1 @@
+"""Where a number was lost in a training."""

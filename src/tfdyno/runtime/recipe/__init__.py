@@ -1,0 +1,1 @@
+"""A recipe set on a model: its step, its strategy, its preprocessing."""

@@ -1,0 +1,310 @@
+"""A recipe applied to TensorFlow and to a compiled model, and checked against what they report."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.runtime.base.replicas import replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.core.choose.workload import Mode
+    from tfdyno.core.recipe.recipe import Recipe
+
+TRAINING_ONLY = {"accumulation": 1, "clip_norm": 0.0}
+OWN_LOOP = {**TRAINING_ONLY, "steps_per_execution": 1, "batch_size": 0}
+"""Settings that only Keras' own loop can take, with the values that mean nothing is asked."""
+_MIB = 1 << 20
+
+
+def check_recipe(recipe: Recipe, mode: Mode) -> None:
+    """Refuse a setting of training where nothing is trained; raises ``UsageError``.
+
+    Which settings exclude each other was checked before (``core.composition``).
+    """
+    if mode == "infer":
+        for name in asked(recipe, TRAINING_ONLY):
+            raise UsageError(f"{name} is a setting of training", remedy="leave it out for infer")
+
+
+def asked(recipe: Recipe, defaults: dict[str, Any]) -> list[str]:
+    """The names among ``defaults`` that a recipe sets to something else."""
+    return [name for name, value in defaults.items() if getattr(recipe, name) != value]
+
+
+def apply_recipe(recipe: Recipe) -> list[str]:
+    """Set everything that must stand before TensorFlow touches a device; returns notes.
+
+    Raises:
+        UsageError: A memory limit is asked for where there is no GPU.
+    """
+    import keras
+    import tensorflow as tf
+
+    notes = []
+    if recipe.threads_intra:
+        tf.config.threading.set_intra_op_parallelism_threads(recipe.threads_intra)
+    if recipe.threads_inter:
+        tf.config.threading.set_inter_op_parallelism_threads(recipe.threads_inter)
+    if recipe.precision in ("float32", "tf32"):
+        tf.config.experimental.enable_tensor_float_32_execution(recipe.precision == "tf32")
+    _set_devices(recipe)
+    if recipe.deterministic:
+        tf.config.experimental.enable_op_determinism()
+        if recipe.seed is None:
+            notes.append("deterministic needs a seed: 0.")
+    if recipe.deterministic or recipe.seed is not None:
+        keras.utils.set_random_seed(recipe.seed or 0)
+    return notes
+
+
+def _set_devices(recipe: Recipe) -> None:
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    _check_devices(recipe, len(gpus))
+    if recipe.memory_limit_bytes:
+        for gpu in gpus:
+            limit = tf.config.LogicalDeviceConfiguration(recipe.memory_limit_bytes / _MIB)
+            tf.config.set_logical_device_configuration(gpu, [limit])
+    elif recipe.memory_growth:
+        for gpu in gpus:
+            tf.config.experimental.set_memory_growth(gpu, True)
+    if recipe.memory_fraction:
+        set_memory_fraction(recipe.memory_fraction)
+
+
+def set_memory_fraction(fraction: float) -> None:
+    """Let TensorFlow take this part of each card's memory, to 1.
+
+    ``tf.config`` has no call for it: the option belongs to the session that TensorFlow 1 opened,
+    and TensorFlow 2 still reads it from there (``GPUOptions.per_process_gpu_memory_fraction``).
+
+    Raises:
+        ToolError: TensorFlow has opened its devices already.
+    """
+    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.python.eager import context
+
+    found = context.context()
+    if found._context_handle is not None:
+        what = f"memory_fraction = {fraction:g} comes too late"
+        raise ToolError(what, why="TensorFlow has opened its devices already")
+    options = config_pb2.GPUOptions(per_process_gpu_memory_fraction=fraction)
+    found._config = config_pb2.ConfigProto(gpu_options=options)
+
+
+def _check_devices(recipe: Recipe, count: int) -> None:
+    for name in ("memory_limit_bytes", "memory_fraction"):
+        if getattr(recipe, name) and not count:
+            raise UsageError(f"{name} needs a GPU", why="TensorFlow sees none here")
+    numbers = [part for part in recipe.visible_devices.split(",") if part.strip()]
+    if numbers and "-1" not in numbers and count != len(numbers):
+        cards = f"{len(numbers)} card{'s' * (len(numbers) > 1)}"
+        what = f"visible_devices = {recipe.visible_devices} names {cards}"
+        remedy = "give numbers as nvidia-smi shows them, and see tfdyno doctor"
+        raise UsageError(what, why=f"TensorFlow sees {count}", remedy=remedy)
+
+
+@contextlib.contextmanager
+def settings_held(recipe: Recipe, notes: list[str]) -> Iterator[None]:
+    """Keep what the recipe sets: calls of the user's code that set the same do nothing.
+
+    Each call that is left out is noted once in ``notes``.
+    """
+    import tensorflow as tf
+
+    held: dict[tuple[Any, str], str] = {}
+    threading, experimental = tf.config.threading, tf.config.experimental
+    if recipe.threads_intra:
+        held[threading, "set_intra_op_parallelism_threads"] = "threads_intra"
+    if recipe.threads_inter:
+        held[threading, "set_inter_op_parallelism_threads"] = "threads_inter"
+    if recipe.precision in ("float32", "tf32"):
+        held[experimental, "enable_tensor_float_32_execution"] = "precision"
+    if recipe.memory_limit_bytes or recipe.memory_fraction:
+        name = "memory_limit_bytes" if recipe.memory_limit_bytes else "memory_fraction"
+        held[tf.config, "set_logical_device_configuration"] = name
+    if recipe.memory_growth or recipe.memory_limit_bytes:
+        held[experimental, "set_memory_growth"] = "memory_growth"
+    if recipe.visible_devices:
+        held[tf.config, "set_visible_devices"] = "visible_devices"
+    originals = {key: getattr(*key) for key in held}
+    for (module, name), setting in held.items():
+        setattr(module, name, _ignored(name, setting, notes))
+    try:
+        yield
+    finally:
+        for (module, name), original in originals.items():
+            setattr(module, name, original)
+
+
+def _ignored(name: str, setting: str, notes: list[str]) -> Callable[..., None]:
+    note = f"The code calls {name}; {setting} of the recipe holds."
+
+    def ignored(*_args: Any, **_options: Any) -> None:
+        if note not in notes:
+            notes.append(note)
+
+    return ignored
+
+
+def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
+    """Set what belongs to a compiled model that has not run a step yet; returns notes.
+
+    Raises:
+        UsageError: Keras cannot do what is asked with this model or its strategy, or the model
+            keeps a dtype policy of its own.
+    """
+    notes: list[str] = []
+    _check_strategy(model, recipe)
+    check_policy(model, recipe)
+    notes += settle_execution(model, recipe)
+    if recipe.steps_per_execution > 1:
+        model.steps_per_execution = recipe.steps_per_execution
+    if mode == "train" and asked(recipe, TRAINING_ONLY):
+        settle_optimizer(model, recipe, notes)
+    for name in ("train_function", "test_function", "predict_function"):
+        setattr(model, name, None)  # to be made anew
+    return notes
+
+
+def settle_execution(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
+    """Let a compiled model run its step as the recipe asks; returns notes.
+
+    Raises:
+        UsageError: Keras cannot compile it with XLA.
+    """
+    import tensorflow as tf
+
+    if recipe.execution == "auto":
+        return []
+    notes = []
+    if model.run_eagerly:
+        notes.append(f"run_eagerly is off: execution = {recipe.execution} holds.")
+        model.run_eagerly = False
+    if tf.config.functions_run_eagerly():
+        notes.append(f"run_functions_eagerly is off: execution = {recipe.execution} holds.")
+        tf.config.run_functions_eagerly(False)
+    set_execution(model, recipe.execution)
+    return notes
+
+
+def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    """Keras 3 fails inside TensorFlow with these settings on more than one replica."""
+    if replicas(model) == 1:
+        return
+    impossible = {"accumulation": 1, "steps_per_execution": 1}
+    names = asked(recipe, impossible) + (["execution=xla"] if recipe.execution == "xla" else [])
+    for name in names:
+        strategy = type(model.distribute_strategy).__name__
+        what = f"{name} is not possible under tf.distribute.{strategy} with Keras 3"
+        raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
+
+
+def check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
+    if not recipe.precision:
+        return
+    wanted = "float32" if recipe.precision == "tf32" else recipe.precision
+    found = [part.dtype_policy.name for part in model._flatten_layers() if part.weights]
+    if found and wanted not in found:  # one float32 layer at the end is common and right
+        raise UsageError(
+            f"precision = {recipe.precision} does not reach the layers of {model.name}",
+            why=f"they keep a policy of their own, {found[0]}",
+            remedy="set the precision in the code that builds the model",
+        )
+
+
+def first_step_words(model: Any, execution: str) -> str:  # noqa: ANN401
+    """Words for the first step; whether XLA compiles it decides what a crash in it means."""
+    compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
+    return FIRST_STEP_XLA if compiled else FIRST_STEP
+
+
+def set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
+    """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
+    model.jit_compile = execution == "xla"
+    if bool(model.jit_compile) != (execution == "xla"):
+        unfit = [part.name for part in model._flatten_layers() if not part.supports_jit]
+        what = f"{model.name} cannot be compiled with XLA"
+        why = f"{', '.join(unfit[:3])} cannot" if unfit else "Keras does not allow it"
+        raise UsageError(what, why=why, remedy="use execution = graph")
+
+
+def settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # noqa: ANN401
+    """Set accumulation and clipping; raises ``UsageError`` where the optimizer cannot."""
+    optimizer = getattr(model, "optimizer", None)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner is None or not hasattr(inner, "gradient_accumulation_steps"):
+        name = ", ".join(asked(recipe, TRAINING_ONLY))
+        raise UsageError(f"{name} needs a Keras 3 optimizer", why="the model has none")
+    if recipe.accumulation > 1 and inner.gradient_accumulation_steps != recipe.accumulation:
+        if inner.built:
+            what = "accumulation cannot be set any more"
+            raise UsageError(what, why="the optimizer's variables exist before fit")
+        inner.gradient_accumulation_steps = recipe.accumulation
+    if recipe.clip_norm:
+        if inner.clipnorm or inner.clipvalue:
+            notes.append("The optimizer's own clipping is off: clip_norm of the recipe holds.")
+        inner.clipnorm = inner.clipvalue = None
+        inner.global_clipnorm = recipe.clip_norm
+
+
+def reported(recipe: Recipe) -> dict[str, Any]:
+    """What TensorFlow says of the settings of its process that a recipe asks for, by name."""
+    import tensorflow as tf
+    from tensorflow.python.framework.config import is_op_determinism_enabled
+
+    cards = tf.config.list_physical_devices("GPU")
+    read: dict[str, Callable[[], Any]] = {
+        "threads_intra": tf.config.threading.get_intra_op_parallelism_threads,
+        "threads_inter": tf.config.threading.get_inter_op_parallelism_threads,
+        "memory_limit_bytes": lambda: limit_bytes(cards),
+        "memory_fraction": _memory_fraction,
+        "deterministic": lambda: bool(is_op_determinism_enabled()),
+    }
+    if cards:
+        growth = tf.config.experimental.get_memory_growth
+        read["memory_growth"] = lambda: all(growth(card) for card in cards)
+    return {name: ask() for name, ask in read.items() if getattr(recipe, name)}
+
+
+def verify(recipe: Recipe) -> None:
+    """Compare what TensorFlow reports with the recipe, after the first step.
+
+    Raises:
+        ToolError: TensorFlow did not take a setting.
+    """
+    import tensorflow as tf
+
+    for name, has in reported(recipe).items():
+        wanted = getattr(recipe, name)
+        if not math.isclose(has, wanted, rel_tol=1e-6):  # true and false are numbers
+            what = f"TensorFlow did not take {name} = {str(wanted).lower()}"
+            raise ToolError(what, why=f"it has {str(has).lower()}")
+    switch = tf.config.experimental.tensor_float_32_execution_enabled()
+    if recipe.precision in ("float32", "tf32") and switch != (recipe.precision == "tf32"):
+        raise ToolError(f"TensorFlow did not take precision = {recipe.precision}")
+
+
+def limit_bytes(cards: list[Any]) -> int:
+    """The limit of memory that all cards have; 0: they differ, or have none."""
+    import tensorflow as tf
+
+    found = set()
+    for card in cards:
+        parts = tf.config.get_logical_device_configuration(card) or []
+        found.add(int((parts[0].memory_limit or 0) * _MIB) if len(parts) == 1 else 0)
+    return found.pop() if len(found) == 1 else 0
+
+
+def _memory_fraction() -> float:
+    from tensorflow.python.eager import context
+
+    return float(context.context().config.gpu_options.per_process_gpu_memory_fraction)

@@ -1,0 +1,234 @@
+"""A model cut in two: layers that prepare the data, and the rest that is trained.
+
+Nothing of the model is copied or changed: both parts run the model's own nodes. While the step of
+the model is to get prepared data, its ``call`` is replaced on the instance. Data that were not
+prepared still go through the whole model, so ``predict`` and ``save`` in a callback work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.tensorflow.trainer import TensorFlowTrainer
+from keras.src.models.functional import Functional, operation_fn
+from keras.src.ops.function import Function
+from keras.src.trainers.trainer import Trainer
+
+from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, why_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_GLUE = {"Concatenate", "Flatten", "Identity", "Permute", "Reshape"}
+"""Layers without weights that may stand between two that prepare the data."""
+_GLUE_FOLDERS = ("keras.src.ops.numpy", "keras.src.ops.core")
+GROWTH = 2.0
+"""A layer that makes more than so many times its input's bytes stays on the device, where it can:
+sending its output there would cost more than computing it. Indices as int64 instead of float32
+are twice the bytes, images as float32 instead of uint8 four times."""
+_MARK = "tfdyno_prepared_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The two parts of a model."""
+
+    model: Any
+    before: Function
+    rest: Function
+    moved: tuple[Any, ...]
+    """The layers that run in the pipeline only."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tensors between the parts, as keys of what the step gets."""
+        return tuple(f"{_MARK}{number}" for number in range(len(self.before.outputs)))
+
+    def prepare(self, x: Any) -> dict[str, Any]:  # noqa: ANN401
+        """What the step gets instead of the model's inputs."""
+        inputs = _functional(self.model)._standardize_inputs(x)
+        with tf.device("CPU:0"):
+            values = self.before._run_through_graph(
+                inputs, operation_fn=lambda operation: operation_fn(operation, training=False)
+            )
+        return dict(zip(self.names, values, strict=True))
+
+    def batch(self, *data: Any) -> Any:  # noqa: ANN401
+        """A batch of a dataset, ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, prepared."""
+        prepared = self.prepare(data[0])
+        return (prepared, *data[1:]) if len(data) > 1 else (prepared,)
+
+    def dataset(self, dataset: Any) -> Any:  # noqa: ANN401
+        """A dataset of batches with prepared inputs, in the same order."""
+        made = dataset.map(self.batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        return made.prefetch(tf.data.AUTOTUNE)
+
+    def is_prepared(self, inputs: Any) -> bool:  # noqa: ANN401
+        """Whether these inputs come from ``prepare``."""
+        return isinstance(inputs, dict) and set(inputs) == set(self.names)
+
+    def run(self, inputs: dict[str, Any], training: Any = None) -> Any:  # noqa: ANN401
+        """What the model gives for prepared inputs."""
+        values = [inputs[name] for name in self.names]
+        outputs = self.rest._run_through_graph(
+            values, operation_fn=lambda operation: operation_fn(operation, training=training)
+        )
+        single = isinstance(outputs, list | tuple) and len(outputs) == 1
+        return outputs[0] if single else outputs
+
+    @property
+    def unfit(self) -> tuple[Any, ...]:
+        """Layers of the rest that XLA cannot compile."""
+        left = {id(operation) for operation in self.rest.operations}
+        return tuple(
+            part
+            for layer in _functional(self.model).layers
+            if id(layer) in left
+            for part in _parts(layer)
+            if not part.supports_jit
+        )
+
+    @contextlib.contextmanager
+    def in_step(self, *, compiled: bool = False) -> Iterator[None]:
+        """Let the model take prepared inputs too; it is the user's again afterwards.
+
+        Args:
+            compiled: Whether XLA shall compile the steps. Keras itself would refuse because the
+                model as a whole has layers that cannot be compiled.
+        """
+        model, jit = self.model, self.model.jit_compile
+        whole, check = model.call, model._assert_input_compatibility
+
+        def call(inputs: Any, training: Any = None, mask: Any = None, **other: Any) -> Any:  # noqa: ANN401
+            if self.is_prepared(inputs):
+                return self.run(inputs, training)
+            return whole(inputs, training=training, mask=mask, **other)
+
+        def compatible(inputs: Any, *others: Any) -> None:  # noqa: ANN401
+            if not self.is_prepared(inputs):
+                check(inputs, *others)
+
+        model.call, model._assert_input_compatibility = call, compatible
+        if compiled and not self.unfit:
+            model._jit_compile = True
+        try:
+            yield
+        finally:
+            del model.call, model._assert_input_compatibility
+            model._jit_compile = jit
+            for name in ("train_function", "test_function"):
+                setattr(model, name, None)  # traced for prepared inputs
+
+
+def _parts(layer: Any) -> list[Any]:  # noqa: ANN401
+    return list(layer._flatten_layers())
+
+
+def _functional(model: Any) -> Any:  # noqa: ANN401
+    return model._functional if isinstance(model, keras.Sequential) else model
+
+
+def why_whole(model: Any) -> str:  # noqa: ANN401
+    """Why nothing can be moved out of this model; empty where its graph may be cut."""
+    functional = _functional(model)
+    if not isinstance(functional, Functional):
+        return "only the model's own code knows what comes before it"
+    cls = type(model)
+    if cls.call not in (Functional.call, keras.Sequential.call):
+        return "the model has a call of its own, which may use the data as they come"
+    steps = ("train_step", "test_step"), ("compute_loss", "compute_metrics")
+    for owner, names in zip((TensorFlowTrainer, Trainer), steps, strict=True):
+        for name in names:
+            if getattr(cls, name) is not getattr(owner, name):
+                return f"the model has a {name} of its own, which may use the data as they come"
+    return ""
+
+
+def split(model: Any) -> Split | None:  # noqa: ANN401
+    """The model cut after the preprocessing layers at its inputs; None: there is nothing to move.
+
+    Args:
+        model: A Keras model; a Sequential one must know its input's shape.
+    """
+    if why_whole(model):
+        return None
+    functional = _functional(model)
+    moved = _moved(functional)
+    if not moved:
+        return None
+    made = {id(tensor) for node in moved for tensor in node.outputs}
+    made |= {id(tensor) for tensor in functional.inputs}
+    gone = {id(node) for node in moved}
+    cut: dict[int, Any] = {}
+    for node in _nodes(functional):
+        if id(node) not in gone:
+            cut |= {id(each): each for each in node.input_tensors if id(each) in made}
+    cut |= {id(each): each for each in functional.outputs if id(each) in made}
+    border = list(cut.values())
+    if any(tensor.sparse or tensor.ragged for tensor in border):
+        return None
+    still = {id(node.operation) for node in _nodes(functional) if id(node) not in gone}
+    layers = {id(node.operation): node.operation for node in moved if _is_target(node)}
+    return Split(
+        model=model,
+        before=Function(functional.inputs, border, name=f"{model.name}_before"),
+        rest=Function(border, functional._outputs_struct, name=f"{model.name}_rest"),
+        moved=tuple(layer for key, layer in layers.items() if key not in still),
+    )
+
+
+def _nodes(functional: Any) -> list[Any]:  # noqa: ANN401
+    """All calls of layers in the model, each after those that it needs."""
+    by_depth = functional._nodes_by_depth
+    ordered = [node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth]]
+    return [node for node in ordered if node.operation and not node.is_input]
+
+
+def _is_target(node: Any) -> bool:  # noqa: ANN401
+    return preprocesses(node.operation) or bool(why_cpu(node.operation))
+
+
+def _moved(functional: Any) -> list[Any]:  # noqa: ANN401
+    """The calls that can run before the step and lead to a preprocessing layer's output."""
+    ready = {id(tensor) for tensor in functional.inputs}
+    movable = []
+    for node in _nodes(functional):
+        if all(id(tensor) in ready for tensor in node.input_tensors) and _is_movable(node):
+            movable.append(node)
+            ready |= {id(tensor) for tensor in node.outputs}
+    wanted: set[int] = set()
+    kept = []
+    for node in reversed(movable):
+        if _is_target(node) or any(id(tensor) in wanted for tensor in node.outputs):
+            kept.append(node)
+            wanted |= {id(tensor) for tensor in node.input_tensors}
+    return kept[::-1]
+
+
+def _is_movable(node: Any) -> bool:  # noqa: ANN401
+    operation = node.operation
+    if getattr(operation, "trainable_weights", None) or is_random(operation):
+        return False
+    if why_cpu(operation):
+        return True
+    if preprocesses(operation):
+        return not grows(node)
+    if isinstance(operation, keras.layers.Layer):
+        return type(operation).__name__ in _GLUE
+    return type(operation).__module__.startswith(_GLUE_FOLDERS)
+
+
+def grows(node: Any) -> float:  # noqa: ANN401
+    """How many times its input's bytes a call makes; 0 where that is within ``GROWTH``."""
+    taken, made = (sum(map(_bytes, tensors)) for tensors in (node.input_tensors, node.outputs))
+    return made / taken if made > GROWTH * taken else 0.0
+
+
+def _bytes(tensor: Any) -> int:  # noqa: ANN401
+    size = tf.as_dtype(tensor.dtype).size
+    return math.prod(each or 1 for each in tensor.shape) * size

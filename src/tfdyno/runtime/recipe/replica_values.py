@@ -1,0 +1,58 @@
+"""What the replicas of a step hand over: variables written, sums of their own, weighted values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfdyno.runtime.base.step_hooks import WithoutEffect
+
+
+class Written(WithoutEffect):
+    """Collects the variables that are written, with their last values."""
+
+    def __init__(self, mapping: list[tuple[Any, Any]]) -> None:
+        super().__init__(mapping)
+        self.written: dict[int, Any] = {}
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """Called by Keras in place of a write."""
+        super().add_update(update)
+        self.written[id(update[0])] = update[0]
+
+
+def is_averaged(variable: Any) -> bool:  # noqa: ANN401
+    """Whether the replicas' values become one by their mean.
+
+    Keras names no way for moving averages and lets those of the replicas drift apart: then a
+    checkpoint, which holds one, is not what was trained.
+    """
+    return variable.aggregation == "mean" or (
+        variable.aggregation == "none" and "float" in variable.dtype
+    )
+
+
+def own_sum(shape: Any, number: int) -> Any:  # noqa: ANN401
+    """A sum that each replica keeps for itself."""
+    return tf.Variable(
+        tf.zeros(shape),
+        trainable=False,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=tf.VariableAggregation.SUM,
+        name=f"accumulated_{number}",
+    )
+
+
+def key_of(variable: Any) -> int:  # noqa: ANN401
+    """What a Keras variable and TensorFlow's inside of it have in common."""
+    return id(getattr(variable, "_value", variable))
+
+
+def times(value: Any, factor: Any) -> Any:  # noqa: ANN401
+    """A tensor, or rows of one, by a factor; 0 where the factor is 0, whatever the value."""
+    if value is None:
+        return None
+    if isinstance(value, tf.IndexedSlices):
+        return tf.IndexedSlices(times(value.values, factor), value.indices, value.dense_shape)
+    return tf.math.multiply_no_nan(value, tf.cast(factor, value.dtype))

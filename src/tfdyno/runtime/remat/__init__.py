@@ -1,0 +1,1 @@
+"""Parts of a model computed again in the backward pass to save memory."""

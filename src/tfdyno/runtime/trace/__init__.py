@@ -1,0 +1,1 @@
+"""A train step as StableHLO, and its kernels by the quick route."""

@@ -1,0 +1,220 @@
+"""Child process: one workload as StableHLO with its table of tensors, and as quick programs.
+
+Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
+``path_reason``, ``stablehlo`` or ``hlo`` (the file to write), ``count`` (whether to make the
+programs here, which the user's own interpreter need not be able to) and ``lowering`` (whose program
+they follow; none: TensorFlow's of today). Result: ``trace`` and the programs of
+``quick.programs_of``, ``files`` (what the result depends on); or ``declined`` with the reason why
+this path cannot trace the workload.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.choose.program import TODAY
+from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.process import child
+from tfdyno.process.environment import files_used, versions
+from tfdyno.process.failure import Declined, first_line, place, user_code
+from tfdyno.runtime.base.keras2 import reason_against_jax
+from tfdyno.runtime.trace.marker import marker_batch, marker_of
+from tfdyno.runtime.trace.recurrent import cudnn_layers, keeps_xla_off, recurrent_notes
+from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimensions
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.program import Lowering
+
+BEGAN = time.perf_counter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A lowered step and the batch it was lowered at."""
+
+    lowered: Any
+    batch_size: int
+    marker: int
+    notes: tuple[str, ...]
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Trace by the path that is asked for."""
+    workload = workload_of(request["workload"])
+    try:
+        if request["path"] == "tensorflow":
+            from tfdyno.runtime.trace.step_tensorflow import trace_tensorflow
+
+            return trace_tensorflow(workload, request, progress)
+        return trace_jax(workload, request, progress)
+    except Declined as reason:
+        return {"declined": {"what": reason.what, "why": reason.why, "remedy": reason.remedy}}
+
+
+def trace_jax(
+    workload: Workload, request: child.Request, progress: child.Progress
+) -> dict[str, Any]:
+    """Trace a workload on the JAX backend without memory for its weights.
+
+    Raises:
+        UsageError: The request or the user's code is wrong whatever the path.
+        Declined: The model cannot be traced on this backend.
+    """
+    if reason := reason_against_jax(workload.reference):
+        raise Declined(reason)
+    progress("importing Keras")
+    from tfdyno.runtime.workload.weightless import weightless
+    from tfdyno.runtime.workload.workloads import load
+
+    with weightless():
+        progress(building(workload, request))
+        subject = load(workload)
+        progress(f"tracing {subject.title}")
+        lowering = request.get("lowering", TODAY)
+        step = _lowered(subject, workload, request["batch_size"], lowering)
+    code = _bytecode(step.lowered.module)
+    Path(request["stablehlo"]).write_bytes(code)
+    trace = Trace(
+        workload=workload,
+        batch_size=step.batch_size,
+        marker=step.marker,
+        path="jax",
+        path_reason=request["path_reason"],
+        tensors=step.lowered.tensors,
+        stablehlo_sha256=hashlib.sha256(code).hexdigest(),
+        seconds_s=time.perf_counter() - BEGAN,
+        versions=versions(),
+        **describe(subject, step.notes),
+    )
+    result = {"trace": dataclasses.asdict(trace), "files": files_used(workload.reference)}
+    if request["count"]:
+        from tfdyno.runtime.trace.quick import programs_of
+
+        progress("counting its operations")
+        result |= programs_of(step.lowered.module, trace, lowering)
+    return result
+
+
+def building(workload: Workload, request: child.Request) -> str:
+    """The stage in which the user's code runs, with the limit that it has."""
+    if workload.kind != "script":
+        return f"building {workload.reference}"
+    return f"running {workload.reference} up to its fit, {request['limit_s']:.0f} s at most"
+
+
+def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
+    """What a trace says about the model itself, as fields of ``Trace``."""
+    model, data = subject.model, subject.data
+    optimizer = getattr(model, "optimizer", None)
+    return {
+        "title": subject.title,
+        "script_batch_size": data.batch_size if data else baked_batch(model),
+        "policy": model.dtype_policy.name,
+        "loss": _name_of(getattr(model, "loss", None)),
+        "optimizer": _name_of(getattr(optimizer, "inner_optimizer", optimizer)),
+        "execution": "xla" if _compiles(model) and not subject.strategy else "graph",
+        "parameter_count": _size(model.weights),
+        "trainable_parameter_count": _size(model.trainable_weights),
+        "script_seconds_s": subject.seconds_s,
+        "samples_per_epoch": data.samples_per_epoch if data else 0,
+        "epochs": data.epochs if data else 0,
+        "validation": data.validation if data else None,
+        "warnings": subject.warnings + notes + recurrent_notes(model),
+        "cudnn_layers": cudnn_layers(model),
+    }
+
+
+def _compiles(model: Any) -> bool:  # noqa: ANN401
+    compiles = bool(getattr(model, "jit_compile", False)) and not model.run_eagerly
+    return compiles and not keeps_xla_off(model)
+
+
+def _lowered(
+    subject: Any,  # noqa: ANN401
+    workload: Workload,
+    asked: int | None,
+    lowering: Lowering,
+) -> _Step:
+    """The first batch and size that works: the marker's, then the script's own."""
+    from tfdyno.runtime.trace.step_jax import lower_step
+
+    model, reasons = subject.model, []
+    own = subject.data.batch_size if subject.data else 0
+    with user_code(subject.title):
+        tries = batches(subject, workload)
+    for batch in tries:
+        for size, marker, notes in _sizes(model, batch, asked, own):
+            try:
+                lowered = lower_step(
+                    model, batch, batch_size=size, mode=workload.mode, lowering=lowering
+                )
+                told = batch.notes + notes
+                return _Step(lowered=lowered, batch_size=size, marker=marker, notes=told)
+            except TfdynoError:
+                raise
+            except Exception as failure:
+                reasons.append(failure)
+    why = (place(reasons[0]), type(reasons[0]).__name__, first_line(reasons[0]))
+    what = f"{subject.title} cannot be traced on the JAX backend"
+    raise Declined(what, why=": ".join(filter(None, why)))
+
+
+def _sizes(
+    model: Any,  # noqa: ANN401
+    batch: Batch,
+    asked: int | None,
+    own: int,
+) -> list[tuple[int, int, tuple[str, ...]]]:
+    """(batch size, marker, notes) to try for a batch."""
+    known, baked = dimensions(model, batch), baked_batch(model)
+    if baked:
+        note = () if asked in (None, baked) else (f"The batch size {baked} is part of the model.",)
+        return [(baked, 0, note)]
+    if asked:
+        return [(asked, marker_of(asked, known), ())]
+    note = (f"The model works only at its own batch size of {own}.",)
+    return [(*marker_batch(known), ()), *([(own, 0, note)] if own else [])]
+
+
+def _bytecode(module: Any) -> bytes:  # noqa: ANN401
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def workload_of(fields: dict[str, Any]) -> Workload:
+    """The workload of a request: JSON has lists where the noun has tuples."""
+    return Workload(
+        **{
+            **fields,
+            "input_shapes": tuple(map(tuple, fields["input_shapes"])),
+            "input_spec": tuple(fields["input_spec"]),
+            "script_arguments": tuple(fields["script_arguments"]),
+        }
+    )
+
+
+def _name_of(part: Any) -> str:  # noqa: ANN401
+    if part is None:
+        return ""
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, tuple | list):
+        return ", ".join(dict.fromkeys(map(_name_of, part)))
+    return str(getattr(part, "name", None) or getattr(part, "__name__", None) or part)
+
+
+def _size(variables: Any) -> int:  # noqa: ANN401
+    import math
+
+    return sum(math.prod(variable.shape) for variable in variables)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

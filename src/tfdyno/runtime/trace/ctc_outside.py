@@ -1,0 +1,85 @@
+"""TensorFlow's own CTC operation, which XLA does not have: the step is traced without it.
+
+``tf.compat.v1.nn.ctc_loss``, Keras' ``ctc_batch_cost`` and ``tf.nn.ctc_loss`` of sparse labels end
+in one kernel, most often on the CPU, that gives losses and gradients at once. In its place stand a
+loss and a gradient of the same sizes, so that all before and after it is what it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tfdyno.core.base.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KERNELS = {"ctc_loss": "CTCLoss", "ctc_loss_v2": "CTCLossV2"}
+"""Functions of TensorFlow's generated code, with the operation that each makes."""
+
+
+@contextlib.contextmanager
+def ctc_outside(found: dict[str, int]) -> Iterator[None]:
+    """Let CTC be traced as operations of its sizes.
+
+    Args:
+        found: Gets each operation that was met, with the bytes of the logits of one sample.
+    """
+    from tensorflow.python.ops import gen_ctc_ops
+
+    originals = {name: getattr(gen_ctc_ops, name) for name in KERNELS}
+
+    def replacement(operation: str) -> Any:  # noqa: ANN401
+        def met(inputs: Any, *_labels: Any, **_options: Any) -> Any:  # noqa: ANN401
+            logits = tf.convert_to_tensor(inputs)
+            steps, _, classes = logits.shape
+            found[operation] = (steps or 0) * (classes or 0) * logits.dtype.size
+            return _loss_and_gradient(logits)
+
+        return met
+
+    for name, operation in KERNELS.items():
+        setattr(gen_ctc_ops, name, replacement(operation))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(gen_ctc_ops, name, original)
+
+
+def outside_note(found: dict[str, int]) -> str:
+    """What an answer for such a step has to say.
+
+    Args:
+        found: At least one operation, as ``ctc_outside`` gives them.
+    """
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"{' and '.join(sorted(found))} {verb} left out of time and memory, with what prepares the "
+        "labels: TensorFlow runs that beside the program, most often on the CPU, and copies "
+        f"{format_bytes(max(found.values()))} of logits of each sample there and as much of "
+        "gradients back; how long it takes is not known. XLA does not have it: train with "
+        "jit_compile=False, or with keras.losses.CTC, which XLA compiles."
+    )
+
+
+def _loss_and_gradient(logits: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    """A loss of each sample and the gradient of the logits, in the sizes of the kernel's.
+
+    Args:
+        logits: (steps, batch, classes).
+    """
+
+    @tf.custom_gradient
+    def loss_of(logits: Any) -> Any:  # noqa: ANN401
+        gradient = -logits  # a tensor of its own until the backward pass, as the kernel's is
+
+        def backward(upstream: Any) -> Any:  # noqa: ANN401
+            return gradient * upstream[None, :, None]
+
+        return logits[0, :, 0], backward
+
+    return loss_of(logits), -logits

@@ -1,0 +1,154 @@
+"""The quick route: a traced step -> its kernels and buffer plan without a GPU compiler."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.base.errors import ToolError
+from tfdyno.core.choose.program import TODAY, Program
+from tfdyno.kernels.fusion.memory_order import ordered, reordered_peaks
+from tfdyno.kernels.fusion.rule import fuse, fuse_for_memory
+from tfdyno.kernels.graph import Graph
+from tfdyno.kernels.memory.graph_memory import GraphMemory
+from tfdyno.kernels.memory.liveness import buffer_plan
+from tfdyno.kernels.records import KernelMaker, Sizes
+from tfdyno.kernels.unfused.per_op import per_op
+from tfdyno.kernels.unfused.per_primitive import primitive_kernels
+from tfdyno.runtime.trace.stablehlo import read_graph
+from tfdyno.runtime.trace.widening import has_bfloat16, widened
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from tfdyno.core.choose.program import BufferPlan, Lowering
+    from tfdyno.core.choose.workload import TensorSpec, Trace
+    from tfdyno.kernels.launch import Fusion
+
+
+def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> dict[str, Any]:
+    """The quick programs of a traced step as a child hands them over.
+
+    ``program`` is the step as XLA runs it, ``per_op`` as a framework does that runs one operation
+    after another and has one for every layer (Keras 2, PyTorch), ``per_primitive`` as Keras 3 does
+    on TensorFlow, whose layers are made of plain operations. They serve every card but those
+    without bfloat16: where the step has any, these get ``widened``, ``per_op_widened`` and
+    ``per_primitive_widened``, the same step in float32; else those are None.
+
+    Raises:
+        ToolError: As ``program_of``.
+    """
+    graph, plain = read_graph(module, lowering), read_graph(module)
+    wide, plain_wide = (widened(each) if has_bfloat16(each) else None for each in (graph, plain))
+    made: dict[str, Any] = {}
+    for lowered, step, names in (
+        (graph, plain, ("program", "per_op", "per_primitive")),
+        (wide, plain_wide, ("widened", "per_op_widened", "per_primitive_widened")),
+    ):
+        if lowered is None or step is None:
+            made |= dict.fromkeys(names)
+            continue
+        fused = _traced_program(lowered, trace, by_operation=False, held=step)
+        by_layer = _traced_program(step, trace, by_operation=True)
+        by_primitive = None if lowering == "before" else primitive_program(step, by_layer, trace)
+        programs = (fused, by_layer, by_primitive)
+        made |= dict(zip(names, map(to_builtins, programs), strict=True))
+    return made
+
+
+def _traced_program(
+    graph: Graph, trace: Trace, *, by_operation: bool, held: Graph | None = None
+) -> Program:
+    return program_of(
+        graph,
+        held=held,
+        by_operation=by_operation,
+        batch_size=trace.batch_size,
+        marker=trace.marker,
+        trace_sha256=trace.stablehlo_sha256,
+        tensors=trace.tensors,
+        mode=trace.workload.mode,
+    )
+
+
+def primitive_program(graph: Graph, by_layer: Program, trace: Trace) -> Program:
+    """The step with a kernel for each primitive operation; it holds what ``by_layer`` holds."""
+    kernels = primitive_kernels(
+        graph,
+        Sizes(trace.batch_size, trace.marker),
+        trace.tensors,
+        trace.workload.mode,
+        frozenset(trace.cudnn_layers),
+    )
+    return replace(by_layer, kernels=kernels)
+
+
+def program_of(
+    step: ir.Module | Graph,
+    *,
+    batch_size: int,
+    marker: int,
+    trace_sha256: str,
+    tensors: tuple[TensorSpec, ...],
+    mode: str,
+    by_operation: bool = False,
+    lowering: Lowering = TODAY,
+    held: Graph | None = None,
+) -> Program:
+    """Price a step, as StableHLO or read already, whose ``main`` takes ``tensors`` in order.
+
+    ``lowering``: whose program it becomes; a step that is read already was read for its own.
+
+    ``held``: the same step read as ``before``, whose buffers are planned; None: the step itself.
+
+    ``by_operation``: as a framework without a compiler runs it, with TensorFlow's memory.
+
+    ``marker`` is the prime that divides the batch and no other dimension, or 0: then all numbers
+    hold at ``batch_size`` only. ``mode`` is ``train`` or ``infer``.
+
+    Raises:
+        ToolError: The module has no ``main`` or a tensor of unknown size.
+    """
+    start = time.perf_counter()
+    graph = step if isinstance(step, Graph) else read_graph(step, lowering)
+    regions = per_op(graph) if by_operation else graph
+    sizes = Sizes(batch_size, marker)
+    fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
+    maker = KernelMaker(regions, fusion, sizes, tensors, mode)
+    kernels = tuple(kernel for launch in fusion.launches for kernel in maker.kernels(launch))
+    buffers, notes = None, graph.notes
+    if by_operation:
+        try:
+            buffers = GraphMemory(graph, sizes, tensors, mode).plan()
+        except ToolError as error:
+            notes = [*notes, f"Memory is that of XLA's order: {error}"]
+    if buffers is None:
+        if held is not None and held.lowering != graph.lowering:
+            regions = held
+            fusion = ordered(regions, fuse(regions), sizes, tensors, mode)
+        buffers = _planned(regions, fusion, sizes, tensors, mode)
+        dear = ordered(regions, fuse_for_memory(regions), sizes, tensors, mode)
+        buffers = replace(buffers, kept=_planned(regions, dear, sizes, tensors, mode))
+    return Program(
+        trace_sha256=trace_sha256,
+        route="quick",
+        family="",
+        batch_size=batch_size,
+        marker=marker,
+        kernels=kernels,
+        buffers=buffers,
+        seconds_s=time.perf_counter() - start,
+        versions={"jaxlib": version("jaxlib")},
+        notes=tuple(dict.fromkeys(notes)),
+        lowering=graph.lowering,
+    )
+
+
+def _planned(
+    graph: Graph, fusion: Fusion, sizes: Sizes, tensors: tuple[TensorSpec, ...], mode: str
+) -> BufferPlan:
+    buffers = buffer_plan(graph, fusion, sizes, tensors, mode)
+    return replace(buffers, reordered=reordered_peaks(graph, fusion, sizes, tensors, mode))

@@ -1,0 +1,146 @@
+"""One step of a Keras model on the JAX backend, lowered to StableHLO without weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import keras
+from keras import tree
+from keras.src import backend
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.program import TODAY
+from tfdyno.core.choose.workload import TensorRole, TensorSpec
+from tfdyno.runtime.trace.as_tensorflow import as_tensorflow
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.program import Lowering
+    from tfdyno.runtime.workload.batch import Batch
+    from tfdyno.runtime.workload.dataspec import Leaf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """StableHLO of a step and its arguments in order."""
+
+    module: Any
+    tensors: tuple[TensorSpec, ...]
+
+
+def lower_step(
+    model: Any,  # noqa: ANN401
+    batch: Batch,
+    *,
+    batch_size: int,
+    mode: str,
+    lowering: Lowering = TODAY,
+) -> Lowered:
+    """Trace what Keras itself would run for one batch: ``train_step`` or ``predict_step``.
+
+    The training step has loss scaling, the optimizer's update, state updates and metrics; its
+    state is donated, as Keras does.
+    """
+    as_tensorflow(lowering)
+    data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
+    if mode == "train":
+        return _lower_train(model, data)
+    return _lower_infer(model, data[0])
+
+
+def _lower_train(model: Any, data: tuple[Any, Any, Any]) -> Lowered:  # noqa: ANN401
+    _build(model, data)
+    groups: list[tuple[TensorRole, list[Any]]] = [
+        ("weight", model.trainable_variables),
+        ("state", model.non_trainable_variables),
+        ("optimizer", model.optimizer.variables),
+        ("state", model.metrics_variables),
+    ]
+
+    def step(state: Any, data: Any) -> Any:  # noqa: ANN401
+        return model.train_step(state, data)
+
+    state = tuple([_abstract(variable) for variable in group] for _, group in groups)
+    roles: tuple[TensorRole, ...] = ("input", "target", "sample_weight")
+    tensors = _variable_specs(groups) + _data_specs(zip(roles, data, strict=True))
+    return _lowered(step, (state, data), tensors)
+
+
+def _lower_infer(model: Any, x: Any) -> Lowered:  # noqa: ANN401
+    if not model.built:
+        backend.compute_output_spec(model, _symbolic(x))
+    groups: list[tuple[TensorRole, list[Any]]] = [
+        ("weight", model.trainable_variables),
+        ("state", model.non_trainable_variables),
+    ]
+
+    def step(state: Any, x: Any) -> Any:  # noqa: ANN401
+        return model.predict_step(state, (x,))[0]
+
+    state = tuple([_abstract(variable) for variable in group] for _, group in groups)
+    tensors = _variable_specs(groups) + _data_specs([("input", x)])
+    return _lowered(step, (state, x), tensors, donate=())
+
+
+def _build(model: Any, data: tuple[Any, Any, Any]) -> None:  # noqa: ANN401
+    """Create the variables of layers, loss, metrics and optimizer that the first batch would."""
+    x, y, weight = data
+    parts = (x, y) if weight is None else (x, y, weight)
+    model._symbolic_build(data_batch=parts)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+
+
+def _lowered(step: Any, arguments: Any, tensors: Any, donate: Any = (0,)) -> Lowered:  # noqa: ANN401
+    traced = jax.jit(step, donate_argnums=donate, keep_unused=True).trace(*arguments)
+    module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
+    return Lowered(module=module, tensors=tensors)
+
+
+def _abstract(variable: Any) -> jax.ShapeDtypeStruct:  # noqa: ANN401
+    return jax.ShapeDtypeStruct(variable.shape, variable.dtype)
+
+
+def _with_batch(structure: Any, batch_size: int) -> Any:  # noqa: ANN401
+    def abstract(leaf: Leaf) -> jax.ShapeDtypeStruct:
+        if leaf.dtype in ("string", "object", "str") or leaf.dtype.startswith("<U"):
+            raise UsageError(
+                "the model takes strings",
+                why="a GPU cannot hold them",
+                remedy="move the lookup into the dataset and feed its numbers",
+            )
+        return jax.ShapeDtypeStruct((batch_size, *leaf.shape), leaf.dtype)
+
+    return None if structure is None else tree.map_structure(abstract, structure)
+
+
+def _symbolic(structure: Any) -> Any:  # noqa: ANN401
+    return tree.map_structure(
+        lambda leaf: keras.KerasTensor(leaf.shape, str(leaf.dtype)), structure
+    )
+
+
+def _variable_specs(groups: list[tuple[TensorRole, list[Any]]]) -> tuple[TensorSpec, ...]:
+    return tuple(
+        _spec(variable.path, role, variable) for role, group in groups for variable in group
+    )
+
+
+def _data_specs(parts: Any) -> tuple[TensorSpec, ...]:  # noqa: ANN401
+    specs = []
+    for role, structure in parts:
+        leaves = jax.tree_util.tree_flatten_with_path(structure)[0]
+        for path, leaf in leaves:
+            suffix = jax.tree_util.keystr(path, simple=True, separator="/")
+            specs.append(_spec(f"{role}/{suffix}" if suffix else role, role, leaf))
+    return tuple(specs)
+
+
+def _spec(name: str, role: TensorRole, tensor: Any) -> TensorSpec:  # noqa: ANN401
+    shape, dtype = tuple(map(int, tensor.shape)), keras.backend.standardize_dtype(tensor.dtype)
+    width = jax.numpy.dtype(dtype).itemsize
+    return TensorSpec(
+        name=name, role=role, shape=shape, dtype=dtype, bytes=math.prod(shape) * width
+    )

@@ -1,0 +1,1 @@
+"""A training with Keras' own ``fit``: its loop, its watch, its end."""

@@ -1,0 +1,124 @@
+"""``evaluate``, ``predict`` and ``save`` of the user's code where several workers run it.
+
+Keras 3 reads what each replica returns as one tensor, which several workers do not give. What is
+evaluated is shared by all workers, as in training; each predicts everything by itself; and only
+what the chief saves is kept, for all would write the same file at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.runtime.recipe.settle import is_composed
+from tfdyno.runtime.recipe.strategy import is_chief
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
+    """Let ``evaluate`` and ``predict`` of every model work under the strategy of the recipe.
+
+    Args:
+        is_training: Whether a ``fit`` runs, whose validation is its own matter.
+    """
+    import keras
+
+    evaluate, predict = keras.Model.evaluate, keras.Model.predict
+
+    def own_evaluate(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        if is_training() or not self.built or not (is_composed(self) or _is_served()):
+            return evaluate(self, *args, **options)
+        if _is_served():
+            return _without_strategy(self, lambda: evaluate(self, *args, **options))
+        with _composed(self):
+            return evaluate(self, *args, **options)
+
+    def own_predict(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        if is_training() or not (is_composed(self) or _is_served()):
+            return predict(self, *args, **options)
+        return _without_strategy(self, lambda: predict(self, *args, **options))
+
+    keras.Model.evaluate, keras.Model.predict = own_evaluate, own_predict
+    try:
+        yield
+    finally:
+        keras.Model.evaluate, keras.Model.predict = evaluate, predict
+
+
+@contextlib.contextmanager
+def saved_by_chief() -> Iterator[None]:
+    """Several workers run the same code: one of them writes the files of the model.
+
+    The others write elsewhere and let it go: some variables are read by all workers together.
+    """
+    import keras
+
+    names = () if is_chief() else ("save", "save_weights", "export")
+    originals = {name: getattr(keras.Model, name) for name in names}
+    for name, original in originals.items():
+        setattr(keras.Model, name, _elsewhere(original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(keras.Model, name, original)
+
+
+def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
+    def saved(self: Any, filepath: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
+            return save(self, str(Path(folder) / Path(filepath).name), *args, **options)
+
+    return saved
+
+
+@contextlib.contextmanager
+def _composed(model: Any) -> Iterator[None]:  # noqa: ANN401
+    """The test function of the training loop, and no batch taken to build what is built."""
+    from tfdyno.runtime.recipe.composed_step import ComposedStep
+
+    with model.distribute_strategy.scope():
+        composed = ComposedStep(model, compiled=False)
+    composed.give_back()  # a later fit, or a loop of the script's own, needs the optimizer whole
+
+    def make(force: bool = False) -> None:
+        model.test_function = composed.test_function()
+
+    own: dict[str, Callable[..., None]] = {
+        "make_test_function": make,
+        "_maybe_symbolic_build": lambda **_given: None,
+    }
+    for name, function in own.items():
+        setattr(model, name, function)
+    try:
+        yield
+    finally:
+        for name in own:
+            delattr(model, name)
+        model.test_function = None
+
+
+def _is_served() -> bool:
+    """Whether the weights are on parameter servers: the chief reads them there by itself."""
+    import tensorflow as tf
+
+    return "ParameterServer" in type(tf.distribute.get_strategy()).__name__
+
+
+def _without_strategy(model: Any, run: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Run as on one device, on this process' own data."""
+    from tfdyno.runtime.recipe.scheduled_step import outside_scope
+
+    strategy, model._distribute_strategy = model._distribute_strategy, None
+    model.predict_function = model.test_function = None
+    try:
+        with outside_scope():
+            return run()
+    finally:
+        model._distribute_strategy = strategy
+        model.predict_function = model.test_function = None

@@ -1,0 +1,171 @@
+"""Child process: one training under a recipe, in a process that has done nothing else before.
+
+Request: ``workload``, ``recipe``, ``settings`` (fields of the nouns), and optionally ``task`` (name
+of a standard task), ``data`` (``file.py:function``) and ``peaks`` (FLOP/s of each card by the dtype
+of the layers). Result: ``outcome``, the fields of ``TrainOutcome``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.core.train.training import CHECKPOINTS, RunSettings, TrainOutcome
+from tfdyno.process import child
+from tfdyno.process.stop_asked import StopAsked, asked_to_stop
+from tfdyno.runtime.base.software import import_tensorflow, software
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.train.load import Train
+    from tfdyno.runtime.train.meeting import Meeting
+
+LEAVING = ".leaving"
+"""In the folder of a run: where several processes wait for each other at their end."""
+FLOAT8_POLICY = "mixed_bfloat16"
+"""What Keras' float8 layers compute everything else in."""
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Train.
+
+    Raises:
+        UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
+        ToolError: There is not enough memory, a checkpoint cannot be written, or TensorFlow did
+            not take a setting.
+    """
+    workload, recipe, settings = _nouns(request)
+    end = _end_of_all(settings)
+    try:
+        with asked_to_stop(_leave):
+            progress("importing TensorFlow")
+            import_tensorflow(workload, "train", "train")
+            outcome = _trained(workload, recipe, settings, request, progress)
+    except StopAsked as stop:
+        outcome = between_steps(settings, recipe, stop.signal_name)
+        return {"outcome": asdict(outcome)}
+    with contextlib.suppress(StopAsked), asked_to_stop(_leave):
+        end.leave()  # a script evaluates after its fit: together, too
+    return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
+
+
+def _end_of_all(settings: RunSettings) -> Meeting:
+    """Made before the processes connect, so that nobody is at the end yet."""
+    from tfdyno.runtime.recipe.strategy import worker_count, worker_rank
+    from tfdyno.runtime.train.meeting import Meeting
+
+    folder = Path(settings.output, LEAVING) if settings.output else None
+    rank, count = worker_rank(), worker_count()
+    try:
+        return Meeting(folder, rank=rank, count=count)
+    except OSError:  # who trains says what is wrong with the folder
+        return Meeting(None, rank=rank, count=count)
+
+
+def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:
+    """Where the end was asked for outside of the loop: what stands in the folder by then."""
+    from tfdyno.runtime.checkpoint.files import list_checkpoints
+
+    found, _ = list_checkpoints(Path(settings.output, CHECKPOINTS)) if settings.output else ([], {})
+    newest = found[0] if found else None
+    return TrainOutcome(
+        history=newest.history if newest else {},
+        epochs=newest.position.epoch if newest else 0,
+        steps=newest.step if newest else 0,
+        updates=0,
+        seed=recipe.seed,
+        stopped=signal_name,
+        checkpoints=tuple(str(one.marker) for one in reversed(found)),
+        notes=("It was stopped before its first step or after its last.",),
+    )
+
+
+def _trained(
+    workload: Workload,
+    recipe: Recipe,
+    settings: RunSettings,
+    request: child.Request,
+    progress: child.Progress,
+) -> TrainOutcome:
+    from tfdyno.runtime.base.written_files import written_aside
+    from tfdyno.runtime.recipe.apply import apply_recipe, settings_held
+    from tfdyno.runtime.recipe.preprocessing import statistics_on_cpu
+    from tfdyno.runtime.recipe.strategy import is_chief, make_strategy
+    from tfdyno.runtime.recipe.strategy_held import strategies_held
+    from tfdyno.runtime.train.after_fit import saved_by_chief
+    from tfdyno.runtime.train.load import Loading, run_workload
+    from tfdyno.runtime.workload.workloads import policy_held
+
+    notes = apply_recipe(recipe)
+    if recipe.strategy == "ps" and not is_chief():
+        from tfdyno.runtime.recipe.parameter_server import serve_forever
+
+        progress("serving")
+        serve_forever()
+    strategy = make_strategy(recipe)
+    task = request.get("task") or ""
+    progress(f"building {task or workload.reference}")
+    loading = Loading(
+        workload=workload,
+        recipe=recipe,
+        settings=settings,
+        train=_loop(recipe, request.get("peaks") or {}, progress),
+        task=task,
+        data=request.get("data") or "",
+        notes=notes,
+    )
+    precision = recipe.precision or workload.precision
+    policy = FLOAT8_POLICY if precision == "float8" else precision
+    with (
+        policy_held(policy, notes),
+        settings_held(recipe, notes),
+        strategies_held(strategy, recipe.strategy, notes),
+        saved_by_chief(),
+        written_aside() if settings.only_losses else contextlib.nullcontext(),
+        statistics_on_cpu(),
+        strategy.scope() if strategy else contextlib.nullcontext(),
+    ):
+        return run_workload(loading)
+
+
+def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progress) -> Train:
+    """The training loop, as ``train_load`` calls it."""
+    from tfdyno.runtime.recipe.flops import flops_and_peak
+    from tfdyno.runtime.train.loop import train
+    from tfdyno.runtime.train.watch import TrainPlan, Watch
+
+    def run(model: Any, arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:  # noqa: ANN401
+        flops, peak = flops_and_peak(model, arguments, peaks, recipe) if peaks else (0.0, 0.0)
+        plan = TrainPlan(
+            recipe=recipe,
+            settings=settings,
+            watch=Watch(progress),
+            progress=progress,
+            flops_per_step=flops,
+            peak_flops_per_s=peak,
+        )
+        return train(model, arguments, plan)
+
+    return run
+
+
+def _nouns(request: child.Request) -> tuple[Workload, Recipe, RunSettings]:
+    from tfdyno.runtime.trace.child import workload_of
+
+    return (
+        workload_of(request["workload"]),
+        recipe_of(request["recipe"]),
+        RunSettings(**request["settings"]),
+    )
+
+
+def _leave(signal_name: str) -> None:
+    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
+    raise StopAsked(signal_name)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,200 @@
+"""Norms of the gradients and sizes of the activations of every layer, every so many steps.
+
+They come from a forward and backward pass of their own on the batch that is trained next, before
+it is trained: the train step stays as it is, and a step in between costs nothing. Where they are
+due, a step costs about twice as much, and the first time one more trace.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.ops.control_flow_v2_func_graphs import (
+    CondBranchFuncGraph,
+    WhileBodyFuncGraph,
+    WhileCondFuncGraph,
+)
+
+from tfdyno.runtime.base.step_hooks import (
+    Call,
+    Recorder,
+    Update,
+    WithoutEffect,
+    held_updates,
+    recorded_calls,
+)
+from tfdyno.runtime.nan.look import as_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfdyno.runtime.train.tensorboard import Board
+
+GRADIENT, ACTIVATION = "gradient_norm", "activation_rms"
+ALL = "all layers"
+ControlFlowGraph = (CondBranchFuncGraph, WhileBodyFuncGraph, WhileCondFuncGraph)
+
+
+class Norms:
+    """Looks at a model while it trains and writes scalars.
+
+    norms = Norms(model, board, every=100)
+    model.make_train_function()
+    model.train_function = norms.watching(model.train_function)
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        board: Board | None,
+        *,
+        every: int,
+        steps_done: Callable[[], int] | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            model: Compiled and built.
+            board: Takes the scalars; None: a worker that takes part and writes nothing.
+            every: Steps from one look to the next.
+            steps_done: How many steps were done before the present call, those of earlier
+                sittings included; None: counted here, a last shorter execution of
+                ``steps_per_execution`` as a full one.
+        """
+        self.model, self.board, self.every = model, board, every
+        self._counted = 0
+        self._steps_done = steps_done or (lambda: self._counted)
+        self._due: int | None = None
+        self._names: list[list[str]] = [[], []]
+        self._variables: list[str] = []
+        self._function = tf.function(self._computed, autograph=False, reduce_retracing=True)
+
+    def watching(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A train function that also looks where it is due; takes the same batches in order."""
+        several = int(self.model.steps_per_execution)
+
+        def watched(iterator: Any) -> Any:  # noqa: ANN401
+            step = self._steps_done()
+            self._counted += several
+            if self._due is None:  # a run that goes on looks at the same steps
+                self._due = -(-step // self.every) * self.every
+            if step + several <= self._due:
+                return run(iterator)
+            batches = _next(iterator, several)
+            self._due = (step + several - 1) // self.every * self.every + self.every
+            self.look(batches[0], step)
+            return run(iter(batches))
+
+        return watched
+
+    def look(self, batch: Any, step: int) -> dict[str, float]:  # noqa: ANN401
+        """Compute the norms of a batch as ``fit`` takes it, and write them; returns them too."""
+        norms, sizes = self._function(tf.nest.map_structure(_without_optional, batch))
+        found = dict(zip(self._names[0], map(float, norms), strict=True))
+        found |= dict(zip(self._names[1], map(float, sizes), strict=True))
+        if self.board is not None:
+            self.board.scalars(found, step)
+        return found
+
+    def _computed(self, batch: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
+        """Over all replicas: norms by layer with that of all, and sizes by layer."""
+        strategy = self.model.distribute_strategy
+        updates: list[Update] = []
+        with recorded_calls() as recorder, held_updates(updates):
+            gradients, squares = strategy.run(
+                lambda part: self._replica(part, recorder, updates), args=(batch,)
+            )
+        summed = [_reduced(strategy, tf.distribute.ReduceOp.SUM, part) for part in gradients]
+        means = [_reduced(strategy, tf.distribute.ReduceOp.MEAN, part) for part in squares]
+        layers: dict[str, list[Any]] = {}
+        for name, gradient in zip(self._variables, summed, strict=True):
+            layers.setdefault(name, []).append(tf.reduce_sum(tf.square(gradient)))
+        totals = [tf.add_n(parts) for parts in layers.values()]
+        if totals:
+            layers[ALL], totals = [], [*totals, tf.add_n(totals)]
+        self._names[0] = [f"{GRADIENT}/{name}" for name in layers]
+        return [tf.sqrt(total) for total in totals], [tf.sqrt(mean) for mean in means]
+
+    def _replica(
+        self, batch: Any, recorder: Recorder, updates: list[Update]  # noqa: ANN401
+    ) -> tuple[list[Any], list[Any]]:  # fmt: skip
+        """True gradients of one replica, and mean squares of what its layers gave."""
+        recorder.forget()
+        with WithoutEffect():
+            self.model.train_step(batch)
+            mine = [update for update in updates if update.thread == threading.get_ident()]
+            pairs = [
+                (variable, tf.cast(tf.convert_to_tensor(gradient), tf.float32) / scale)
+                for update in mine
+                for scale in [_scale(update.optimizer)]
+                for variable, gradient in zip(update.variables, update.gradients, strict=False)
+                if gradient is not None
+            ]
+        self._variables = [self._short(_layer_of(variable)) for variable, _ in pairs]
+        layers: dict[str, list[Any]] = {}
+        for call in _innermost(recorder.calls):
+            squares = [tf.reduce_mean(tf.square(tf.cast(t, tf.float32))) for t in call.outputs]
+            name = self._short(call.name)
+            layers.setdefault(name, []).append(tf.add_n(squares) / len(squares))
+        self._names[1] = [f"{ACTIVATION}/{name}" for name in layers]
+        means = [tf.add_n(parts) / len(parts) for parts in layers.values()]
+        return [gradient for _, gradient in pairs], means
+
+    def _short(self, path: str) -> str:
+        return path.removeprefix(f"{self.model.name}/")
+
+
+def _next(iterator: Any, count: int) -> list[Any]:  # noqa: ANN401
+    """So many batches, fewer at the end; raises ``StopIteration`` where there is none."""
+    batches: list[Any] = []
+    try:
+        for _ in range(count):
+            batches.append(next(iterator))
+    except (StopIteration, tf.errors.OutOfRangeError):
+        if not batches:
+            raise StopIteration from None
+    return batches
+
+
+def _innermost(calls: list[Call]) -> list[Call]:
+    """Calls of layers that call no other, or others inside a loop, where they cannot be seen.
+
+    Calls in other graphs, where a function of the user or a trial of remat was traced, count not.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    layers = [c for c in calls if c.ended >= 0 and isinstance(c.owner, keras.Layer)]
+    seen: list[Call] = []
+    hidden: list[Call] = []
+    for call in layers:
+        graphs = [tensor.graph for tensor in call.outputs if hasattr(tensor, "graph")]
+        if all(each is graph for each in graphs):
+            seen.append(call)
+        elif any(isinstance(each, ControlFlowGraph) for each in graphs):
+            hidden.append(call)
+    holders = [[c for c in seen if c.encloses(inner)] for inner in hidden]
+    whole = [max(around, key=lambda call: call.begun) for around in holders if around]
+    found = [c for c in seen if c in whole or not any(c.encloses(other) for other in seen)]
+    return [c for c in found if c.outputs and not any(call.encloses(c) for call in whole)]
+
+
+def _reduced(strategy: Any, how: Any, value: Any) -> Any:  # noqa: ANN401
+    return strategy.reduce(how, value, axis=None)
+
+
+def _scale(optimizer: Any) -> Any:  # noqa: ANN401
+    """What the optimizer divides gradients by before it applies them."""
+    if hasattr(optimizer, "inner_optimizer"):
+        scale = optimizer.dynamic_scale if optimizer.built else optimizer.initial_scale
+        return tf.cast(tf.convert_to_tensor(scale), tf.float32)
+    return float(getattr(optimizer, "loss_scale_factor", None) or 1.0)
+
+
+def _layer_of(variable: Any) -> str:  # noqa: ANN401
+    return str(variable.path).rpartition("/")[0] or str(variable.path)
+
+
+def _without_optional(leaf: Any) -> Any:  # noqa: ANN401
+    return leaf if isinstance(leaf, tf.distribute.DistributedValues) else as_tensor(leaf)

@@ -1,0 +1,117 @@
+"""Child process: one training on Keras' JAX backend, as one process of one or several.
+
+Request: ``workload``, ``recipe``, ``settings``, ``plan`` (fields of the nouns), ``addresses`` and
+``rank`` (of a ``Seat``; empty and 0 where it is alone), ``gpus`` (of this process) and ``data``
+(``file.py:function``). Result: ``outcome``, the fields of ``TrainOutcome``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.recipe.recipe import recipe_of
+from tfdyno.core.train.jax_plan import JaxPlan
+from tfdyno.core.train.training import RunSettings, TrainOutcome
+from tfdyno.process import child
+from tfdyno.process.stop_asked import StopAsked, asked_to_stop
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.runtime.train.load import Loading
+    from tfdyno.runtime.train_jax.start import World
+
+
+def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+    """Train.
+
+    Raises:
+        UsageError: The workload, its data, the recipe or the layout is wrong, or the user's code
+            fails.
+        ToolError: The processes do not come together, there is not enough memory, or a checkpoint
+            cannot be written.
+    """
+    from tfdyno.runtime.trace.child import workload_of
+
+    workload, recipe = workload_of(request["workload"]), recipe_of(request["recipe"])
+    settings = RunSettings(**request["settings"])
+    try:
+        with asked_to_stop(_leave):
+            outcome = _trained(workload, recipe, settings, request, progress)
+    except StopAsked as stop:
+        from tfdyno.runtime.train.child import between_steps
+
+        outcome = between_steps(settings, recipe, stop.signal_name)
+    if not outcome.software:
+        from tfdyno.runtime.train_jax.start import software
+
+        outcome = replace(outcome, software=software())
+    return {"outcome": asdict(outcome)}
+
+
+def _trained(
+    workload: Workload,
+    recipe: Recipe,
+    settings: RunSettings,
+    request: child.Request,
+    progress: child.Progress,
+) -> TrainOutcome:
+    """Begin JAX, and run the workload in it."""
+    plan = from_builtins(request["plan"], JaxPlan, where="the plan")
+    progress("importing JAX and Keras")
+    from tfdyno.runtime.train_jax.start import begin
+
+    addresses, rank, gpus = (request[name] for name in ("addresses", "rank", "gpus"))
+    world = begin(plan, recipe, addresses=addresses, rank=rank, gpus=gpus)
+    from tfdyno.runtime.train.load import Loading
+    from tfdyno.runtime.train_jax.loop import JaxTraining, train
+
+    training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=progress)
+
+    def fit(model: Any, arguments: dict[str, Any], own: RunSettings) -> TrainOutcome:  # noqa: ANN401
+        return train(model, arguments, own, training)
+
+    progress(f"building {workload.reference}")
+    loading = Loading(
+        workload=workload,
+        recipe=replace(recipe, batch_size=recipe.batch_size * world.mesh.replica_count),
+        settings=settings,
+        train=fit,
+        data=request.get("data") or "",
+    )
+    return _run(loading, world, recipe.precision or workload.precision)
+
+
+def _run(loading: Loading, world: World, precision: str) -> TrainOutcome:
+    """Run the user's code, whose calls of Keras are those of one process of several."""
+    from tfdyno.runtime.base.jax_values import read_whole
+    from tfdyno.runtime.train.after_fit import saved_by_chief
+    from tfdyno.runtime.train.load import run_workload
+    from tfdyno.runtime.train_jax.data import used_by_all
+    from tfdyno.runtime.train_jax.failure import told
+    from tfdyno.runtime.train_jax.start import distribution_held
+    from tfdyno.runtime.workload.workloads import policy_held
+
+    try:
+        with (
+            policy_held(precision, loading.notes),
+            saved_by_chief(),
+            read_whole(),
+            used_by_all(world),
+            distribution_held(loading.notes),
+        ):
+            return run_workload(loading)
+    except UsageError as error:
+        raise told(error) from None
+
+
+def _leave(signal_name: str) -> None:
+    """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
+    raise StopAsked(signal_name)
+
+
+if __name__ == "__main__":
+    child.leave(child.serve(handle))

@@ -1,0 +1,195 @@
+"""Batches for several devices and processes, whatever kind of data ``fit`` is given.
+
+Every process reads the same whole batches, as one process would, and puts onto its own devices the
+part that belongs there. So arrays, ``tf.data``, PyDatasets and generators work alike, the order of
+the samples is that of one process, and the last, smaller batch of an epoch, which the devices
+cannot share, is computed by each of them as a whole: no sample is lost and no number differs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from keras import tree
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.jax_values import spread, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tfdyno.runtime.train_jax.start import World
+
+
+NO_BATCH = object()
+"""Stands for the batches of an epoch of which an earlier sitting has taken all."""
+
+
+class Batches:
+    """How ``fit`` gets its batches in this sitting.
+
+    Attributes:
+        skip: Steps of the next epoch that an earlier sitting has taken.
+        epochs_before: That earlier sittings have read.
+        largest: Samples of the largest batch so far.
+    """
+
+    def __init__(self, world: World, compare: Callable[[int], None] | None = None) -> None:
+        """Take the devices, and what compares a number of all processes.
+
+        Without that the first batch is not looked at: it is none of a training.
+        """
+        self._world, self._compare = world, compare
+        self.skip = self.epochs_before = self.largest = 0
+
+    def placed(self, batch: Any) -> Any:  # noqa: ANN401
+        """A batch over the devices.
+
+        Raises:
+            UsageError: It cannot be shared by them, holds texts, or differs between processes.
+        """
+        leaves = [np.asarray(leaf) for leaf in tree.flatten(batch) if leaf is not None]
+        if self._compare and not self.largest:
+            self._check_first(leaves, self._compare)
+        self.largest = max(self.largest, *(len(one) for one in leaves if one.ndim))
+        return tree.map_structure(self._one, batch)
+
+    def _one(self, leaf: Any) -> Any:  # noqa: ANN401
+        if leaf is None:
+            return None
+        value = np.asarray(leaf)
+        value = value.astype(jax.dtypes.canonicalize_dtype(value.dtype), copy=False)
+        is_shared = value.ndim > 0 and len(value) % self._world.mesh.replica_count == 0
+        name = self._world.mesh.data_name
+        mesh = self._world.distribution.device_mesh.backend_mesh
+        spec = jax.sharding.PartitionSpec(*([name] if is_shared else []))
+        return spread(value, jax.sharding.NamedSharding(mesh, spec))
+
+    def _check_first(
+        self, leaves: list[np.ndarray[Any, Any]], compare: Callable[[int], None]
+    ) -> None:
+        if any(one.dtype.kind in "OSU" for one in leaves):
+            remedy = "turn them into numbers in the dataset"
+            raise UsageError("the data hold texts, which JAX cannot compute with", remedy=remedy)
+        size, parts = len(leaves[0]), self._world.mesh.replica_count
+        if size % parts:
+            raise UsageError(
+                f"a batch of {size} cannot be shared by {parts} replicas",
+                why="each takes as many samples of it",
+                remedy=f"give a batch that {parts} divides, in the script or by --set "
+                "batch_size=N (each)",
+            )
+        digest = hashlib.blake2b(digest_size=4)
+        for one in leaves:
+            digest.update(np.ascontiguousarray(one).tobytes())
+        compare(int.from_bytes(digest.digest(), "big"))
+
+
+@contextlib.contextmanager
+def used_by_all(world: World) -> Iterator[None]:
+    """Let ``evaluate`` and ``predict`` of the user's code take their batches so as well.
+
+    What a model predicts lies on the devices of all processes; each gets all of it.
+    """
+    import keras
+
+    original = keras.Model.make_predict_function
+
+    def make(self: Any, force: bool = False) -> Any:  # noqa: ANN401
+        if self.predict_function is not None and not force:
+            return self.predict_function
+        original(self, force=force)
+        predict = self.predict_function
+
+        def predicted(state: Any, iterator: Any) -> Any:  # noqa: ANN401
+            outputs, after = predict(state, iterator)
+            return tree.map_structure(whole, outputs), after
+
+        self.predict_function = predicted
+        return predicted
+
+    keras.Model.make_predict_function = make
+    try:
+        with batches_of(Batches(world)):
+            yield
+    finally:
+        keras.Model.make_predict_function = original
+
+
+@contextlib.contextmanager
+def batches_of(batches: Batches) -> Iterator[None]:
+    """Let ``fit`` and ``evaluate`` take their batches so, until the block ends.
+
+    Raises:
+        UsageError: This Keras makes its batches otherwise.
+    """
+    from keras.src.backend.jax import trainer
+
+    original = getattr(trainer, "JAXEpochIterator", None)
+    if original is None:
+        import keras
+
+        what = f"Keras {keras.__version__} makes batches for JAX in a way that tfdyno does not know"
+        raise UsageError(what, remedy="install Keras 3.15")
+    trainer.JAXEpochIterator = _iterator_class(original, batches)
+    try:
+        yield
+    finally:
+        trainer.JAXEpochIterator = original
+
+
+def _iterator_class(base: Any, batches: Batches) -> Any:  # noqa: ANN401
+    class Placing(base):
+        """Keras' own, with the place of each batch, and without the steps that are done."""
+
+        def _get_iterator(self) -> Iterator[Any]:
+            turns, batches.epochs_before = batches.epochs_before, 0
+            done = 0
+            if turns and self.steps_per_epoch:  # one reading goes on over several epochs
+                size = self.data_adapter.num_batches
+                read = turns * self.steps_per_epoch
+                turns, done = divmod(read, size) if size else (0, read)
+            _turn(self.data_adapter, turns)
+            for batch in islice(self.data_adapter.get_jax_iterator(), done, None):
+                yield batches.placed(batch)
+
+        def _enumerate_iterator(self) -> Iterator[Any]:
+            skip, batches.skip = batches.skip, 0
+            every = super()._enumerate_iterator()
+            yield from _without(every, skip) if skip else every
+
+    return Placing
+
+
+def _turn(adapter: Any, epochs: int) -> None:  # noqa: ANN401
+    """A dataset that shuffles draws an order for each time that it is read: let it draw again."""
+    dataset = getattr(adapter, "_dataset", None)
+    if dataset is None or not hasattr(dataset, "element_spec"):
+        return
+    for _ in range(epochs):
+        next(iter(dataset), None)
+
+
+def _without(every: Iterator[Any], skip: int) -> Iterator[Any]:
+    """The calls of an epoch without those whose steps are done; at least one, if only for its end.
+
+    Args:
+        every: First and last step of each call, and the batches.
+        skip: Steps that are done.
+    """
+    for begin, end, iterator in every:
+        if end < skip:
+            for _ in range(end - begin + 1):
+                next(iterator, None)
+        elif (first := next(iterator, NO_BATCH)) is not NO_BATCH:
+            yield begin, end, chain([first], iterator)
+            yield from every
+            return
+        else:
+            break
+    yield skip, skip - 1, NO_BATCH

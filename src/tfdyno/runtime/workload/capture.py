@@ -1,0 +1,147 @@
+"""Run a training script unmodified up to its ``fit`` and take the model and the data's shapes."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import runpy
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process.failure import Declined, user_code
+from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, validation_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """The model and the data of the call of ``fit`` that was asked for."""
+
+    model: Any
+    data: DataSpec
+
+
+class _Reached(BaseException):
+    """Leaves the script; no ``except Exception`` of the user stops it."""
+
+
+class _Held:
+    """The calls that were intercepted, and what was caught of the one that counts."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.caught: Caught | None = None
+
+
+def first_fit(
+    script: Path, arguments: tuple[str, ...], *, fit_number: int, predict: bool = False
+) -> Caught:
+    """Run ``script`` as ``python script arguments`` would, up to call ``fit_number`` of ``fit``.
+
+    Earlier calls of ``fit`` return a history of zeros; nothing is trained, saved or evaluated.
+    With ``predict`` a call of ``predict`` counts as well.
+
+    Raises:
+        UsageError: The script ends before that call, or fails for a reason of its own.
+        Declined: It fails in a way that the other backend may not.
+    """
+    _check_loop(script)
+    held = hold_training(fit_number=fit_number, predict=predict)
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    with contextlib.suppress(_Reached), user_code(str(script)):
+        runpy.run_path(str(script), run_name="__main__")
+    if held.caught:  # also where the script went on behind a bare ``except``
+        return held.caught
+    found = f"it calls fit {held.calls} times" if held.calls else "it ended without calling fit"
+    remedy = "name the function that builds the model: file.py:function"
+    raise UsageError(f"{script} has no call {fit_number} of fit", why=found, remedy=remedy)
+
+
+def _check_loop(script: Path) -> None:
+    """A loop of one's own would train here without end: leave it to the other path."""
+    import keras
+
+    if keras.backend.backend() == "jax" and "GradientTape" in names_in(script):
+        raise Declined(f"{script} trains with tf.GradientTape", why="only TensorFlow runs that")
+
+
+def names_in(script: Path) -> frozenset[str]:
+    """Every name and attribute in the code of a script; none where it does not parse."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError):
+        return frozenset()  # running it will tell
+    return frozenset(
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
+
+
+def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
+    """Replace what trains, evaluates and saves; returns what collects the calls.
+
+    Call ``fit_number`` (counted from 1) leaves the script; 0: none does.
+    """
+    import keras
+
+    held = _Held()
+    caught_names = [name for name in _CAUGHT if name != "predict" or predict]
+    signatures = {name: inspect.signature(getattr(keras.Model, name)) for name in caught_names}
+
+    def replacement(name: str) -> Any:  # noqa: ANN401
+        def caught(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+            bound = dict(signatures[name].bind(self, *args, **options).arguments)
+            held.calls += 1
+            if held.calls == fit_number:
+                held.caught = Caught(model=self, data=_CAUGHT[name](bound))
+            if held.caught:
+                raise _Reached
+            return History(bound) if name == "fit" else [0.0, 0.0]
+
+        return caught
+
+    for name in caught_names:
+        setattr(keras.Model, name, replacement(name))
+    for name in ("save", "save_weights", "export"):
+        setattr(keras.Model, name, _nothing)
+    keras.Model.evaluate = evaluated
+    return held
+
+
+def _of_fit(bound: dict[str, Any]) -> DataSpec:
+    return replace(of_fit(bound), validation=validation_of(bound))
+
+
+def _of_train_on_batch(bound: dict[str, Any]) -> DataSpec:
+    return of_batch(bound.get("x"), bound.get("y"), bound.get("sample_weight"))
+
+
+_CAUGHT = {"fit": _of_fit, "train_on_batch": _of_train_on_batch, "predict": of_fit}
+
+
+class History:
+    """Stands for the result of an earlier ``fit``: every metric is zero in every epoch."""
+
+    def __init__(self, bound: dict[str, Any]) -> None:
+        """Take the number of epochs from the bound arguments of ``fit``."""
+        epochs = int(bound.get("epochs") or 1)
+        self.history: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * epochs)
+        self.epoch = list(range(epochs))
+
+
+def _nothing(_self: Any, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
+    """Untrained weights must not replace files of the user."""
+
+
+def evaluated(self: Any, *_args: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Stands for ``evaluate``: every metric is zero."""
+    names = ["loss", *(name for name in self.metrics_names if name != "loss")]
+    return dict.fromkeys(names, 0.0) if options.get("return_dict") else [0.0] * len(names)

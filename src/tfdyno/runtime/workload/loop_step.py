@@ -1,0 +1,141 @@
+"""A hand-written step as a function of tensors only, with specs for them at any batch.
+
+What a step is called with is a mixture: tensors, Python values, keyword arguments, structures, an
+iterator of which it takes the next batch. Only what differs between batches becomes an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tfdyno.core.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopStep:
+    """A step and the tensors that it was called with."""
+
+    function: Callable[..., Any]
+    """Takes ``tensors`` (or specs of them) as positional arguments."""
+    tensors: tuple[tf.TensorSpec, ...]
+    batch_size: int
+    """The first dimension that most of the tensors share; 0 where none has one."""
+    autograph: bool
+    jit: bool
+    name: str
+
+    def specs(self, batch_size: int) -> list[tf.TensorSpec]:
+        """The specs with another batch; 0 keeps the script's."""
+        return [_resized(spec, self.batch_size, batch_size) for spec in self.tensors]
+
+    def dimensions(self) -> set[int]:
+        """All sizes but the batch."""
+        shapes = [spec.shape.as_list() for spec in self.tensors]
+        return {
+            size
+            for shape in shapes
+            for size in (shape[1:] if shape[:1] == [self.batch_size] else shape)
+        }
+
+
+def loop_step(function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> LoopStep:  # noqa: ANN401
+    """Separate the tensors of a call from everything else.
+
+    Args:
+        function: A ``tf.function`` or a Python function.
+        arguments: Its positional arguments at a real call.
+        named: Its keyword arguments.
+
+    Raises:
+        UsageError: An argument has strings.
+    """
+    python = getattr(function, "python_function", function)
+    given = [_opened(value) for value in (*arguments, *named.values())]
+    flat = tf.nest.flatten(given)
+    places = [place for place, value in enumerate(flat) if _is_tensor(value)]
+    names = list(named)
+
+    def step(*tensors: Any) -> Any:  # noqa: ANN401
+        values = list(flat)
+        for place, tensor in zip(places, tensors, strict=True):
+            values[place] = tensor
+        filled = [_closed(value) for value in tf.nest.pack_sequence_as(given, values)]
+        count = len(filled) - len(names)
+        return python(*filled[:count], **dict(zip(names, filled[count:], strict=True)))
+
+    specs = tuple(_spec(flat[place]) for place in places)
+    leading = [spec.shape[0] for spec in specs if spec.shape.rank]
+    return LoopStep(
+        function=step,
+        tensors=specs,
+        batch_size=max(leading, key=leading.count, default=0),
+        autograph=bool(getattr(function, "_autograph", True)),
+        jit=bool(getattr(function, "_jit_compile", False)),
+        name=str(getattr(python, "__name__", "step")),
+    )
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Stands for an iterator over a dataset: every ``next`` gives the batch of the trace."""
+
+    batch: Any
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:  # noqa: ANN401
+        return self.batch
+
+    get_next = __next__
+
+
+_MARK = "tfdyno: the next batch of an iterator"
+
+
+def _opened(value: Any) -> Any:  # noqa: ANN401
+    """An iterator as its next batch; anything else as it is."""
+    if isinstance(value, tf.data.Iterator | tf.distribute.DistributedIterator):
+        value = {_MARK: next(value)}
+    return value
+
+
+def _closed(value: Any) -> Any:  # noqa: ANN401
+    is_batch = isinstance(value, dict) and list(value) == [_MARK]
+    return _Batches(value[_MARK]) if is_batch else value
+
+
+def _is_tensor(value: Any) -> bool:  # noqa: ANN401
+    """Tensors and arrays differ from call to call; numbers, texts and objects do not."""
+    if isinstance(value, tf.Variable):
+        return False
+    return isinstance(value, tf.TensorSpec) or (
+        hasattr(value, "dtype") and hasattr(value, "shape") and hasattr(value, "__array__")
+    )
+
+
+def _spec(value: Any) -> tf.TensorSpec:  # noqa: ANN401
+    if not isinstance(value, tf.TensorSpec):
+        tensor = tf.convert_to_tensor(value)
+        value = tf.TensorSpec(tensor.shape, tensor.dtype)
+    if value.dtype == tf.string:
+        raise UsageError(
+            "the step takes a tensor of strings",
+            why="a GPU has no strings",
+            remedy="turn them into numbers in the dataset, before the step",
+        )
+    return value
+
+
+def _resized(spec: tf.TensorSpec, own: int, batch_size: int) -> tf.TensorSpec:
+    shape = spec.shape.as_list()
+    if batch_size and shape and shape[0] == own:
+        shape[0] = batch_size
+    return tf.TensorSpec(shape, spec.dtype, name=spec.name)

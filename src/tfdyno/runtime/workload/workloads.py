@@ -1,0 +1,311 @@
+"""From a reference to a compiled Keras model and the shapes of its data."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import importlib.util
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from tfdyno.core.base.errors import UsageError
+from tfdyno.process.failure import user_code
+from tfdyno.runtime.base.keras2 import forced_policy, is_keras2
+from tfdyno.runtime.workload import capture
+from tfdyno.runtime.workload.dataspec import DataSpec, of_dataset, with_batch_size
+from tfdyno.runtime.workload.other_optimizer import take_optimizer
+from tfdyno.runtime.workload.standins import stand_in
+from tfdyno.runtime.workload.strategy_free import note_strategies, strategy_note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+    from tfdyno.core.choose.workload import Workload
+
+ARCHITECTURE_MODULES = "keras.src.applications"
+IMAGENET = (224, 224, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A model that is ready to be traced."""
+
+    model: Any
+    title: str
+    data: DataSpec | None
+    """None: nothing is known but the model's own inputs."""
+    seconds_s: float
+    """Time that the user's code took."""
+    strategy: str = ""
+    """Of ``tf.distribute``, under which the code trains; empty: none."""
+    warnings: tuple[str, ...] = ()
+
+
+def load(workload: Workload) -> Subject:
+    """Build the model that a workload refers to, by running the user's code where there is any.
+
+    Raises:
+        UsageError: There is no such file, function or model, or the user's code fails.
+        Declined: The user's code fails in a way that the other backend may not.
+    """
+    began = time.perf_counter()
+    notes: list[str] = []
+    _compile_as_on_a_gpu()
+    used = stand_in()
+    strategies = [] if _is_distributed_loop(workload) else note_strategies()
+    with policy_held(workload.precision, notes):
+        model, title, data = _LOADERS[workload.kind](workload)
+        with user_code(title):
+            data = data and with_batch_size(data)
+        if workload.mode == "train" and not getattr(model, "compiled", False):
+            notes.append(default_compile(model, named=workload.kind != "application"))
+        if workload.optimizer:
+            notes.append(take_optimizer(model, workload.optimizer))
+    notes += [f"keras.datasets.{name} was not loaded: zeros stand for it." for name in used]
+    notes += [*map(strategy_note, strategies[:1]), *_training_notes(model)]
+    return Subject(
+        model=model,
+        title=title,
+        data=data,
+        seconds_s=time.perf_counter() - began,
+        strategy=next(iter(strategies), ""),
+        warnings=tuple(notes),
+    )
+
+
+def _training_notes(model: Any) -> list[str]:  # noqa: ANN401
+    """Settings of training that the traced step does not hold, as sentences."""
+    notes = []
+    if getattr(model, "run_eagerly", False):
+        notes.append("run_eagerly=True: Keras then runs operation by operation, slower than this.")
+    optimizer = getattr(model, "optimizer", None)
+    accumulated = getattr(optimizer, "gradient_accumulation_steps", None)
+    if accumulated:
+        notes.append(f"The optimizer updates every {accumulated} batches; a step is one batch.")
+    return notes
+
+
+def _is_distributed_loop(workload: Workload) -> bool:
+    """A loop of one's own that calls ``strategy.run`` needs the strategy as it is."""
+    if workload.kind != "script":
+        return False
+    return {"GradientTape", "run"} <= capture.names_in(Path(workload.reference))
+
+
+def application(workload: Workload) -> tuple[Any, str, None]:
+    """A model of ``keras.applications`` by its name, with random weights.
+
+    Raises:
+        UsageError: There is no such model.
+    """
+    import keras
+
+    name = workload.reference.partition(":")[2]
+    known = sorted(n for n in dir(keras.applications) if _is_architecture(n))
+    if name not in known:
+        near = _nearest(name, known)
+        remedy = f"did you mean keras:{near}?" if near else "see keras.io/api/applications"
+        raise UsageError(f"keras.applications has no model {name!r}", remedy=remedy)
+    build = getattr(keras.applications, name)
+    shape = workload.input_shapes[0] if workload.input_shapes else None
+    with user_code(workload.reference):
+        model = build(weights=None, input_shape=shape)
+        if None in model.inputs[0].shape[1:]:
+            model = build(weights=None, input_shape=IMAGENET)  # MobileNetV3 leaves it open
+    return model, name, None
+
+
+def _task(workload: Workload) -> tuple[Any, str, DataSpec]:
+    from tfdyno.runtime.workload.tasks import model_and_spec
+
+    name = workload.reference.partition(":")[2]
+    model, spec = model_and_spec(name)
+    return model, name, spec
+
+
+def _is_architecture(name: str) -> bool:
+    import keras
+
+    member = getattr(keras.applications, name)
+    return str(getattr(member, "__module__", "")).startswith(ARCHITECTURE_MODULES)
+
+
+def _function(workload: Workload) -> tuple[Any, str, DataSpec | None]:
+    capture.hold_training(fit_number=0)
+    model, title, data = model_and_data(workload.reference)
+    return model, title, None if data is None else of_dataset(data)
+
+
+def model_and_data(reference: str) -> tuple[Any, str, Any]:
+    """Call ``file.py:function[:data]``: the model, its title, and the data or None.
+
+    Raises:
+        UsageError: There is no such function, or it returns no Keras model.
+        Declined: The user's code fails.
+    """
+    import keras
+
+    place, name, *data_name = reference.split(":")
+    returned = _called(f"{place}:{name}")
+    model, data = returned if isinstance(returned, tuple) else (returned, None)
+    if data_name:
+        data = _called(f"{place}:{data_name[0]}")
+    if not isinstance(model, keras.Model):
+        what = f"{reference} does not return a Keras model"
+        remedy = "return a keras.Model, or (model, dataset)"
+        raise UsageError(what, why=f"it returns a {type(model).__name__}", remedy=remedy)
+    return model, title_of(model, name), data
+
+
+def function_of(reference: str) -> Callable[..., Any]:
+    """The function that ``file.py:function`` or ``package.module:function`` names, not called.
+
+    Raises:
+        UsageError: There is no such module or function.
+        Declined: The module fails when it is imported.
+    """
+    place, name = reference.split(":")[:2]
+    with user_code(place):
+        module = _imported(place)
+    function = getattr(module, name, None)
+    if callable(function):
+        return cast("Callable[..., Any]", function)
+    known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+    near = _nearest(name, known)
+    remedy = f"did you mean {near}?" if near else "name a function that returns a model"
+    raise UsageError(f"{place} has no function {name!r}", remedy=remedy)
+
+
+def _imported(place: str) -> ModuleType:
+    if not place.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(place)
+    path = Path(place).resolve()
+    sys.path.insert(0, str(path.parent))
+    loaded = sys.modules.get(path.stem)
+    if loaded and getattr(loaded, "__file__", None) == str(path):
+        return loaded
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _called(reference: str) -> Any:  # noqa: ANN401
+    """What the function that ``reference`` names returns; raises as ``function_of`` does."""
+    function = function_of(reference)
+    with user_code(reference):
+        return function()
+
+
+def _keras_file(workload: Workload) -> tuple[Any, str, None]:
+    from tfdyno.runtime.workload.kerasfile import load_config
+
+    path = Path(workload.reference)
+    model = load_config(path, allow_unsafe=workload.allow_unsafe)
+    if model.compiled and not model.jit_compile and not model.run_eagerly:
+        # Saved where there was no GPU, "auto" stands in the file as off.
+        model.jit_compile = model._resolve_auto_jit_compile()
+    return model, path.stem, None
+
+
+def _script(workload: Workload) -> tuple[Any, str, DataSpec]:
+    caught = capture.first_fit(
+        Path(workload.reference),
+        workload.script_arguments,
+        fit_number=workload.fit_number,
+        predict=workload.mode == "infer",
+    )
+    return caught.model, title_of(caught.model, Path(workload.reference).stem), caught.data
+
+
+_LOADERS = {
+    "application": application,
+    "function": _function,
+    "keras_file": _keras_file,
+    "script": _script,
+    "task": _task,
+}
+
+
+def title_of(model: Any, fallback: str) -> str:  # noqa: ANN401
+    """The model's own name, unless Keras invented it."""
+    invented = model.name.rstrip("0123456789_") in ("functional", "sequential", "model", "")
+    return fallback if invented else str(model.name)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    by_lower = {n.lower(): n for n in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else ""
+
+
+def _compile_as_on_a_gpu() -> None:
+    """Let ``jit_compile="auto"`` mean what it means where there is a GPU."""
+    try:
+        from keras.src.trainers import trainer
+    except ImportError:
+        return  # Keras 2 compiles with XLA only where it is told to
+
+    def resolve(self: Any) -> bool:  # noqa: ANN401
+        strategy = getattr(self, "_distribute_strategy", None)
+        return not strategy and bool(trainer.model_supports_jit(self))
+
+    trainer.Trainer._resolve_auto_jit_compile = resolve
+
+
+def default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
+    """Compile as most image classifiers are trained; returns what was assumed."""
+    import keras
+
+    loss: Any = "mean_squared_error"
+    output = getattr(model, "outputs", None) or []
+    last = model.layers[-1] if model.layers else None
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    if len(output) == 1 and (activation in ("softmax", "linear") and output[0].shape[-1] > 1):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=activation != "softmax")
+    elif len(output) == 1 and activation == "sigmoid":
+        loss = "binary_crossentropy"
+    model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.9), loss=loss)
+    reason = "The model is not compiled: assumed" if named else "Assumed"
+    return f"{reason} SGD with momentum 0.9 and {getattr(loss, 'name', loss)}."
+
+
+@contextlib.contextmanager
+def policy_held(precision: str, notes: list[str]) -> Iterator[None]:
+    """Set the dtype policy before the user's code and ignore what that code sets itself."""
+    if not precision:
+        yield
+        return
+    import keras
+
+    policy = "float32" if precision == "tf32" else precision
+    sentence = f"The code sets the policy {{}}; --precision {precision} holds."
+    if is_keras2():
+        with forced_policy(policy, notes, sentence):
+            yield
+        return
+    from keras.src.backend.common import global_state
+
+    keras.config.set_dtype_policy(policy)
+    original = global_state.set_global_attribute
+
+    def guarded(name: str, value: Any) -> None:  # noqa: ANN401
+        if name != "dtype_policy":
+            original(name, value)
+        elif getattr(value, "name", policy) != policy and not notes:
+            notes.append(sentence.format(value.name))
+
+    global_state.set_global_attribute = guarded
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute = original

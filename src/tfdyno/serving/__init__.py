@@ -1,0 +1,1 @@
+"""What a served model is: the process with the model, and the front that clients talk to."""

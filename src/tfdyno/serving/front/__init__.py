@@ -1,0 +1,1 @@
+"""The process that clients talk to: HTTP, gRPC, queues and batches; needs no framework."""

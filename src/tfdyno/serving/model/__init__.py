@@ -1,0 +1,1 @@
+"""The process of one version of a served model."""

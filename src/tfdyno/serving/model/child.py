@@ -1,0 +1,248 @@
+"""The process of one served version: the model, and NVIDIA Triton with dynamic batching around it.
+
+It reads one line of JSON on standard input and prints one on standard output when it answers, or
+when it cannot. SIGTERM and the end of standard input end it after what is in flight. Everything
+that other code prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.serving.model.loading import Loading, loaded, sizes, warm_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.serving.model.saved import Signature
+
+DEFAULT = "serving_default"
+KERAS_NAME = "serve"
+"""What Keras calls the function that it exports as ``serving_default`` too."""
+MONITOR_S = 0.2
+
+
+def main() -> int:
+    """Serve until told to end; 2 for a model that cannot be served, 3 for a server that failed."""
+    events = _own_output()
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    request = json.loads(sys.stdin.readline() or "{}")
+    if not request:
+        return 0
+    threading.Thread(target=_watch_input, args=(over,), daemon=True).start()
+    try:
+        _serve(request, events, over)
+    except TfdynoError as error:
+        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+        kind = "usage" if isinstance(error, UsageError) else "tool"
+        _tell(events, {"event": "failed", "kind": kind, **words})
+        return error.exit_code
+    finally:
+        shutil.rmtree(request["scratch"], ignore_errors=True)  # whoever gave it may be gone
+    return 0
+
+
+def _own_output() -> TextIO:
+    """Keep standard output for events; what Triton and TensorFlow print goes to standard error."""
+    own = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return own
+
+
+def _watch_input(over: threading.Event) -> None:
+    """The end of the pipe from the supervisor means that nobody needs this process any more."""
+    with contextlib.suppress(ValueError, OSError):
+        while os.read(0, 4096):
+            pass
+    over.set()
+
+
+def _tell(events: TextIO, event: dict[str, Any]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+
+def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> None:
+    began_s = time.monotonic()
+    known = request.get("known")
+    serving = _known(request, known, over) if known else _new(request, over)
+    with serving as server:
+        if over.is_set():
+            return
+        _tell(events, {
+            "event": "ready", "address": request["address"], "signatures": server.described,
+            "batching": server.batching, "unanswered": list(server.unanswered),
+            "load_s": round(time.monotonic() - began_s, 3),
+        })  # fmt: skip
+        threading.Thread(target=server.afterwards, daemon=True).start()
+        while not over.wait(MONITOR_S):
+            if not server.triton.is_alive():
+                raise ToolError("Triton ended", why="its log says why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Serving:
+    """Triton that answers, unless it was told to end before it did."""
+
+    triton: Any
+    described: dict[str, Any]
+    batching: dict[str, Any]
+    afterwards: Callable[[], None] = lambda: None
+    """What is left to do while requests are answered."""
+    unanswered: tuple[str, ...] = ()
+    """What signatures said that did not answer made-up input."""
+
+
+@contextlib.contextmanager
+def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
+    """A model that nothing is known of yet: it is loaded and judged, then Triton is started."""
+    from tfdyno.serving.model import binding as serve_binding
+
+    found = loaded(request)
+    signatures = {name: _judged(found[name]) for name in _names(found)}
+    batching = _batching(signatures, request)
+    unanswered = [warm_up(one, sizes(one, batching)) for one in signatures.values()]
+    with serve_binding.triton(request, Path(request["scratch"])) as server:
+        described = serve_binding.bind(server, signatures, found, request["name"], batching)
+        serve_binding.start(server, request["address"], over)
+        described = _called(request["address"], signatures, described, over)
+        yield _Serving(triton=server, described=described, batching=batching,
+                       unanswered=tuple(filter(None, unanswered)))  # fmt: skip
+
+
+@contextlib.contextmanager
+def _known(
+    request: dict[str, Any], known: dict[str, Any], over: threading.Event
+) -> Iterator[_Serving]:
+    """A model that was served before: it is loaded while Triton starts.
+
+    Before it answers, one sample and a full batch are tried; the sizes between follow afterwards.
+    """
+    from tfdyno.serving.model import binding as serve_binding
+
+    described, batching = known["signatures"], known["batching"]
+    loading = Loading(request, described, batching)
+    # PyTriton is imported before TensorFlow is, in another thread: they share packages.
+    with serve_binding.triton(request, Path(request["scratch"])) as server:
+        loading.start()
+        serve_binding.bind_known(server, described, batching, loading.call)
+        serve_binding.start(server, request["address"], over)
+        loading.wait(over)
+        described = _called(request["address"], loading.signatures, described, over)
+        yield _Serving(
+            triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
+        )
+
+
+def _names(loaded: dict[str, Signature]) -> list[str]:
+    """The signatures that differ: Keras exports the same function by two names."""
+    default, keras = loaded.get(DEFAULT), loaded.get(KERAS_NAME)
+    is_twin = (
+        default and keras and (default.inputs, default.outputs) == (keras.inputs, keras.outputs)
+    )
+    return [name for name in loaded if not (is_twin and name == KERAS_NAME)]
+
+
+def _judged(signature: Signature) -> Signature:
+    """The signature with the reason why it cannot be batched, where trying it shows one."""
+    from tfdyno.serving.model.rows import mixes_rows
+    from tfdyno.serving.model.saved import fitting_free_size
+
+    if signature.unbatched:
+        return signature
+    free, _ = fitting_free_size(signature)
+    if not free:
+        return signature  # there is nothing to try it with
+    try:
+        why = mixes_rows(signature, free)
+    except Exception as error:
+        from tfdyno.process.failure import first_line
+
+        why = f"samples put together fail: {first_line(error)}"
+    return replace(signature, unbatched=why) if why else signature
+
+
+def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, Any]:
+    """How many requests are put together and how long the first waits for the others."""
+    batching = {
+        "max_batch_size": request["max_batch_size"],
+        "max_delay_ms": request["max_delay_ms"],
+        "reason": "",
+        "holds": False,  # nothing is promised, or nobody knows
+        "unbatched": _unbatched(signatures, request),
+    }
+    main = signatures.get(DEFAULT) or next(iter(signatures.values()))
+    if not request.get("p99_ms") or main.unbatched:
+        return batching
+    from tfdyno.model.serving.batching import choose
+    from tfdyno.serving.model.saved import fitting_free_size, latency_s, powers_of_two
+
+    free, why = fitting_free_size(main)
+    if not free:
+        raise UsageError("--p99-ms cannot be met for sure", why=f"made-up input fails: {why}",
+                         remedy="give --max-batch and --max-delay-ms")  # fmt: skip
+    measured = {
+        size: latency_s(main, free, size) for size in powers_of_two(request["max_batch_size"])
+    }
+    beside_s = request.get("beside_s", 0.0)
+    calls_s = {size: model_s + beside_s for size, model_s in measured.items()}
+    chosen = choose(calls_s, request["p99_ms"] / 1000, request.get("requests_per_s"))
+    counted = f"; {beside_s * 1e3:.3g} ms of each call are for what is beside the model"
+    return {
+        **batching,
+        "max_batch_size": chosen.max_batch_size,
+        "max_delay_ms": chosen.max_delay_s * 1000,
+        "reason": f"{chosen.reason.rstrip('.')}{counted if beside_s else ''}.",
+        "holds": chosen.holds,
+        "latency_s_by_batch": {str(size): value for size, value in measured.items()},
+    }
+
+
+def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, str]:
+    """Why requests are not put together, by signature; those that are, are left out."""
+    otherwise = "the largest batch is 1" if request["max_batch_size"] == 1 else ""
+    reasons = {name: one.unbatched or otherwise for name, one in signatures.items()}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _called(
+    address: str,
+    signatures: dict[str, Signature],
+    described: dict[str, Any],
+    over: threading.Event,
+) -> dict[str, Any]:
+    """The description with the time of a call through Triton, whose first calls are slow."""
+    from tfdyno.serving.model.first_calls import first_call_s
+
+    found: dict[str, float] = {}
+    for name, facts in described.items():
+        model = facts["triton_model"]
+        if name in signatures and model not in found and not over.is_set():
+            found[model] = first_call_s(address, signatures[name], facts)
+    return {
+        name: {**facts, "call_s": found.get(facts["triton_model"], 0.0)}
+        for name, facts in described.items()
+    }
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stderr.flush()
+    # TensorFlow's and PyTriton's threads are not waited for: what was in flight is answered.
+    os._exit(code)

@@ -1,0 +1,162 @@
+"""Amounts in sentences: rounded to what an estimate is worth, each with its unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.settings import MOST_SAMPLES
+from tfdyno.core.base.units import significant
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.interval import Interval
+
+_TIMES_H = (
+    (1.0 / 60.0, 1.0 / 3600.0, "s", "second"),
+    (1.0, 1.0 / 60.0, "min", "minute"),
+    (1000.0, 1.0, "h", "hour"),
+    (float("inf"), 24.0, "d", "day"),
+)
+_STEPS_S = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (float("inf"), 1.0, "s"))
+GIB = 2.0**30
+A_SECOND_H = 1.0 / 3600.0
+A_CENT_USD = 0.01
+WHOLE_DOLLARS_USD = 10.0
+CENTS_USD = 0.1
+DEARER_TIMES_RATIO = 2.0
+
+
+def about_hours(hours: float) -> str:
+    """Two digits and a whole word: ``6.7 hours``, ``18 minutes``, ``54 days``."""
+    if hours < A_SECOND_H:
+        return "a second"
+    _, factor, _, word = _time(hours)
+    text = significant(hours / factor, 2)
+    return f"{text} {word}" + ("" if text == "1" else "s")
+
+
+def short_hours(hours: float) -> str:
+    """Two digits and the sign of the unit: ``6.7 h``, ``18 min``."""
+    if hours < A_SECOND_H:
+        return "under 1 s"
+    _, factor, sign, _ = _time(hours)
+    return f"{significant(hours / factor, 2)} {sign}"
+
+
+def batch_words(most: int | None) -> str:
+    """The largest batch in words: ``2,088``, ``1,048,576 or more``, ``not known``."""
+    if most is None:
+        return "not known"
+    return f"{most:,} or more" if most == MOST_SAMPLES else f"{most:,}"
+
+
+def batch_cell(most: int | None) -> str:
+    """The largest batch in a table: ``2,088``, ``≥1,048,576``, ``–`` where it is not known."""
+    if most is None:
+        return "–"
+    return f"≥{most:,}" if most == MOST_SAMPLES else f"{most:,}"
+
+
+def table_time(time: float) -> str:
+    """A time as a bare number: one decimal below 100, two digits below 1."""
+    return f"{time:,.0f}" if time >= 100.0 else f"{time:.1f}" if time >= 1 else f"{time:.2g}"
+
+
+def hours_range(hours: Interval) -> str:
+    """``5.4–8.4 h``, in the unit of the best estimate."""
+    if hours.high < A_SECOND_H:
+        return "under 1 s"
+    _, factor, sign, _ = _time(hours.best)
+    return f"{dashed(hours.low / factor, hours.high / factor)} {sign}"
+
+
+def dashed(low: float, high: float) -> str:
+    """Two bounds with two digits each: ``5.4–8.4``; one number where they round to the same."""
+    first, last = significant(low, 2), significant(high, 2)
+    return first if first == last else f"{first}–{last}"
+
+
+def about_usd(usd: float) -> str:
+    """Two digits: ``$5.40``, ``$30``, ``$1,200``."""
+    if usd >= WHOLE_DOLLARS_USD or usd == 0:
+        return f"${significant(usd, 2)}"
+    if usd < A_CENT_USD:
+        return "under $0.01"
+    return f"${usd:.2g}" if usd < CENTS_USD else f"${float(f'{usd:.2g}'):.2f}"
+
+
+def roughly_usd(usd: float) -> str:
+    """``about_usd`` with its own ``about``: ``about $5.40``, ``under $0.01``."""
+    text = about_usd(usd)
+    return text if text.startswith("under") else f"about {text}"
+
+
+def table_usd(usd: float) -> str:
+    """Cents, without the sign: ``5.37``, ``1,204.10``; two digits below ten cents."""
+    return f"{usd:,.2f}" if usd >= CENTS_USD or usd == 0 else significant(usd, 2)
+
+
+def usd_range(usd: Interval) -> str:
+    """``$4.30–6.70``; whole dollars from $10 on."""
+    if usd.low < A_CENT_USD:
+        return f"up to {about_usd(usd.high)}" if usd.high >= A_CENT_USD else "under $0.01"
+    first, last = about_usd(usd.low), about_usd(usd.high).removeprefix("$")
+    return first if first == f"${last}" else f"{first}–{last}"
+
+
+def usd_per_h(usd: float) -> str:
+    """``$0.80/h``."""
+    return f"${usd:,.2f}/h" if usd >= A_CENT_USD else f"${significant(usd, 2)}/h"
+
+
+def table_ms(seconds: float) -> str:
+    """Milliseconds: whole from 10 ms on, two digits below."""
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:,.0f}" if milliseconds >= 10.0 else significant(milliseconds, 2)
+
+
+def about_step(step_s: Interval) -> tuple[str, str]:
+    """Best and range of a step in the unit that reads best: (``47 ms``, ``40–56``)."""
+    _, factor, unit = next(row for row in _STEPS_S if step_s.best < row[0])
+    return (
+        f"{significant(step_s.best / factor, 2)} {unit}",
+        dashed(step_s.low / factor, step_s.high / factor),
+    )
+
+
+def gib(value_bytes: float) -> str:
+    """Number of GiB, three digits at most: ``10.5``, ``0.42``."""
+    amount = value_bytes / GIB
+    return (
+        f"{amount:,.0f}" if amount >= 100.0 else f"{amount:.1f}" if amount >= 1 else f"{amount:.2g}"
+    )
+
+
+def of_gib(used_bytes: float, usable_bytes: float) -> str:
+    """``10.5 of 79 GiB``."""
+    return f"{gib(used_bytes)} of {significant(usable_bytes / GIB, 2)} GiB"
+
+
+def percent(ratio: float) -> str:
+    """A share or change: ``42%``; one digit below one percent."""
+    return f"{ratio:.0%}" if ratio >= 0.01 or ratio == 0 else f"{significant(ratio * 100, 1)}%"
+
+
+def dearer(ratio: float) -> str:
+    """A ratio of costs above 1 in words: ``3% dearer``, ``2.5x the price``."""
+    if ratio >= DEARER_TIMES_RATIO:
+        return f"{significant(ratio, 2)}x the price"
+    return f"{percent(ratio - 1.0)} dearer"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 card``, ``1,200 cards``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def listed(words: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _time(hours: float) -> tuple[float, float, str, str]:
+    return next(row for row in _TIMES_H if hours < row[0])

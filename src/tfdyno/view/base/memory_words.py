@@ -1,0 +1,84 @@
+"""What a predicted memory figure rests on, in words, and what may be typed next."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.choose.estimate import Estimate
+    from tfdyno.core.choose.program import Rematerialisation
+    from tfdyno.core.choose.workload import Workload
+
+_NO_DATA = ("application", "keras_file")
+"""Kinds of workload that are a model alone."""
+UNVERIFIED = "unverified on a device"
+"""No figure was compared with the memory that a GPU really held."""
+
+
+def standing(estimate: Estimate) -> str:
+    """How far the memory of an estimate is verified: the label, or the card it was measured on."""
+    measured = estimate.memory_measured_on
+    return f"compared with {measured}" if measured else UNVERIFIED
+
+
+def standings(estimates: Sequence[Estimate]) -> str:
+    """The same of several, where cards of one generation may have been measured and others not."""
+    known = dict.fromkeys(one.memory_measured_on for one in estimates)
+    if len(known) == 1:
+        return standing(estimates[0])
+    cards = " and ".join(filter(None, known))
+    return f"compared with {cards} for cards of that generation, else {UNVERIFIED}"
+
+
+def taken(estimate: Estimate) -> str:
+    """What nvidia-smi shows beside it, and why; empty where that is not known."""
+    if (found := estimate.process_memory_bytes) is None:
+        return ""
+    low, high = (format_bytes(size, 2) for size in (found.low, found.high))
+    return f"nvidia-smi shows {low} to {high}: TensorFlow keeps what growth and autotuning took"
+
+
+def recomputed(found: Rematerialisation | None) -> str:
+    """``needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB``; empty where all is kept."""
+    if found is None:
+        return ""
+    need, held = (format_bytes(size, 3) for size in (found.need_bytes, found.held_bytes))
+    words = f"needs {need}; XLA recomputes to hold it in {held}"
+    if found.limit_met:
+        return words
+    return f"{words}, short of the {format_bytes(found.limit_bytes, 3)} that it aims at"
+
+
+def slower(estimate: Estimate) -> str:
+    """A sentence on what recomputing means for the time; empty where all is kept."""
+    words = recomputed(estimate.rematerialisation)
+    if not words:
+        return ""
+    count = estimate.rematerialisation.instruction_count if estimate.rematerialisation else 0
+    kernels = f"{count:,} operations run twice" if count else "some operations run twice"
+    return f"The step {words}: {kernels}, which the time shown leaves out."
+
+
+def proof(estimate: Estimate) -> str:
+    """What stands behind ``fits``, to follow its figures; empty without a compile at the batch."""
+    if not estimate.fits_verified:
+        return ""
+    words = recomputed(estimate.rematerialisation)
+    return f", compiled at this very batch{': ' if words else ''}{words}"
+
+
+def train_command(workload: Workload, recipe: str) -> str:
+    """What trains by a recipe, with a place for the data where the workload brings none."""
+    data = ("--data", "FILE.py:FUNCTION") if workload.kind in _NO_DATA else ()
+    return typed("train", workload, *data, "--recipe", recipe)
+
+
+def typed(verb: str, workload: Workload, *words: str) -> str:
+    """``tfdyno train 'my run.py' --recipe fit.toml -- --deep``, ready to be typed."""
+    of_script = ["--", *workload.script_arguments] if workload.script_arguments else []
+    return shlex.join(["tfdyno", verb, workload.reference, *words, *of_script])

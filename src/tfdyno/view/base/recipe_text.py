@@ -1,0 +1,203 @@
+"""A recipe, and what two recipes differ in, as terminal text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.recipe.recipe import Recipe, diff, flat
+from tfdyno.core.recipe.recipe_file import to_toml
+from tfdyno.core.recipe.recipe_reading import TENSORFLOW_CHOOSES
+from tfdyno.core.recipe.recipe_words import UNITS
+from tfdyno.view.base.amounts import about_step, gib, of_gib, plural
+from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfdyno.core.choose.auto_recipe import AutoRecipe
+
+_LEFT = {
+    "precision": "the script's own",
+    "execution": "what Keras chooses",
+    "batch_size": "the script's own",
+    "remat": "nothing",
+    "ema": "the optimizer's own",
+    "ema_overwrite": "only at the end",
+    "clip_norm": "the optimizer's own",
+    "loss_scale": "found while training",
+    "strategy": "the script's own",
+    "devices": "all cards",
+    "memory_limit_bytes": "none",
+    "memory_fraction": "all that is free",
+    "visible_devices": "all cards",
+    "threads_intra": "TensorFlow's choice",
+    "threads_inter": "TensorFlow's choice",
+    "seed": "drawn anew",
+    "input.prefetch": "as the pipeline has it",
+    "input.parallel_calls": "as the pipeline has it",
+    "input.shuffle_buffer": "as the pipeline has it",
+    "input.deterministic": "as the pipeline has it",
+    "input.private_threads": "TensorFlow's own, shared",
+}
+"""What a setting means that is left as it is; the others say it themselves."""
+_BYTES = "_bytes"
+
+
+def value_words(name: str, value: object) -> str:
+    """The value of a setting, by its flat name, with its unit or with what leaving it means."""
+    if name in _LEFT and value == flat(Recipe())[name]:
+        return _LEFT[name]
+    if name.startswith("input.") and value == TENSORFLOW_CHOOSES:
+        return "TensorFlow's choice"
+    if name.endswith(_BYTES) and isinstance(value, int):
+        return format_bytes(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name in UNITS and isinstance(value, int):
+        return f"{value:,} {_one(UNITS[name]) if value == 1 else UNITS[name]}"
+    return f"{value:,}" if isinstance(value, int) and name != "seed" else str(value)
+
+
+def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool = False) -> str:
+    """A recipe as its file says it, with its name and ID at the top; comments are dimmed.
+
+    Args:
+        recipe: The settings.
+        name: Of its file; empty: it has none.
+        full: Whether settings that change nothing are shown.
+        colour: Whether to dim the comments.
+    """
+    count = len(diff(Recipe(), recipe))
+    said = plural(count, "setting") if count else "no settings"
+    place = f"{name}: {said}" if name else said.capitalize()
+    head = (f"{place} (recipe {recipe.id}); the rest stays as the script has it.",)
+    return _dimmed(to_toml(recipe, full=full, head=head).rstrip(), colour=colour)
+
+
+def diff_text(
+    names: tuple[str, str], a: Recipe, b: Recipe, *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """What two recipes differ in: the answer, then a line for each setting with both values.
+
+    Args:
+        names: Of the two files.
+        a: The recipe on the left.
+        b: The recipe on the right.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    found = diff(a, b)
+    first, second = names
+    if not found:
+        said = f"{first} and {second} are the same recipe ({a.id})."
+        return paint(wrapped(said, width=width), "bold", colour=colour)
+    said = f"{first} ({a.id}) and {second} ({b.id}) differ in {plural(len(found), 'setting')}."
+    rows = [[name, *(value_words(name, value) for value in pair)] for name, pair in found.items()]
+    # File names can be long; A and B are the order in which they stand in the sentence above.
+    return "\n\n".join([
+        paint(wrapped(said, width=width), "bold", colour=colour),
+        table(["setting", "A", "B"], rows, width=width, colour=colour),
+    ])  # fmt: skip
+
+
+def auto_text(found: AutoRecipe, *, width: int = WIDTH, colour: bool = False) -> str:
+    """A chosen recipe: the answer, each setting under its reason, what was weighed, and notes.
+
+    Args:
+        found: What was chosen.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    toml = to_toml(found.recipe, comments=found.reasons, head=())
+    return "\n\n".join(filter(None, [
+        paint(wrapped(_answer(found), width=width), "bold", colour=colour),
+        _dimmed(toml.strip(), colour=colour),
+        _weighed(found, width=width, colour=colour) if found.options else "",
+        "\n".join(wrapped(one, width=width, first="- ", rest="  ") for one in found.notes),
+    ]))  # fmt: skip
+
+
+def auto_toml(found: AutoRecipe) -> str:
+    """The file of a chosen recipe, with the reason over each setting."""
+    return to_toml(found.recipe, comments=found.reasons, head=(_answer(found), *found.notes))
+
+
+def _answer(found: AutoRecipe) -> str:
+    one = found.chosen
+    said = f"For {found.target}: {plural(len(diff(Recipe(), found.recipe)), 'setting')}"
+    if one is None:
+        return f"{said}; nothing was estimated."
+    best, spread = about_step(one.update_s)
+    held = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
+    each = " of each" if one.replicas > 1 else ""
+    fits = f"in {held}{each}" if one.fits else f"if nothing is computed again, in {held}{each}"
+    samples = plural(found.global_batch_size, "sample")
+    return f"{said}; an update of {samples} takes about {best} ({spread}), {fits}."
+
+
+def _weighed(found: AutoRecipe, *, width: int, colour: bool) -> str:
+    rows = [
+        [
+            "*" if one == found.chosen else "",
+            one.precision,
+            one.execution,
+            str(one.replicas),
+            f"{one.accumulation} x {one.batch_size:,}" if one.accumulation > 1
+            else f"{one.batch_size:,}",
+            *about_step(one.update_s),
+            gib(one.device_memory_bytes.best) if one.fits
+            else f"{gib(one.device_memory_bytes.best)}, too much",
+        ]
+        for one in found.options
+    ]  # fmt: skip
+    headers = ["", "precision", "execution", "cards", "batch", "update", "", "GiB"]
+    return table(headers, rows, align="<<<>>>>>", width=width, colour=colour)
+
+
+def auto_document(found: AutoRecipe) -> dict[str, Any]:
+    """A chosen recipe for ``--json``."""
+    return {
+        "target": found.target,
+        "gpu": found.gpu,
+        "replicas": found.replicas,
+        "global_batch_size": found.global_batch_size,
+        "recipe": recipe_document(found.recipe),
+        "reasons": found.reasons,
+        "notes": list(found.notes),
+        "chosen": found.chosen,
+        "options": list(found.options),
+    }
+
+
+def recipe_document(recipe: Recipe) -> dict[str, Any]:
+    """A recipe for ``--json``: every setting by its flat name, and which of them are set."""
+    return {"id": recipe.id, "set": list(diff(Recipe(), recipe)), "settings": flat(recipe)}
+
+
+def diff_document(names: tuple[str, str], a: Recipe, b: Recipe) -> dict[str, Any]:
+    """Two recipes for ``--json``."""
+    differences: Mapping[str, tuple[object, object]] = diff(a, b)
+    return {
+        "a": {"name": names[0], "id": a.id},
+        "b": {"name": names[1], "id": b.id},
+        "same": not differences,
+        "differences": [
+            {"setting": name, "a": left, "b": right, "unit": _unit(name)}
+            for name, (left, right) in differences.items()
+        ],
+    }
+
+
+def _dimmed(toml: str, *, colour: bool) -> str:
+    lines = toml.split("\n")
+    return "\n".join(paint(one, "dim", colour=colour and one.startswith("#")) for one in lines)
+
+
+def _one(units: str) -> str:
+    """``batches`` to ``batch``, ``samples`` to ``sample``."""
+    return units.removesuffix("es") if units.endswith("ches") else units.removesuffix("s")
+
+
+def _unit(name: str) -> str:
+    return "bytes" if name.endswith(_BYTES) else UNITS.get(name, "")

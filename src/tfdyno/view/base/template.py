@@ -1,0 +1,40 @@
+"""The templates of the pages, with the filters that they use."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tfdyno.view.base import wording
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+def environment() -> Environment:
+    """Everything that is put into a page is escaped, and an unknown name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("tfdyno.view"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    found.filters |= {"tied": wording.tied, "sentence": wording.sentence, "coded": coded}
+    return found
+
+
+def coded(text: str) -> Markup:
+    """Escaped text in which what stands between backticks is code; 61 % is written as 61%."""
+    from markupsafe import Markup, escape
+
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"(\d) %", r"\1%", safe))
+
+
+def script_safe(json: str) -> str:
+    """JSON that cannot end the ``<script>`` element it stands in."""
+    return json.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,1 @@
+"""Measurements as text, JSON and pages."""

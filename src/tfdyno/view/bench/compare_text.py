@@ -1,0 +1,133 @@
+"""A comparison as terminal text: the verdicts first, then numbers, differences and doubts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
+from tfdyno.view.base.amounts import listed
+from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.bench.compare_words import interval_words, ratio_words, verdict_words
+from tfdyno.view.bench.words import device_words, seconds_words, step_words, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One measurement as the text shows it."""
+
+    name: str
+    """One letter."""
+    place: str
+    measurement: Measurement
+    summary: Summary
+    comparison: Comparison | None = None
+    """None: the one that the others are compared with."""
+    prices: tuple[str, ...] = ()
+    """In words; or one sentence that says why there is none."""
+    estimate: str = ""
+    """The gap in words; empty: none is told."""
+
+
+def compare_text(columns: Sequence[Column], *, width: int = WIDTH, colour: bool = False) -> str:
+    """All of a comparison.
+
+    Args:
+        columns: The measurements; the others are compared with the first.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    base = columns[0]
+    blocks = [
+        "\n".join(_answer(base, one, width, colour) for one in columns[1:]),
+        _numbers(columns, width, colour),
+        *(_differences(base, one, width, colour) for one in columns[1:]),
+        "\n".join(_doubt(one.name, doubt.text, width, colour)
+                  for one in columns for doubt in one.summary.instabilities),
+        _prices(columns, width),
+        pairs([(f"{one.name} estimated", one.estimate) for one in columns], width=width),
+        pairs([(one.name, _place(one)) for one in columns], width=width),
+    ]  # fmt: skip
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _answer(base: Column, one: Column, width: int, colour: bool) -> str:
+    found = one.comparison
+    if found is None:
+        return ""
+    head = paint(wrapped(verdict_words(base.name, one.name, found), width=width), "bold",
+                 colour=colour)  # fmt: skip
+    if found.verdict == "not_comparable":
+        return head
+    way = "paired: their runs alternated" if found.paired else "their runs did not alternate"
+    said = f"{found.reason.rstrip('.')}; {way}."
+    if found.scaling_efficiency_ratio is not None:
+        counts = [side.measurement.task.replica_count for side in (base, one)]
+        said += (
+            f" Scaling efficiency from {counts[0]} to {counts[1]} replicas: "
+            f"{100 * found.scaling_efficiency_ratio:.0f} %."
+        )
+    return f"{head}\n{wrapped(said, width=width, first='  ', rest='  ')}"
+
+
+def _numbers(columns: Sequence[Column], width: int, colour: bool) -> str:
+    headers = ["", "step", "95 % interval", "speed", "against A", "99 % interval", "runs", "memory",
+               "first step"]  # fmt: skip
+    rows = [_row(one) for one in columns]
+    if all(one.comparison is None for one in columns):
+        headers, rows = headers[:4] + headers[6:], [row[:4] + row[6:] for row in rows]
+    return table(headers, rows, align="<" + ">" * 8, width=width,
+                 spare=(len(headers) - 1, len(headers) - 2, 2), colour=colour)  # fmt: skip
+
+
+def _row(one: Column) -> list[str]:
+    told = one.summary
+    best, bounds = step_words(told.median_s, told.interval_s)
+    compares = one.comparison is not None and one.comparison.verdict != "not_comparable"
+    found = one.comparison if compares else None
+    return [
+        one.name,
+        best,
+        bounds,
+        f"{significant(told.throughput_per_s)} {unit_of(one.measurement.task)}/s",
+        ratio_words(found.ratio) if found else "–",
+        interval_words(found.interval) if found else "–",
+        str(told.run_count),
+        format_bytes(told.peak_memory_bytes),
+        seconds_words(told.first_step_s),
+    ]
+
+
+def _differences(base: Column, one: Column, width: int, colour: bool) -> str:
+    found = one.comparison
+    if found is None or not found.differences:
+        return ""
+    return table(["differs", base.name, one.name], found.differences, width=width, elastic=2,
+                 colour=colour)  # fmt: skip
+
+
+def _doubt(name: str, text: str, width: int, colour: bool) -> str:
+    mark = paint("!", "yellow", colour=colour)
+    return wrapped(text, width=width, first=f"{mark} {name}: ", rest="  ")
+
+
+def _prices(columns: Sequence[Column], width: int) -> str:
+    """What each costs; those with the same reason for having no price together."""
+    words = dict.fromkeys(text for one in columns for text in one.prices)
+    rows = [(listed([one.name for one in columns if text in one.prices]), text) for text in words]
+    return pairs([(f"{names} {_costs(names)}", text) for names, text in rows], width=width)
+
+
+def _costs(names: str) -> str:
+    return "costs" if len(names) == 1 else "cost"
+
+
+def _place(one: Column) -> str:
+    measured = one.measurement
+    name = measured.label or measured.task.title
+    where = device_words(measured.environment)
+    return f"{name} ({measured.id[:6]}) on {where}, {measured.created_at[:10]}, {one.place}"

@@ -1,0 +1,229 @@
+"""How the times of a step are spread: every run as a strip of its samples, its median marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.view.bench.runs import ShownRun, StepAxis, shown_runs, sides, step_axis
+from tfdyno.view.draw.bars import texts
+from tfdyno.view.draw.palette import paint
+from tfdyno.view.draw.plane import marks, rules
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tfdyno.view.bench.document import Told
+
+MOST_DOTS = 1500
+"""In one drawing; of longer runs every n-th sample in order of size is drawn."""
+_ROW_PX, _STRIP_PX, _JITTER_PX, _BEYOND_PX = 42.0, 14.0, 14.0, 31.0
+_APART_GAP_PX = 24.0
+_GOLDEN = 0.6180339887
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    left_px: float
+    right_px: float
+    total_px: float
+    axis: StepAxis
+    most_ticks: int
+    apart_px: float
+    """Width of the part for the warm-up, whose axis goes further."""
+    furthest_s: float
+
+    @property
+    def whole_px(self) -> float:
+        return self.total_px - self.left_px - self.right_px
+
+    @property
+    def length_px(self) -> float:
+        return self.whole_px - (self.apart_px + _APART_GAP_PX if self.furthest_s else 0.0)
+
+    def at(self, value_s: float) -> float:
+        return self.axis.share(value_s) * self.length_px
+
+    def apart(self, value_s: float) -> float:
+        """Place on the axis of the warm-up."""
+        share = (value_s - self.axis.low_s) / (self.furthest_s - self.axis.low_s)
+        return self.length_px + _APART_GAP_PX + max(0.0, share) * self.apart_px
+
+
+def steps_figure(told: Sequence[Told]) -> Figure:
+    """Strips of all runs above the median of each measurement with its interval."""
+    axis, runs = step_axis(told), shown_runs(told)
+    far_s = max((s for one in runs for s in one.left_out_s), default=0.0)
+    far_s = max(far_s, axis.high_s) if far_s else 0.0
+    wide = _Frame(64.0, 84.0, WIDE_PX, axis, 8, 140.0, far_s)
+    narrow = _Frame(46.0, 70.0, NARROW_PX, axis, 3, 40.0, far_s)
+    colours = [Key(text=f"{side}: steady samples", variable=colour, mark="box")
+               for side, colour in (("A", "c1"), ("B", "c3"))] if len(told) == 2 else [
+               Key(text="steady samples", variable="c1")]  # fmt: skip
+    if not all(one.counts for one in runs):
+        colours.append(Key(text="no steady state, left out", variable="c5"))
+    left_out = [Key(text="warm-up, left out", variable="c2")]
+    return Figure(
+        label=_label(told, axis),
+        wide=draw(_spec(told, runs, wide)),
+        narrow=draw(_spec(told, runs, narrow)),
+        key=(*colours, *(left_out if any(one.left_out_s for one in runs) else ()),
+             Key(text="median", variable="ink", mark="line")),
+        table=_table(runs),
+        caption="Time of a step, one row per run",
+    )  # fmt: skip
+
+
+def _label(told: Sequence[Told], axis: StepAxis) -> str:
+    parts = []
+    for side, one in zip(sides(told), told, strict=True):
+        low_s, high_s = one.summary.interval_s
+        parts.append(
+            f"{side + ': ' if side else ''}{one.summary.run_count} runs with a median step of "
+            f"{axis.words(one.summary.median_s)}, 95 % interval {axis.words(low_s)} to "
+            f"{axis.words(high_s)}"
+        )
+    return f"Samples of the time of a step in every run. {'; '.join(parts)}."
+
+
+def _table(runs: Sequence[ShownRun]) -> Table:
+    rows = []
+    for one in runs:
+        kept = sorted(one.run.steady_s)
+        at = [kept[round(share * (len(kept) - 1))] for share in (0.0, 0.25, 0.75, 1.0)]
+        values = [_ms(value) for value in (one.median_s, *at)]
+        rows.append((one.name, f"{len(kept)}", *values, f"{len(one.left_out_s)}"))
+    headings = ("Run", "Steady samples", "Median, ms", "Least", "25 %", "75 %", "Most", "Left out")
+    return Table(headings=headings, rows=tuple(rows))
+
+
+def _ms(value_s: float) -> str:
+    return f"{1e3 * value_s:,.4g}"
+
+
+def _spec(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> Spec:
+    height = _ROW_PX * (len(runs) + len(told)) + 6.0
+    return {
+        "width": frame.whole_px,
+        "height": height,
+        "padding": {"left": frame.left_px, "right": frame.right_px, "top": 8, "bottom": 42},
+        "layer": [
+            *_axes(frame, height),
+            *_dots(runs, frame),
+            *_names(told, runs, frame),
+            *_medians(runs, frame),
+            *_intervals(told, len(runs), frame),
+        ],
+    }
+
+
+def _axes(frame: _Frame, height: float) -> list[Spec]:
+    ticks = [(frame.at(value), words) for value, words in frame.axis.ticks(frame.most_ticks)]
+    grid = [(x, 0.0, x, height) for x, _ in ticks]
+    numbers = [(x, height + 14, words) for x, words in ticks]
+    title = (frame.length_px, height + 33, f"time of a step, {frame.axis.unit}")
+    muted = paint("muted")
+    return [
+        *rules(grid, color=paint("grid"), strokeWidth=1),
+        *texts(numbers, align="center", color=muted),
+        *texts([title], align="right", color=muted),
+        *_apart_axis(frame, height),
+    ]
+
+
+def _apart_axis(frame: _Frame, height: float) -> list[Spec]:
+    if not frame.furthest_s:
+        return []
+    left, right = frame.length_px + _APART_GAP_PX, frame.whole_px
+    end = f"to {frame.furthest_s / frame.axis.unit_s:,.3g}"
+    words = [(right, height + 14, end), (right, height + 33, "warm-up")]
+    ends = [(left, 0.0, left, height), (right, 0.0, right, height)]
+    return [
+        *rules(ends, color=paint("grid"), strokeWidth=1),
+        *texts(words, align="right", color=paint("c2")),
+    ]
+
+
+def _dots(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
+    most = max(20, MOST_DOTS // max(1, len(runs)))
+    steady: dict[str, list[dict[str, Any]]] = {}
+    left_out: list[dict[str, Any]] = []
+    for row, one in enumerate(runs):
+        top = row * _ROW_PX + _STRIP_PX
+        inside = [s for s in one.run.steady_s if s <= frame.axis.high_s]
+        steady.setdefault(one.colour, []).extend(
+            {"x": frame.at(s), "y": top + _jitter(at)}
+            for at, s in enumerate(_thinned(inside, most))
+        )
+        left_out += [{"x": frame.apart(s), "y": top + _jitter(at)}
+                     for at, s in enumerate(_thinned(one.left_out_s, 40))]  # fmt: skip
+    dot = {"type": "point", "filled": True, "size": 14, "opacity": 0.6}
+    ring = {"type": "point", "filled": False, "size": 18, "color": paint("c2"), "strokeWidth": 1.2}
+    layers = [marks({**dot, "color": paint(name)}, rows) for name, rows in steady.items() if rows]
+    return [*layers, *([marks(ring, left_out)] if left_out else [])]
+
+
+def _jitter(at: int) -> float:
+    """Up or down so that neighbours do not lie on each other."""
+    return (at * _GOLDEN % 1.0 - 0.5) * _JITTER_PX
+
+
+def _thinned(values: Iterable[float], most: int) -> list[float]:
+    """At most ``most`` of the values, evenly by rank, the least and the greatest included."""
+    ordered = sorted(values)
+    if len(ordered) <= most:
+        return ordered
+    return [ordered[round(at * (len(ordered) - 1) / (most - 1))] for at in range(most)]
+
+
+def _names(told: Sequence[Told], runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
+    """Names left, medians right, and how many samples lie beyond the end of the axis."""
+    names = [(-frame.left_px, i * _ROW_PX + _STRIP_PX, one.name) for i, one in enumerate(runs)]
+    right = frame.whole_px + frame.right_px
+    numbers = [(right, i * _ROW_PX + _STRIP_PX, frame.axis.words(one.median_s))
+               for i, one in enumerate(runs)]  # fmt: skip
+    beyond = [(frame.length_px, i * _ROW_PX + _BEYOND_PX, text)
+              for i, one in enumerate(runs) if (text := _beyond(one, frame.axis))]  # fmt: skip
+    first = len(runs) * _ROW_PX + _STRIP_PX
+    whole = [(-frame.left_px, first + i * _ROW_PX, f"{side} all" if side else "all")
+             for i, side in enumerate(sides(told))]  # fmt: skip
+    best = [(right, first + i * _ROW_PX, frame.axis.words(one.summary.median_s))
+            for i, one in enumerate(told)]  # fmt: skip
+    return [
+        *texts(names),
+        *texts(numbers, align="right"),
+        *texts(beyond, align="right", color=paint("muted"), fontSize=11),
+        *texts(whole, fontWeight=600),
+        *texts(best, align="right", fontWeight=600),
+    ]
+
+
+def _beyond(one: ShownRun, axis: StepAxis) -> str:
+    """``3 more, to 310 ms ›``: steady samples off the axis."""
+    far = [sample_s for sample_s in one.run.steady_s if sample_s > axis.high_s]
+    return f"{len(far)} more, to {max(far) / axis.unit_s:,.3g} {axis.unit} ›" if far else ""
+
+
+def _medians(runs: Sequence[ShownRun], frame: _Frame) -> list[Spec]:
+    ends = []
+    for row, one in enumerate(runs):
+        x, top = frame.at(one.median_s), row * _ROW_PX
+        ends.append((x, top + 3.0, x, top + 25.0))
+    return rules(ends, color=paint("ink"), strokeWidth=2)
+
+
+def _intervals(told: Sequence[Told], count: int, frame: _Frame) -> list[Spec]:
+    """The 95 % interval of each measurement as a bar, its median as a line through all rows."""
+    layers: list[Spec] = []
+    for row, (side, one) in enumerate(zip(sides(told), told, strict=True)):
+        colour = paint("c3" if side == "B" else "c1")
+        middle = (count + row) * _ROW_PX + _STRIP_PX
+        low, high = (frame.at(value) for value in one.summary.interval_s)
+        x = frame.at(one.summary.median_s)
+        high = max(high, low + 2.0)
+        layers += rules([(low, middle, high, middle)], color=colour, strokeWidth=8, opacity=0.45)
+        layers += rules([(x, middle - 11, x, middle + 11)], color=paint("ink"), strokeWidth=2)
+    frame_top = count * _ROW_PX - 3.0
+    line = (-frame.left_px, frame_top, frame.whole_px + frame.right_px, frame_top)
+    return [*rules([line], color=paint("grid"), strokeWidth=1), *layers]

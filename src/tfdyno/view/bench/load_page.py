@@ -1,0 +1,124 @@
+"""The page of a load test: the answer or the failure, latency over the rate, spread, batches."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.units import significant
+from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.bench.figure_load import batches_figure, rate_figure, spread_figure, stages_table
+from tfdyno.view.bench.load_document import load_document
+from tfdyno.view.bench.load_text import facts
+from tfdyno.view.bench.load_words import headline, main_stage, ms, ms_range, plan_words, rows_words
+from tfdyno.view.bench.words import seconds_words
+from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.choose.sentences import Finding
+from tfdyno.view.draw import palette, svg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.measure.load import LoadResult
+
+
+def load_page(result: LoadResult) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript."""
+    plan = main_stage(result).run.plan
+    context: dict[str, Any] = {
+        "reference": result.server.model,
+        "setup": (result.url, plan_words(plan)),
+        "date": result.made_at[:10],
+        "headline": headline(result, name=result.server.model).rstrip("."),
+        "answer": _answer(result),
+        "failed": result.failed,
+        "faults": result.faults,
+        "warnings": result.warnings,
+        "sections": tuple(_sections(result)),
+        "facts": [(name, text) for name, text in facts(result) if text],
+        "commands": _commands(result),
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": script_safe(to_json(load_document(result, every=False)).decode()),
+        "version": result.tfdyno,
+    }
+    return environment().get_template("load.html.j2").render(context)
+
+
+def _answer(result: LoadResult) -> str:
+    """What stands under the headline."""
+    if result.failed:
+        return (
+            "The figures below tell what went wrong, not how fast the server is: a test with an "
+            "error, or of another server than at the start, counts for nothing."
+        )
+    stage = main_stage(result)
+    p99 = stage.figures.p99_s
+    sure = f"The p99 is {ms_range(p99)} ms (95 %). " if p99 else ""
+    return (
+        f"{sure}Latency counts from when a request was meant to start to the last byte of its "
+        f"answer. Measured from {result.machine}."
+    )
+
+
+def _sections(result: LoadResult) -> Iterator[Section]:
+    rate, stage = rate_figure(result), main_stage(result)
+    spread, batches = spread_figure(stage), batches_figure(stage)
+    over = Panel(
+        topic="Latency and rate",
+        finding=Finding(heading=_rate_heading(result), lead=_rate_lead(result)),
+        figures=(rate,) if rate else (),
+        table=None if rate else stages_table(result),
+    )
+    yield Section(id="rate", short="Latency and rate", panels=(over,))
+    if result.failed:
+        return
+    if spread:
+        p50, p99 = stage.figures.p50_s, stage.figures.p99_s
+        heading = f"Half of the requests took {ms(p50)} ms at most, 99 in 100 {ms(p99)} ms"
+        lead = "Each bar is a range of latency; the ranges grow by the same factor."
+        panel = Panel(
+            topic="Spread", finding=Finding(heading=heading, lead=lead), figures=(spread,)
+        )
+        yield Section(id="spread", short="Spread", panels=(panel,))
+    if batches:
+        mean = rows_words(stage.figures.mean_batch_rows)
+        panel = Panel(
+            topic="Batches",
+            finding=Finding(heading=f"A batch had {mean} on average",
+                            lead="The server's own count between the start and the end."),
+            figures=(batches,),
+        )  # fmt: skip
+        yield Section(id="batches", short="Batches", panels=(panel,))
+
+
+def _rate_heading(result: LoadResult) -> str:
+    if result.knee_rate_per_s is not None and not result.failed:
+        return (
+            f"p99 stays within {seconds_words(result.p99_limit_s)} up to "
+            f"{significant(result.knee_rate_per_s)} requests/s"
+        )
+    return "What each load got" if len(result.stages) > 1 else "What the load got"
+
+
+def _rate_lead(result: LoadResult) -> str:
+    if not result.p99_limit_s:
+        return "Answers counted after the warm-up; refused requests have no latency."
+    return (
+        "A closed loop shows what the server can do; from there the rate climbs until the promise "
+        "breaks, and the gap is halved until it is small. A rate holds with its p99 within the "
+        "promise, no refusal and no error. What that finds is repeated in a longer stretch, which "
+        "decides: the whole interval of its p99 has to be within the promise."
+    )
+
+
+def _commands(result: LoadResult) -> list[tuple[str, str]]:
+    url = shlex.quote(result.url)
+    rate = result.knee_rate_per_s or main_stage(result).figures.accepted_per_s
+    found = [(f"tfdyno bench --serve {url} --p99-ms 50", "The largest rate with p99 within 50 ms")]
+    if rate and not result.failed:
+        more = f"tfdyno bench --serve {url} --rate {rate * 10:.0f} --expect-refusals"
+        found.append((more, "Ten times as much: what is accepted must still be fast"))
+    return found

@@ -1,0 +1,117 @@
+"""The page of a bench: one measurement or an A/B, as one self-contained HTML file."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_json
+from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.bench import findings as bench_findings
+from tfdyno.view.bench import tables as bench_tables
+from tfdyno.view.bench.document import document_of
+from tfdyno.view.bench.figure_ratio import ratio_figure
+from tfdyno.view.bench.figure_samples import samples_figure
+from tfdyno.view.bench.figure_steps import steps_figure
+from tfdyno.view.bench.figure_telemetry import telemetry_figure
+from tfdyno.view.bench.runs import shown_runs
+from tfdyno.view.bench.words import batch_words, recipe_words, task_words
+from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.draw import palette, svg
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.measure.measurement import Comparison
+    from tfdyno.view.bench.document import Told
+
+
+def bench_page(
+    told: Sequence[Told], comparison: Comparison | None = None, *, kept_in: str = ""
+) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript.
+
+    Args:
+        told: One measurement, or the two sides of a comparison.
+        comparison: Of the two.
+        kept_in: The folder of the results, for the commands that are shown; empty: unknown.
+
+    Raises:
+        ValueError: There are not one or two measurements, or a run without samples.
+    """
+    if len(told) != (1 if comparison is None else 2):
+        raise ValueError(f"need one measurement, or two and their comparison, got {len(told)}")
+    runs = shown_runs(told)
+    context: dict[str, Any] = {
+        "reference": told[0].measurement.task.reference,
+        "setup": _setup(told),
+        "date": told[0].measurement.created_at[:10],
+        "headline": bench_findings.headline(told, comparison),
+        "answer": bench_findings.answer(told, comparison),
+        "ratio": ratio_figure(comparison) if comparison else None,
+        "differences": comparison.differences if comparison else (),
+        "boxes": bench_findings.boxes(told),
+        "doubts": bench_findings.doubts(told),
+        "checked": bench_findings.checked(told),
+        "left_out": bench_findings.left_out(told, runs),
+        "sections": _sections(told),
+        "sides": ("A", "B") if comparison else ("",),
+        "tables": (
+            ("recipe", "Recipe", "Settings of the run", bench_tables.recipe_rows(told)),
+            ("task", "Task", "What was run, by which protocol", bench_tables.task_rows(told)),
+            ("place", "Environment", "Where it was measured", bench_tables.environment_rows(told)),
+        ),
+        "raw": bench_tables.raw_rows(told),
+        "commands": _commands(told, kept_in),
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": _json(told, comparison),
+        "version": told[0].measurement.environment.tfdyno,
+        "protocol": told[0].measurement.protocol.version,
+    }
+    return environment().get_template("bench.html.j2").render(context)
+
+
+def _setup(told: Sequence[Told]) -> tuple[str, ...]:
+    """The line at the top: what was run, and what B has that A has not."""
+    one = told[0].measurement
+    found = [one.task.title, batch_words(one.task), *task_words(one).split(", ")[:2]]
+    if len(told) == 2:
+        names = [recipe_words(side.measurement.recipe) or "as it is" for side in told]
+        found += [f"A: {told[0].measurement.label or names[0]}",
+                  f"B: {told[1].measurement.label or names[1]}"]  # fmt: skip
+    return tuple(found)
+
+
+def _sections(told: Sequence[Told]) -> tuple[Section, ...]:
+    runs = shown_runs(told)
+    telemetry = telemetry_figure(told)
+    steps = Panel(topic="Time of a step", finding=bench_findings.steps(told, runs),
+                  figures=(steps_figure(told),))  # fmt: skip
+    time = Panel(topic="Over time", finding=bench_findings.over_time(runs),
+                 figures=(samples_figure(told),))  # fmt: skip
+    machine = Panel(topic="Telemetry", finding=bench_findings.telemetry(told, runs),
+                    figures=(telemetry,) if telemetry else ())  # fmt: skip
+    return (
+        Section(id="steps", short="Step times", panels=(steps,)),
+        Section(id="time", short="Over time", panels=(time,)),
+        Section(id="telemetry", short="Telemetry", panels=(machine,)),
+    )
+
+
+def _json(told: Sequence[Told], comparison: Comparison | None) -> str:
+    """The document that ``bench --json`` prints, without its line breaks."""
+    return script_safe(to_json(document_of(told, comparison)).decode())
+
+
+def _commands(told: Sequence[Told], kept_in: str) -> list[tuple[str, str]]:
+    reference = shlex.quote(told[0].measurement.task.reference)
+    names = [shlex.quote(f"{kept_in or 'RESULTS'}:{one.measurement.id[:6]}") for one in told]
+    found = [
+        (f"tfdyno bench {reference} --against execution=xla", "Two settings in turns"),
+        (f"tfdyno compare {' '.join(names if len(names) > 1 else [*names, 'OTHER.json'])}",
+         "This result against another"),
+        (f"tfdyno bench {reference} --export result.json", "The raw numbers as a file"),
+    ]  # fmt: skip
+    return found[1:] if len(told) == 2 else found

@@ -1,0 +1,165 @@
+"""Recipe, environment and raw samples of one or two measurements as tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes, format_si, significant
+from tfdyno.core.measure.measurement import Card, Environment
+from tfdyno.core.recipe.composition import is_trainer_only
+from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.view.base.recipe_text import value_words
+from tfdyno.view.bench.runs import shown_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tfdyno.view.bench.document import Told
+    from tfdyno.view.bench.runs import ShownRun
+
+_ABBREVIATIONS = {
+    "tensorflow": "TensorFlow", "tfdyno": "tfdyno", "cpu": "CPU", "cuda": "CUDA", "cudnn": "cuDNN",
+    "id": "ID",
+}  # fmt: skip
+
+
+_TITLES = {
+    "protocol_least_runs": "Runs at least",
+    "protocol_most_runs": "Runs at most",
+    "protocol_least_samples": "Steady samples of a run at least",
+    "protocol_least_s": "Steady state of a run at least",
+    "protocol_most_s": "Steps of a run at most",
+    "protocol_target_ratio": "Interval that ends the runs",
+    "protocol_data": "Data",
+    "protocol_epochs": "Epochs",
+    "id": "Result",
+}
+"""Names that would say little by themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A named value of one measurement, or of both."""
+
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not equal."""
+        return len(set(self.values)) > 1
+
+
+def recipe_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+    """All settings that a bench takes; a default says what it means."""
+    return tuple(
+        Pair(name=field.name, values=tuple(
+            value_words(field.name, getattr(one.measurement.recipe, field.name)).replace("'", "’")
+            for one in told))
+        for field in dataclasses.fields(Recipe) if not is_trainer_only(field.name)
+    )  # fmt: skip
+
+
+def task_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+    """What was run and by which protocol; what nobody knows is left out."""
+    rows = [
+        _row(field.name, [getattr(one.measurement.task, field.name) for one in told])
+        for field in dataclasses.fields(told[0].measurement.task)
+        if field.name != "notes"
+    ]
+    rows += [
+        _row(f"protocol_{field.name}", [getattr(one.measurement.protocol, field.name)
+                                        for one in told])
+        for field in dataclasses.fields(told[0].measurement.protocol)
+    ]  # fmt: skip
+    rows.append(_row("costs", [" ".join(one.costs) for one in told]))
+    return _known(rows)
+
+
+def environment_rows(told: Sequence[Told]) -> tuple[Pair, ...]:
+    """The fingerprint of the machine; what is not known is left out."""
+    rows = list(machine_rows([one.measurement.environment for one in told]))
+    rows.append(_row("measured", [one.measurement.created_at for one in told]))
+    rows.append(_row("id", [one.measurement.id for one in told]))
+    return _known(rows)
+
+
+def machine_rows(environments: Sequence[Environment]) -> tuple[Pair, ...]:
+    """The fields of one fingerprint, or of two side by side."""
+    fields = dataclasses.fields(environments[0])
+    return _known([_row(f.name, [getattr(one, f.name) for one in environments]) for f in fields])
+
+
+def raw_rows(told: Sequence[Told]) -> tuple[tuple[str, str, str, str], ...]:
+    """Every sample: run, part of it, steps per sample, milliseconds per step in order."""
+    return tuple(row for one in shown_runs(told) for row in _raw(one))
+
+
+def _raw(one: ShownRun) -> list[tuple[str, str, str, str]]:
+    count, excluded = len(one.run.samples_s), set(one.run.excluded)
+    parts = (
+        ("warm-up", [at for at in range(one.start) if at not in excluded]),
+        ("steady" if one.steady else "second half",
+         [at for at in range(one.start, count) if at not in excluded]),
+        ("first of an epoch", sorted(excluded)),
+    )  # fmt: skip
+    return [
+        (one.name, part, _steps(one.run.steps_per_sample[at] for at in places),
+         " ".join(f"{1e3 * one.run.samples_s[at]:.5g}" for at in places))
+        for part, places in parts if places
+    ]  # fmt: skip
+
+
+def _steps(counts: Iterable[int]) -> str:
+    found = sorted(set(counts))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,}–{found[-1]:,}"
+
+
+def _row(name: str, values: Sequence[object]) -> Pair:
+    return Pair(name=_title(name), values=tuple(_words(name, value) for value in values))
+
+
+def _known(rows: Sequence[Pair]) -> tuple[Pair, ...]:
+    return tuple(row for row in rows if any(row.values))
+
+
+def _title(name: str) -> str:
+    if name in _TITLES:
+        return _TITLES[name]
+    for unit in ("_bytes", "_s", "_ratio"):
+        name = name.removesuffix(unit)
+    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
+    first = words[0] if words[0] in _ABBREVIATIONS.values() else words[0].capitalize()
+    return " ".join([first, *words[1:]])
+
+
+def _words(name: str, value: object) -> str:
+    """A value in words, by the unit that its name ends in; empty where it is not known."""
+    if isinstance(value, tuple):
+        return ", ".join(_card(one) if isinstance(one, Card) else str(one) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value in ("", 0, 0.0, None):
+        return ""
+    if not isinstance(value, int | float):
+        return str(value)
+    if name.endswith("_bytes"):
+        return format_bytes(value)
+    if name == "protocol_target_ratio":
+        return f"± {significant(100 * value)} %"
+    text = f"{value:,}" if isinstance(value, int) else significant(value)
+    return f"{text} s" if name.endswith("_s") else text
+
+
+def _card(card: Card) -> str:
+    parts = [card.name]
+    if card.memory_bytes:
+        parts.append(format_bytes(card.memory_bytes))
+    if card.power_limit_w:
+        parts.append(f"{significant(card.power_limit_w)} W")
+    if card.graphics_clock_limit_hz:
+        parts.append(format_si(card.graphics_clock_limit_hz, "Hz"))
+    switches = [name for name, on in (("ECC", card.ecc), ("MIG", card.mig)) if on]
+    return f"{parts[0]} ({'; '.join([*parts[1:], *switches])})" if parts[1:] else parts[0]

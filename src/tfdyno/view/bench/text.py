@@ -1,0 +1,187 @@
+"""A measurement as terminal text: the answer in the first line, then runs, place and doubts."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.view.base.amounts import plural
+from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.bench.compare_words import verdict_words
+from tfdyno.view.bench.document import metrics_of
+from tfdyno.view.bench.words import (
+    batch_words,
+    device_words,
+    energy_words,
+    environment_words,
+    memory_words,
+    rate_words,
+    recipe_words,
+    seconds_words,
+    step_words,
+    task_words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.measure.measurement import BenchRun, Comparison, Measurement, Summary
+    from tfdyno.view.bench.document import Told
+
+_MOST_METRICS = 2
+"""Columns of the table of runs that accuracy, loss, ... may take."""
+
+
+def report_text(
+    told: Sequence[Told],
+    comparison: Comparison | None = None,
+    *,
+    kept_in: str,
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """The whole answer: the comparison of two sides, each side, and what may come next.
+
+    Args:
+        told: One measurement, or the two sides of an A/B.
+        comparison: Of the two sides.
+        kept_in: Folder of the results.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    blocks = []
+    if comparison:
+        verdict = wrapped(verdict_words("A", "B", comparison), width=width)
+        blocks.append(paint(verdict, "bold", colour=colour))
+        if comparison.verdict != "not_comparable":
+            blocks[0] += f"\n{wrapped(comparison.reason, width=width)}"
+    for name, one in zip("AB" if comparison else ("",), told, strict=True):
+        beside = told[0] if name == "B" else None
+        blocks.append(bench_text(one, name=name, beside=beside, width=width, colour=colour))
+    blocks.append(next_words([one.measurement for one in told], kept_in, width))
+    return "\n\n".join(blocks)
+
+
+def bench_text(
+    told: Told,
+    *,
+    name: str = "",
+    beside: Told | None = None,
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """One measurement in full.
+
+    Args:
+        told: What was measured, and what follows from it.
+        name: ``A`` or ``B`` where there are two.
+        beside: The one told above it: facts that are the same are not repeated.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    one, summary = told.measurement, told.summary
+    answer = f"{name}: {headline(one, summary)}" if name else headline(one, summary)
+    mark = f"{paint('!', 'yellow', colour=colour)} "
+    doubts = [
+        wrapped(doubt.text, width=width, first=mark, rest="  ") for doubt in summary.instabilities
+    ]
+    known = dict(facts(beside.measurement, beside.summary)) if beside else {}
+    new = [(key, words) for key, words in facts(one, summary) if known.get(key) != words]
+    blocks = [
+        paint(wrapped(answer, width=width), "bold", colour=colour),
+        "\n".join(doubts),
+        runs_table(one, told.medians_s, width=width, colour=colour),
+        pairs([*new, *(("costs", words) for words in told.costs)], width=width),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def headline(one: Measurement, summary: Summary) -> str:
+    """The answer: time of a step with its interval, speed, device."""
+    task = one.task
+    name = f"{one.label}: {task.title}" if one.label else task.title
+    where = f"{name} at {batch_words(task)} on {device_words(one.environment)}"
+    best, bounds = step_words(summary.median_s, summary.interval_s)
+    return f"{where}: {best} a step ({bounds}), {rate_words(task, summary.throughput_per_s)}."
+
+
+def runs_table(
+    one: Measurement, medians_s: Sequence[float], *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """One line per run: its median, how much of it counts, what it cost before, memory, metrics."""
+    metrics = list(metrics_of(one))[:_MOST_METRICS]
+    headers = ["run", "step", "samples", "steps", "warm-up", "first step", "memory", *metrics]
+    rows = [
+        [str(number), *_run_cells(run, median_s), *(_metric(run, name) for name in metrics)]
+        for number, (run, median_s) in enumerate(zip(one.runs, medians_s, strict=True), start=1)
+    ]
+    return table(headers, rows, align=">" * len(headers), width=width, spare=(6, 3, 4),
+                 colour=colour)  # fmt: skip
+
+
+def next_words(measured: Sequence[Measurement], kept_in: str, width: int = WIDTH) -> str:
+    """Where the results are, and the command that compares them."""
+    names = [f"{kept_in}:{one.id[:6]}" for one in measured]
+    kept = wrapped(f"Kept as {' and '.join(names)}.", width=width)
+    quoted = [shlex.quote(name) for name in names]
+    others = " ".join(quoted) if len(names) > 1 else f"{quoted[0]} OTHER"
+    return f"{kept}\n  tfdyno compare {others}"
+
+
+def _run_cells(run: BenchRun, median_s: float) -> list[str]:
+    steps = sum(run.steps_per_sample[run.steady_from :])
+    return [
+        seconds_words(median_s),
+        f"{len(run.steady_s)} of {len(run.samples_s)}",
+        f"{steps:,}",
+        f"{sum(run.steps_per_sample[: run.steady_from]):,}",
+        seconds_words(run.first_step_s),
+        format_bytes(run.peak_memory_bytes),
+    ]
+
+
+def _metric(run: BenchRun, name: str) -> str:
+    return significant(run.metrics[name]) if name in run.metrics else "–"
+
+
+def facts(one: Measurement, summary: Summary) -> list[tuple[str, str]]:
+    """What the numbers rest on, as name and words; words are empty where nothing is known."""
+    protocol = one.protocol
+    length = f"{plural(protocol.epochs, 'epoch')} each" if protocol.epochs else (
+        f"at most {seconds_words(protocol.most_s)} of steps each"
+    )  # fmt: skip
+    return [
+        ("task", task_words(one)),
+        ("settings", recipe_words(one.recipe)),
+        ("first step", f"{seconds_words(summary.first_step_s)}, {_first(one)}"),
+        ("memory", memory_words(one, summary)),
+        ("GPU", energy_words(summary)),
+        ("target", _target(one)),
+        ("notes", " ".join(f"{note.rstrip('.')}." for note in one.task.notes)),
+        ("where", environment_words(one.environment)),
+        ("protocol", f"version {protocol.version}: a fresh process a run, {length}, the warm-up "
+                     "ends where a changepoint is found"),
+    ]  # fmt: skip
+
+
+def _first(one: Measurement) -> str:
+    """What the time of the first step holds."""
+    kept = sum(run.programs_kept for run in one.runs)
+    if not kept:
+        return "tracing and compiling included"
+    of = f"{kept} of {plural(len(one.runs), 'run')}"
+    return f"tracing included; {of} took compiled programs from the cache"
+
+
+def _target(one: Measurement) -> str:
+    protocol = one.protocol
+    if not protocol.target_metric:
+        return ""
+    goal = f"{protocol.target_metric} {significant(protocol.target_value)}"
+    reached = [run.seconds_to_target_s for run in one.runs if run.seconds_to_target_s]
+    if not reached:
+        return f"{goal}: not reached by any run"
+    first, last = seconds_words(min(reached)), seconds_words(max(reached))
+    time = first if first == last else f"{first} to {last}"
+    return f"{goal}: reached by {len(reached)} of {plural(len(one.runs), 'run')} in {time}"

@@ -1,0 +1,1 @@
+"""The answers of estimate and advise as text, JSON and pages."""

@@ -1,0 +1,155 @@
+"""The advice as terminal text: 80 columns, the answer in the first line, then the evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.choose.hardware import OWNED
+from tfdyno.view.base.amounts import A_CENT_USD, about_usd, short_hours, table_usd
+from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
+from tfdyno.view.choose.advice_words import (
+    card,
+    copied_line,
+    feed_line,
+    first_line,
+    memory_line,
+    range_line,
+    terms,
+    validation_line,
+)
+from tfdyno.view.choose.cards import old_price
+from tfdyno.view.choose.ranking_text import ranking_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.choose.advice import Advice, Candidate, Change
+    from tfdyno.core.choose.workload import Trace
+
+SHOWN_ROWS = 8
+_SHORT_ASSUMPTIONS = (
+    "precision",
+    "execution",
+    "software",
+    "batch",
+    "memory",
+    "length",
+    "validation",
+    "spot",
+    "start-up",
+    "electricity",
+)
+
+
+def advice_text(
+    advice: Advice,
+    trace: Trace,
+    *,
+    show_all: bool = False,
+    report: str = "",
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """The whole answer.
+
+    Args:
+        advice: What was found.
+        trace: What was traced; its warnings are told.
+        show_all: Every row of the ranking instead of the first ones.
+        report: Path of the page that was written, or empty.
+        width: Columns of the screen.
+        colour: Whether to print bold and dim.
+    """
+    blocks = [
+        _answer(advice, width, colour),
+        _picks(advice, width),
+        ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
+        _section("What would change the answer", advice.changes, width, colour),
+        _section("Buy or rent", advice.buy_or_rent, width, colour),
+        _closing(advice, trace, report, width),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def first_text(
+    advice: Advice, *, show_all: bool = False, width: int = WIDTH, colour: bool = False
+) -> str:
+    """The answer that stands while a compile settles what it names: picks and ranking."""
+    blocks = [
+        wrapped(first_line(advice), width=width),
+        _answer(advice, width, colour),
+        _picks(advice, width),
+        ranking_lines(advice, rows=0 if show_all else SHOWN_ROWS, width=width, colour=colour),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _answer(advice: Advice, width: int, colour: bool) -> str:
+    lines = [paint(wrapped(advice.headline, width=width), "bold", colour=colour)]
+    if balanced := advice.pick("balanced"):
+        told = f"{range_line(balanced.candidate)} {old_price(balanced.candidate, advice.made_on)}"
+        lines.append(wrapped(told, width=width))
+        if validation := validation_line(balanced.candidate):
+            lines.append(wrapped(validation, width=width))
+        if copied := copied_line(balanced.candidate):
+            lines.append(wrapped(copied, width=width))
+        if balanced.candidate.feeding:
+            lines.append(wrapped(feed_line(balanced.candidate), width=width))
+    if standing := memory_line(advice):
+        lines.append(wrapped(standing, width=width))
+    lines += [wrapped(text, width=width) for text in advice.notes]
+    return "\n".join(lines)
+
+
+def _picks(advice: Advice, width: int) -> str:
+    rows = [(pick.title, _described(pick.candidate), *_costs(pick.candidate), pick.reason)
+            for pick in advice.picks]  # fmt: skip
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    if sum(widths) + 8 > width:
+        return "\n".join(
+            wrapped(f"{row[0]}: {row[1]}, {row[2]}, {row[3]}; {row[4]}", width=width, first="  ",
+                    rest="    ") for row in rows
+        )  # fmt: skip
+    return "\n".join(
+        f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  "
+        f"{row[3]:>{widths[3]}}\n  {'':<{widths[0]}}  {row[4]}"
+        for row in rows
+    )
+
+
+def _described(candidate: Candidate) -> str:
+    offer = candidate.offer
+    seller = f", {offer.provider}" if offer and offer.provider != OWNED else ""
+    return f"{card(candidate)} {terms(candidate)}{seller}"
+
+
+def _costs(candidate: Candidate) -> tuple[str, str]:
+    hours = short_hours(candidate.hours.best)
+    if candidate.cost_usd is None:
+        return "no price", hours
+    usd = candidate.cost_usd.best
+    return about_usd(usd) if usd < A_CENT_USD else f"${table_usd(usd)}", hours
+
+
+def _section(title: str, changes: Sequence[Change], width: int, colour: bool) -> str:
+    if not changes:
+        return ""
+    body = pairs([(one.condition, one.consequence) for one in changes], width=width)
+    return f"{paint(title, 'bold', colour=colour)}\n{body}"
+
+
+def _is_fed(advice: Advice) -> bool:
+    """Whether the CPUs of offers were judged; otherwise data are taken to arrive in time."""
+    return any(one.feeding for one in advice.ranking)
+
+
+def _closing(advice: Advice, trace: Trace, report: str, width: int) -> str:
+    names = [*_SHORT_ASSUMPTIONS, *(["input"] if _is_fed(advice) else [])]
+    said = [advice.assumptions[name] for name in names if name in advice.assumptions]
+    lines = [wrapped(f"Assumed: {'; '.join(said)}.", width=width)]
+    lines += [wrapped(f"Note: {text}", width=width) for text in trace.warnings]
+    if report:
+        lines.append(f"Report: {report}")
+    else:
+        lines.append(f"Next: tfdyno advise {trace.workload.reference} --html report.html")
+    return "\n".join(lines)

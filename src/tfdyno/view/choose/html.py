@@ -1,0 +1,153 @@
+"""The report page: an Advice and what it was made from, as one self-contained HTML file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins, to_json
+from tfdyno.core.base.units import significant
+from tfdyno.view.base import amounts, wording
+from tfdyno.view.base.documents import scaling_document
+from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.choose import basis, cards, ranking, sections, sentences
+from tfdyno.view.choose.cards import card_name
+from tfdyno.view.draw import palette, svg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfdyno.core.choose.advice import Advice, Candidate
+    from tfdyno.core.choose.hardware import Gpu
+    from tfdyno.core.choose.program import Program
+    from tfdyno.core.choose.workload import Trace
+
+
+def render_report(
+    *, advice: Advice, trace: Trace, program: Program, gpus: Mapping[str, Gpu]
+) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript.
+
+    Args:
+        advice: The answer, with the estimates of all candidates.
+        trace: What was traced; names the workload.
+        program: The program that the recommended estimate stands on.
+        gpus: The catalogue's cards by slug; a card that is missing shows by its slug.
+    """
+    best = cards.recommended(advice)
+    context: dict[str, Any] = {
+        "reference": trace.workload.reference,
+        "date": advice.made_on,
+        "advice": advice,
+        "trace": trace,
+        "best": best,
+        "picks": _picks(advice),
+        "answer": sentences.answer(advice),
+        "changes": (*advice.changes, *advice.buy_or_rent),
+        "sections": sections.evidence(advice, best, gpus, program),
+        "ranking": sentences.ranking(advice),
+        "few": ranking.FEW,
+        "groups": ranking.groups(advice, gpus),
+        "axis": " to ".join(significant(end, 1) for end in ranking.hours_axis(advice)) + " h",
+        "markets": cards.markets(advice, gpus),
+        "providers": cards.providers(advice),
+        "figures_missing": not svg.available(),
+        "facts": basis.facts(advice, trace, program, best),
+        "sources": basis.sources(advice, best, gpus),
+        "commands": basis.commands(advice, trace, best),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": _json(advice),
+        "setup": _setup(advice, trace, best),
+    }
+    return environment().get_template("report.html.j2").render(context)
+
+
+def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, ...]:
+    """The line at the top: model, recipe and limits."""
+    run, found = advice.run, [trace.title]
+    if best is not None:
+        estimate = best.estimate
+        found += [
+            f"batch {estimate.batch_size:,}",
+            estimate.precision,
+            wording.execution(estimate.execution),
+        ]
+    found.append(f"{run.epochs:,} epochs" if run.epochs else f"{run.steps:,} steps")
+    if run.deadline_h:
+        found.append(f"within {wording.plain(run.deadline_h)} h")
+    if run.budget_usd:
+        found.append(f"at most ${run.budget_usd:,.0f}")
+    return tuple(found)
+
+
+def _picks(advice: Advice) -> list[dict[str, Any]]:
+    """The three picks as boxes; the recommended one is marked."""
+    best, made = cards.recommended(advice), list[dict[str, Any]]()
+    for title in ("cheapest", "balanced", "fastest"):
+        for pick in advice.picks:
+            if pick.title != title:
+                continue
+            card, ours = pick.candidate, best is not None and cards.same(pick.candidate, best)
+            first = ours and not any(other["best"] for other in made)
+            cost = card.cost_usd
+            made.append(
+                {
+                    "title": wording.capital(title) + (": our pick" if title == "balanced" else ""),
+                    "best": title == "balanced" or (first and len(advice.picks) == 1),
+                    "name": card_name(card),
+                    "machine": cards.machine(card),
+                    "rent": cards.rent_words(card),
+                    "cost": f"${amounts.table_usd(cost.best)}" if cost else "–",
+                    "cost_range": amounts.usd_range(cost) if cost else "no price known",
+                    "hours": amounts.short_hours(card.hours.best),
+                    "hours_range": amounts.hours_range(card.hours),
+                    "reason": pick.reason,
+                    "stale": cards.stale(card, advice.made_on),
+                }
+            )
+    return made
+
+
+def _json(advice: Advice) -> str:
+    """The whole answer as JSON that is safe inside ``<script>``.
+
+    An estimate that serves many offers stands once in ``estimates``, and candidates name it by
+    its place there; layers and roofline are kept for the picks. Floats have six digits. The
+    explanations stand on the page as tables; ``estimate --explain --json`` has their numbers.
+    """
+    best = cards.recommended(advice)
+    detailed = [pick.candidate for pick in advice.picks] + ([best] if best else [])
+    picked = {(candidate.gpu, candidate.count) for candidate in detailed}
+    places: dict[bytes, int] = {}
+    estimates: list[dict[str, Any]] = []
+
+    def place(candidate: Candidate) -> dict[str, Any]:
+        raw: dict[str, Any] = to_builtins(candidate)
+        raw["estimate"].pop("explanation")
+        if (candidate.gpu, candidate.count) not in picked:
+            raw["estimate"] |= {"layers": [], "roofline": []}
+        key = to_json(raw["estimate"])
+        if key not in places:
+            places[key] = len(estimates)
+            estimates.append(raw["estimate"])
+        return raw | {"estimate": places[key]}
+
+    whole: dict[str, Any] = to_builtins(replace(advice, ranking=(), picks=(), scaling=()))
+    whole["ranking"] = [place(candidate) for candidate in advice.ranking]
+    whole["picks"] = [
+        {"title": p.title, "reason": p.reason, "candidate": place(p.candidate)}
+        for p in advice.picks
+    ]
+    whole["estimates"] = estimates
+    whole["scaling"] = [scaling_document(series) for series in advice.scaling]
+    return script_safe(to_json(_rounded(whole)).decode())
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
+    """The same with six significant digits in every float: estimates know no more."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value

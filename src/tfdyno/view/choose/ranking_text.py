@@ -1,0 +1,189 @@
+"""The ranking as lines of a terminal: what is feasible as a table, the rest by reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.choose.hardware import OWNED
+from tfdyno.view.base.amounts import (
+    batch_cell,
+    dashed,
+    percent,
+    plural,
+    table_ms,
+    table_time,
+    table_usd,
+)
+from tfdyno.view.base.text import paint, shorten, telling_width, wrapped
+from tfdyno.view.choose.advice_words import card
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.choose.advice import Advice, Candidate, Verdict
+
+HEAD = (
+    ("GPU", ""), ("offer", ""), ("mem", "used"), ("max", "batch"), ("step", "ms"),
+    ("9 in 10", "ms"), ("run", "{unit}"), ("9/10", "{unit}"), ("run", "US$"), ("held", "by"),
+)  # fmt: skip
+LEFT = (0, 1, 9)
+SPARE = (7, 9, 3, 5, 2, 4)
+"""What a narrow screen lacks: the range of hours, which that of the step says too, then others."""
+INDENT = 2
+SMALLEST_NAME = 12
+CAUSES = {"communication": "links", "memory": "memory", "compute": "maths"}
+GROUPS: dict[Verdict, str] = {
+    "feasible": "",
+    "too late": "Too late",
+    "too dear": "Too dear",
+    "no offer": "No price in the catalogue",
+    "does not fit": "Do not fit",
+    "cannot run": "This TensorFlow cannot run them",
+}
+EXCLUDED = ("does not fit", "cannot run")
+"""Told by reason: their times and costs say nothing."""
+OLD_PRICE = "* price older than 12 months: tfdyno data refresh"
+
+
+def ranking_lines(advice: Advice, *, rows: int, width: int, colour: bool) -> str:
+    """The table and what it leaves out.
+
+    Args:
+        advice: Holds the ranking.
+        rows: Feasible rows to show; 0 shows every row of every group.
+        width: Columns of the screen.
+        colour: Whether to dim headings.
+    """
+    old = _old_offers(advice)
+    if not rows:
+        return "\n\n".join(filter(None, (
+            _group(advice, verdict, old, width, colour) for verdict in GROUPS
+        )))  # fmt: skip
+    best = advice.ranking[0].verdict
+    leading = [one for one in distinct(advice.ranking) if one.verdict == best]
+    shown = [] if best in EXCLUDED else _first_rows(advice, leading, rows)
+    parts = [_table(shown, old, width, colour)] if shown else []
+    parts.append(wrapped(rest_line(advice, len(leading) - len(shown)), width=width,
+                         first="  ", rest="  "))  # fmt: skip
+    if any(one.slug in old for one in shown):
+        parts.append(wrapped(OLD_PRICE, width=width, first="  ", rest="  "))
+    return "\n".join(part for part in parts if part.strip())
+
+
+def distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
+    """One row for each card, count, share and kind of price: the first, which is the cheapest."""
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for one in ranking:
+        kept.setdefault((card(one), one.spot, one.offer is None, _is_owned(one)), one)
+    return list(kept.values())
+
+
+def rest_line(advice: Advice, hidden: int) -> str:
+    """What the table leaves out, counted: ``6 more are feasible, 5 are too late: add --all``."""
+    groups: dict[Verdict, str] = {
+        "too late": "too late",
+        "too dear": "too dear",
+        "no offer": "without a price",
+        "does not fit": "too small",
+        "cannot run": "not for this TensorFlow",
+    }
+    best = advice.ranking[0].verdict
+    words = groups.pop(best, best)
+    parts = [f"{hidden:,} more {words}"] if hidden else []
+    for verdict, words in groups.items():
+        cards = {card(one) for one in advice.ranking if one.verdict == verdict}
+        if cards:
+            parts.append(f"{len(cards):,} {words}")
+    return f"{', '.join(parts)}: add --all" if parts else ""
+
+
+def _first_rows(advice: Advice, feasible: list[Candidate], rows: int) -> list[Candidate]:
+    """The cheapest rows and the picks, in the ranking's order."""
+    picked = {pick.candidate.slug for pick in advice.picks}
+    named = [one for one in feasible if one.slug in picked]
+    room = rows - len(named)
+    others = [one for one in feasible if one.slug not in picked][: max(0, room)]
+    return [one for one in feasible if one in named or one in others]
+
+
+def _group(advice: Advice, verdict: Verdict, old: set[str], width: int, colour: bool) -> str:
+    members = [one for one in advice.ranking if one.verdict == verdict]
+    if not members:
+        return ""
+    title = f"{GROUPS[verdict]} ({plural(len(members), 'row')})" if GROUPS[verdict] else ""
+    head = [paint(title, "bold", colour=colour)] if title else []
+    if verdict in EXCLUDED:
+        by_card = {card(one): one for one in members}
+        body = [_excluded(one, width) for one in by_card.values()]
+        return "\n".join([*head, *body])
+    old_price = wrapped(OLD_PRICE, width=width, first="  ", rest="  ")
+    foot = [old_price] if any(one.slug in old for one in members) else []
+    return "\n".join([*head, _table(members, old, width, colour), *foot])
+
+
+def _excluded(one: Candidate, width: int) -> str:
+    return wrapped(one.reason, width=width, first=f"  {card(one)}: ", rest="    ")
+
+
+def _table(rows: Sequence[Candidate], old: set[str], width: int, colour: bool) -> str:
+    unit, hours = ("min", 1.0 / 60.0) if rows[0].hours.best < 1.0 else ("h", 1.0)
+    heads = [[head[line].format(unit=unit) for head in HEAD] for line in (0, 1)]
+    lines = [*heads, *(_cells(one, one.slug in old, hours) for one in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    smallest = max(SMALLEST_NAME, telling_width([card(one) for one in rows]))
+    for column in SPARE:
+        if _excess(widths, width) > widths[0] - smallest:
+            widths[column] = 0
+    widths[0] = max(smallest, widths[0] - max(0, _excess(widths, width)))
+    told = [_line(line, widths) for line in lines]
+    return "\n".join([*(paint(head, "dim", colour=colour) for head in told[:2]), *told[2:]])
+
+
+def _excess(widths: Sequence[int], width: int) -> int:
+    shown = [size for size in widths if size]
+    return INDENT + sum(shown) + len(shown) - 1 - width
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        f"{shorten(cell, size):<{size}}" if column in LEFT else f"{cell:>{size}}"
+        for column, (cell, size) in enumerate(zip(cells, widths, strict=True))
+        if size
+    ]
+    return f"{' ' * INDENT}{' '.join(padded)}".rstrip()
+
+
+def _cells(one: Candidate, old: bool, hours: float) -> list[str]:
+    """The row; times of the run in units of ``hours``."""
+    estimate, run = one.estimate, one.hours.times(1.0 / hours)
+    return [
+        card(one),
+        _offer(one) + ("*" if old else ""),
+        percent(estimate.device_memory_bytes.best / estimate.usable_memory_bytes),
+        batch_cell(estimate.max_batch_size),
+        table_ms(estimate.step_s.best),
+        f"{table_ms(estimate.step_s.low)}–{table_ms(estimate.step_s.high)}",
+        table_time(run.best),
+        dashed(run.low, run.high),
+        table_usd(one.cost_usd.best) if one.cost_usd else "–",
+        CAUSES.get(estimate.bound_by, estimate.bound_by),
+    ]
+
+
+def _offer(one: Candidate) -> str:
+    if one.offer is None:
+        return "–"
+    return "owned" if _is_owned(one) else one.offer.provider + (" spot" if one.spot else "")
+
+
+def _is_owned(one: Candidate) -> bool:
+    return one.offer is not None and one.offer.provider == OWNED
+
+
+def _old_offers(advice: Advice) -> set[str]:
+    """Candidates whose row says that their price is old."""
+    return {
+        one.slug
+        for one in advice.ranking
+        if one.offer and f"price of {one.offer.priced_on[:7]}" in one.reason
+    }

@@ -1,0 +1,168 @@
+"""What more GPUs bring, as terminal text: one sentence, then the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import significant
+from tfdyno.view.base import wording
+from tfdyno.view.base.amounts import table_ms
+from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+from tfdyno.view.choose.advice_words import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.base.interval import Interval
+    from tfdyno.core.choose.scale_out import ScaleOut, ScaleRow
+
+_HEADERS = ("GPUs", "batch", "step ms", "samples/s", "gain", "9 in 10", "efficiency", "exposed ms")
+MOST_TABLES = 3
+_SPARE = (1, 2, 5)
+"""Columns that a narrow screen lacks."""
+_SLOWER = 1.0
+_LOSS = 1.05
+"""From here on the time of another program is told."""
+_PROGRAMS = {"graph": "as a graph", "xla": "under XLA"}
+
+
+def scale_out_text(
+    series: Sequence[ScaleOut],
+    names: Mapping[str, str],
+    *,
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """A sentence and a table for each card; of many cards the sentences alone."""
+    if len(series) > MOST_TABLES:
+        told = (wrapped(sentence(each, names[each.gpu]), width=width) for each in series)
+        return "\n".join(told)
+    return "\n\n".join(_one(each, names[each.gpu], width, colour) for each in series)
+
+
+def sentence(series: ScaleOut, name: str) -> str:
+    """Where more of a card stop paying."""
+    card, rows = brief(name), series.rows[1:]
+    if not rows:
+        return f"Only one {card} was asked for."
+    first, last = rows[0], rows[-1]
+    told = f"{_count(first)} {card} gain {_times(first)}"
+    if first.estimate.replicas == 2:
+        told = f"A second {card} gains {_times(first)}"
+    switch = _switch(series)
+    if all(row.gain_ratio.best < _SLOWER for row in rows):
+        return f"{told}: one alone is faster{switch and f', and {switch}'}."
+    return f"{told}{_later(series, first, last)}: {switch and f'{switch}; '}{_brings(series)}."
+
+
+def _later(series: ScaleOut, first: ScaleRow, last: ScaleRow) -> str:
+    """Gains after the first: where it stops paying, and the last where it is above 1."""
+    told = [row for row in series.rows if row.estimate.replicas > series.pays_until][:1]
+    told += [last] if last.gain_ratio.best > _SLOWER else []
+    named = {row.estimate.replicas: row for row in told if row is not first}
+    return "".join(f", {_count(row)} gain {_times(row)}" for row in named.values())
+
+
+def _brings(series: ScaleOut) -> str:
+    """What added cards bring: all of them, or those beyond where it pays."""
+    rows, stops = series.rows[1:], series.pays_until
+    beyond = [row for row in rows if row.estimate.replicas > stops]
+    shares = sorted(max(0.0, row.added_ratio) for row in beyond[:1] or rows)
+    told = list(dict.fromkeys(significant(share, 2) for share in shares))
+    share = f"{' to '.join(dict.fromkeys((told[0], told[-1])))} of the first"
+    who = f"from {stops:,} to {_count(beyond[0])} an added card" if beyond else "each added card"
+    return f"{who} brings {share if shares[-1] else 'nothing'}"
+
+
+def _switch(series: ScaleOut) -> str:
+    """The loss that is another program's; empty where there is none, or it is not known."""
+    if not series.switched_to:
+        return ""
+    program = _PROGRAMS.get(series.switched_to, f"as {series.switched_to}")
+    told = f"on several cards the step runs {program}"
+    ratio = series.switch_ratio
+    if ratio is None:
+        return told
+    return (
+        f"{told}, which alone takes {significant(ratio, 2)} times as long" if ratio >= _LOSS else ""
+    )
+
+
+def _count(row: ScaleRow) -> str:
+    return f"{row.estimate.replicas:,}"
+
+
+def _times(row: ScaleRow) -> str:
+    return f"{significant(row.gain_ratio.best, 2)}×"
+
+
+def _one(series: ScaleOut, name: str, width: int, colour: bool) -> str:
+    money = _money(series)
+    headers = (*_HEADERS, *([money[0]] if money else []))
+    rows = [
+        (*_cells(row), *([_usd(money[1][index])] if money else []))
+        for index, row in enumerate(series.rows)
+    ]
+    body = table(headers, rows, align=">" * len(headers), width=width, spare=_SPARE, colour=colour)
+    blocks = [paint(wrapped(sentence(series, name), width=width), "bold", colour=colour), body]
+    blocks.append(wrapped(assumed(series), width=width))
+    return "\n\n".join(blocks)
+
+
+def _cells(row: ScaleRow) -> tuple[str, ...]:
+    one, gain = row.estimate, row.gain_ratio
+    where = f"{one.replicas:,}" if one.nodes == 1 else (
+        f"{one.nodes:,} × {one.replicas // one.nodes:,}")  # fmt: skip
+    return (
+        where,
+        f"{one.batch_size:,}",
+        table_ms(one.step_s.best),
+        significant(one.samples_per_s.best, 2),
+        f"{gain.best:.2f}",
+        f"{gain.low:.2f}–{gain.high:.2f}" if one.replicas > 1 else "",
+        f"{row.efficiency_ratio.best:.0%}",
+        table_ms(one.exposed_s) if one.replicas > 1 else "",
+    )
+
+
+def _money(series: ScaleOut) -> tuple[str, list[Interval]] | None:
+    epochs = [row.usd_per_epoch for row in series.rows if row.usd_per_epoch]
+    millions = [row.million_samples_usd for row in series.rows if row.million_samples_usd]
+    if epochs:
+        return "$ an epoch", epochs
+    return ("$ a million", millions) if millions else None
+
+
+def _usd(value: Interval) -> str:
+    return significant(value.best, 2)
+
+
+def assumed(series: ScaleOut) -> str:
+    """What the numbers rest on."""
+    held = "batch of each GPU" if series.holds == "batch per replica" else "global batch"
+    kind = "weak" if series.holds == "batch per replica" else "strong"
+    parts = [f"Held: the {held} ({kind} scaling)."]
+    if series.switched_to:
+        before = wording.execution(series.rows[0].estimate.execution)
+        after = wording.execution(series.switched_to)
+        parts.append(f"One GPU runs {before}, several {after}: part of the loss is that.")
+    if any(row.capped for row in series.rows):
+        parts.append(
+            "A gain above the number of GPUs was cut to it: of the two programs only one is fitted "
+            "to your measurement."
+        )
+    if any(row.estimate.execution == "graph" for row in series.rows[1:]):
+        parts.append(
+            "tf.distribute sends all gradients at once after the backward pass: nothing is hidden."
+        )
+    if series.through_host:
+        parts.append(
+            "These cards copy through the host's memory, without peer access over PCIe: more cards "
+            "share that one way."
+        )
+    price = series.price
+    if price:
+        parts.append(
+            f"Price: ${price.usd_per_h:.2f} a GPU and hour, {price.offer}, {price.priced_on}."
+        )
+    return " ".join(parts)

@@ -1,0 +1,91 @@
+"""What ``advise --scenario serve --json`` prints: the keys of ``advise``, and those of a service.
+
+``hours`` is the month that a service runs, and ``cost_usd`` what that costs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.choose.serving_size import HOURS_PER_MONTH
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.serving_size import ServingCandidate, ServingPick, ServingSize
+
+
+def size_document(size: ServingSize) -> dict[str, Any]:
+    """``{"ranking": […], "picks": {…}, "pareto": […], "autoscaling": {…}, …}``."""
+    picks = {one.title: _pick(one) for one in size.picks}
+    front = [_short(one) for one in size.ranking if one.pareto]
+    return {
+        "headline": size.headline,
+        "title": size.title,
+        "workload": size.reference,
+        "goal": {
+            **to_builtins(size.goal),
+            "mean_per_s": size.goal.mean_per_s,
+            "peak_per_s": size.goal.peak_per_s,
+        },
+        "ranking": [_candidate(one) for one in size.ranking],
+        "picks": {title: picks.get(title) for title in ("cheapest", "fastest", "balanced")},
+        "pareto": sorted(front, key=lambda row: row["cost_usd"]),
+        "autoscaling": to_builtins(size.autoscaling) if size.autoscaling else None,
+        "curves": [to_builtins(one) for one in size.curves],
+        "precision": size.precision,
+        "execution": size.execution,
+        "assumptions": size.assumptions,
+        "notes": list(size.notes),
+        "sources": list(size.sources),
+        "catalogue_date": size.catalogue_date,
+        "made_on": size.made_on,
+    }
+
+
+def _pick(pick: ServingPick) -> dict[str, Any]:
+    return {**_short(pick.candidate), "reason": pick.reason}
+
+
+def _short(one: ServingCandidate) -> dict[str, Any]:
+    peak = one.at_peak
+    return {
+        "gpu": one.replica.gpu,
+        "count": one.count,
+        "machines": one.machines,
+        "offer": one.offer.slug if one.offer else None,
+        "spot": one.offer.spot if one.offer else False,
+        "hours": HOURS_PER_MONTH,
+        "cost_usd": one.usd_per_month,
+        "usd_per_million": one.usd_per_million,
+        "max_batch_size": one.replica.max_batch_size,
+        "max_delay_s": one.replica.max_delay_s,
+        "p50_s": peak.p50_s if peak else None,
+        "p99_s": peak.p99_s if peak else None,
+        "utilisation_ratio": peak.utilisation_ratio if peak else None,
+        "reason": one.reason,
+    }
+
+
+def _candidate(one: ServingCandidate) -> dict[str, Any]:
+    replica, offer = one.replica, one.offer
+    return {
+        **_short(one),
+        "gpu_name": replica.gpu_name,
+        "verdict": one.verdict,
+        "pareto": one.pareto,
+        "at_peak": to_builtins(one.at_peak) if one.at_peak else None,
+        "at_mean": to_builtins(one.at_mean) if one.at_mean else None,
+        "most_per_s": replica.most_per_s,
+        "bound_by": replica.bound_by,
+        "batching": replica.reason,
+        "host_s": replica.host_s,
+        "latency_s": {str(rows): to_builtins(time) for rows, time in replica.latency_s.items()},
+        "latency_source": replica.latency_source,
+        "provider": offer.provider if offer else None,
+        "instance": offer.instance if offer else None,
+        "region": offer.region if offer else None,
+        "gpu_fraction": offer.gpu_fraction if offer else 1.0,
+        "usd_per_h": offer.usd_per_h if offer else None,
+        "priced_on": offer.priced_on if offer else None,
+        "price_source": offer.source if offer else None,
+    }

@@ -1,0 +1,1 @@
+"""Measured and converted data sets in words."""

@@ -1,0 +1,1 @@
+"""Exports, small devices and the model store in words."""

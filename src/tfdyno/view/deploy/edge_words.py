@@ -1,0 +1,75 @@
+"""Words that the answers of ``tfdyno edge`` share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import significant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.deploy.edge import EdgePort, EdgeTiming, EdgeVerdict, LatencyClass
+
+CLASSES: dict[LatencyClass, str] = {
+    "real_time": "real time (below 33 ms)",
+    "interactive": "interactive (below 200 ms)",
+    "batch": "to be waited for",
+}
+SHORT: dict[LatencyClass, str] = {
+    "real_time": "real time", "interactive": "interactive", "batch": "slow",
+}  # fmt: skip
+BOUND = {
+    "compute": "arithmetic", "memory_bandwidth": "memory bandwidth",
+    "dispatch": "starting operators",
+}  # fmt: skip
+GUESSED = (
+    "Times on devices are a roofline of their makers' figures at shares that LiteRT reaches; none "
+    "was measured there."
+)
+
+
+MARK = "*"
+"""Behind a device of which figures are unverified."""
+
+
+def unverified_words(verdicts: Sequence[EdgeVerdict]) -> str:
+    """How many devices have figures that nobody checked; empty: none."""
+    count = sum(bool(one.unverified) for one in verdicts)
+    if not count:
+        return ""
+    devices = f"{count} device{'s' if count > 1 else ''}"
+    return (
+        f"Figures of {devices} are unverified ({MARK}): some or all of them were written down from "
+        "memory and not held against a source."
+    )
+
+
+def threads_words(timing: EdgeTiming) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{timing.threads} thread{'s' if timing.threads > 1 else ''}"
+
+
+def seconds(value_s: float) -> str:
+    """``1.2 s``, ``34 ms``, ``5.6 µs``: two digits, as the guess is no better."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if value_s * factor >= 1.0:
+            return f"{significant(value_s * factor, 2)} {unit}"
+    return f"{significant(value_s * 1e6, 2)} µs"
+
+
+def class_words(verdict: EdgeVerdict) -> str:
+    """Its class, or the two between which it may be."""
+    best, worst = SHORT[verdict.best_class], SHORT[verdict.latency_class]
+    return worst if best == worst else f"{best} to {worst}"
+
+
+def shape_words(port: EdgePort) -> str:
+    """``float32 [any, 28, 28, 1]``."""
+    sizes = ["any" if i in port.open_axes else str(size) for i, size in enumerate(port.shape)]
+    quantised = (
+        f", value = {port.scale:.4g} × (q − {port.zero_point})".replace("− -", "+ ")
+        if port.scale
+        else ""
+    )
+    return f"{port.dtype} [{', '.join(sizes)}]{quantised}"

@@ -1,0 +1,64 @@
+"""The measured times of a model on this CPU as bars, by number of threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.view.deploy.edge_words import seconds, threads_words
+from tfdyno.view.draw import bars
+from tfdyno.view.draw.bar_scale import absolute
+from tfdyno.view.draw.svg import Figure, Key, Table, draw
+
+if TYPE_CHECKING:
+    from tfdyno.core.deploy.edge import EdgeReport, EdgeTiming
+
+_UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
+
+
+def measured_figure(report: EdgeReport) -> Figure | None:
+    """Median call by threads with its 96 % interval; None where nothing was measured."""
+    if not report.timings:
+        return None
+    longest_s = max(max(one.median_s, one.interval_s[1]) for one in report.timings)
+    unit, factor = next(((u, f) for u, f in _UNITS if longest_s * f >= 1.0), _UNITS[-1])
+    chart = absolute(
+        tuple(_row(one, factor) for one in report.timings), f"{unit} for a call with one sample"
+    )
+    told = "; ".join(_words(one) for one in report.timings)
+    return Figure(
+        label=f"Bars of the time of a call on this CPU by threads. {told}.",
+        wide=draw(bars.wide(chart)),
+        narrow=draw(bars.narrow(chart)),
+        key=(
+            Key(text="median of the rounds", variable="c1"),
+            Key(text="its 96 % interval", variable="ink", mark="line"),
+        ),
+        table=table_of(report),
+        caption=f"LiteRT on {report.cpu}",
+    )
+
+
+def table_of(report: EdgeReport) -> Table:
+    """All that was measured."""
+    rows = tuple(
+        (threads_words(one), seconds(one.median_s),
+         f"{seconds(one.interval_s[0])} to {seconds(one.interval_s[1])}",
+         f"{one.rounds}", f"{one.calls:,}")
+        for one in report.timings
+    )  # fmt: skip
+    return Table(headings=("Threads", "Median", "96 % interval", "Rounds", "Calls"), rows=rows)
+
+
+def _row(one: EdgeTiming, factor: float) -> bars.Row:
+    segment = bars.Segment(variable="c1", value=one.median_s * factor, tip=_words(one))
+    low, high = one.interval_s
+    return bars.Row(name=threads_words(one), number=seconds(one.median_s), segments=(segment,),
+                    low=low * factor, high=high * factor)  # fmt: skip
+
+
+def _words(one: EdgeTiming) -> str:
+    low, high = one.interval_s
+    return (
+        f"{threads_words(one)}: {seconds(one.median_s)}, {seconds(low)} to {seconds(high)} "
+        f"in {one.rounds} rounds"
+    )

@@ -1,0 +1,76 @@
+"""How fast each stage of the input pipeline is, beside the step that it feeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.view.base import wording
+from tfdyno.view.base.amounts import percent
+from tfdyno.view.bench.words import seconds_words, step_unit
+from tfdyno.view.diagnose.course import bytes_rate_words, rate_words, told_stages
+from tfdyno.view.draw.bar_scale import absolute
+from tfdyno.view.draw.bars import Row, Segment, narrow, wide
+from tfdyno.view.draw.svg import Figure, Key, Table, draw
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.bottleneck import StepDiagnosis
+
+_ALL = "all of them"
+_MOST_TITLE = 36
+
+
+def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
+    """Seconds of a batch by stage, in the order of the pipeline; None where they are not known.
+
+    Args:
+        one: With the pipeline and the step by themselves.
+        samples: Of a batch, over all replicas.
+    """
+    stages = told_stages(one.stages)
+    if not stages or not one.batch_s:
+        return None
+    factor_s, unit = step_unit(one.batch_s)
+    rows = [_row(_short(each.title), each.batch_s, each.samples_per_s, factor_s) for each in stages]
+    rows.append(_row(_ALL, one.batch_s, samples / one.batch_s, factor_s, is_all=True))
+    chart = absolute(tuple(rows), f"{unit} of one batch",
+                     limit=one.held_s / factor_s,
+                     limit_text=f"the step alone: {seconds_words(one.held_s)}")  # fmt: skip
+    parts = [f"{row.name} {row.number}" for row in rows]
+    step = f"; the step by itself takes {seconds_words(one.held_s)}" if one.held_s else ""
+    return Figure(
+        label=f"Bars of what each stage of the input pipeline takes of a batch and of the samples "
+        f"that it could give: {wording.listing(parts)}{step}.",
+        wide=draw(wide(chart)),
+        narrow=draw(narrow(chart)),
+        key=(Key(text="one stage", variable="c2"), Key(text="the whole pipeline", variable="c1"))
+        if len(stages) > 1 else (),
+        table=_table(one, samples),
+        caption="Time of a batch by stage of the pipeline, and the rate that it allows",
+    )  # fmt: skip
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _MOST_TITLE else f"{title[: _MOST_TITLE - 1]}…"
+
+
+def _row(name: str, seconds_s: float, rate: float, factor_s: float, *, is_all: bool = False) -> Row:
+    words = f"{seconds_words(seconds_s)} · {rate_words(rate)}"
+    segment = Segment(variable="c1" if is_all else "c2", value=seconds_s / factor_s,
+                      tip=f"{name}: {words}")  # fmt: skip
+    return Row(name=name, number=words, segments=(segment,), strong=is_all)
+
+
+def _table(one: StepDiagnosis, samples: int) -> Table:
+    rows = [
+        (each.title, each.place, seconds_words(each.batch_s), percent(each.batch_s / one.batch_s),
+         rate_words(each.samples_per_s) if each.samples_per_s else "–",
+         bytes_rate_words(each.bytes_per_s) or "–")
+        for each in one.stages
+    ]  # fmt: skip
+    rows.append((_ALL, "", seconds_words(one.batch_s), "100%",
+                 rate_words(samples / one.batch_s), ""))  # fmt: skip
+    if one.held_s:
+        rows.append(("the step alone", "", seconds_words(one.held_s), "",
+                     rate_words(samples / one.held_s), ""))  # fmt: skip
+    headings = ("Stage", "Line", "Of a batch", "Share", "It could give", "Data")
+    return Table(headings=headings, rows=tuple(rows), text_columns=frozenset((0, 1)))

@@ -1,0 +1,127 @@
+"""The page of a diagnosis: the answer, its evidence and its proof, as one self-contained file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.recipe.recipe import diff
+from tfdyno.view.base.recipe_text import value_words
+from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.wording import capital
+from tfdyno.view.bench.tables import Pair, machine_rows
+from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.diagnose import findings as diagnose_findings
+from tfdyno.view.diagnose.document import diagnose_document
+from tfdyno.view.diagnose.figure_course import course_figure
+from tfdyno.view.diagnose.figure_split import compute_figure, split_figure
+from tfdyno.view.diagnose.figure_stages import stages_figure
+from tfdyno.view.diagnose.words import next_steps, proof_words, run_words
+from tfdyno.view.draw import palette, svg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfdyno.core.measure.bottleneck import Bottleneck
+    from tfdyno.view.diagnose.document import DiagnoseTold
+
+
+def diagnose_page(told: DiagnoseTold) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript."""
+    findings = told.proven.diagnosis.findings
+    is_no_change = not told.proven.diagnosis.primary.asks_for_change
+    own = {
+        "answer": diagnose_findings.answer(told),
+        "box": diagnose_findings.box(told),
+        "step": diagnose_findings.step(told),
+        "split": split_figure(told),
+        "others": [told_finding(one, told) for one in findings[1:]],
+        "sections": _sections(told),
+        "findings": diagnose_findings.findings(told),
+        "rows": [] if is_no_change else [diagnose_findings.row(one, told) for one in findings],
+        "left": told.proven.left if told.tried else (),
+        "measured": diagnose_findings.measured(told),
+    }
+    return page_of(told, own, diagnose_document(told))
+
+
+def page_of(told: DiagnoseTold, own: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """What the page of every diagnosis has, filled.
+
+    Args:
+        told: What came out.
+        own: What the template takes besides, of what was asked for.
+        document: The whole answer, kept in the page as JSON.
+    """
+    diagnosis = told.proven.diagnosis
+    primary = diagnosis.primary
+    context: dict[str, Any] = {
+        "reference": told.reference,
+        "setup": tuple(filter(None, (diagnosis.title, run_words(told.facts)))),
+        "date": told.made_on,
+        "headline": primary.summary.rstrip("."),
+        "primary": told_finding(primary, told),
+        "is_no_change": not primary.asks_for_change,
+        "split": None,
+        "rows": (),
+        "left": (),
+        "tables": _tables(told),
+        "notes": told.notes,
+        "written": told.written,
+        "commands": [(typed, capital(purpose)) for _, purpose, typed in next_steps(told)],
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": script_safe(to_json(document).decode()),
+        "version": told.environment.tfdyno if told.environment else "",
+    }
+    return environment().get_template("diagnose.html.j2").render(context | dict(own))
+
+
+def told_finding(one: Bottleneck, told: DiagnoseTold) -> dict[str, Any]:
+    """One finding with what came out of its fix."""
+    proof = told.proof_of(one)
+    return {
+        "cause": one.cause,
+        "place": one.place,
+        "summary": one.summary,
+        "evidence": one.evidence,
+        "fix": one.fix,
+        "proof": proof_words(proof) if proof else None,
+    }
+
+
+def _sections(told: DiagnoseTold) -> tuple[Section, ...]:
+    """Those that have something to show."""
+    diagnosis, timeline, found = told.proven.diagnosis, told.facts.timeline, list[Section]()
+    if drawing := compute_figure(diagnosis):
+        panel = Panel(topic="Computing", finding=diagnose_findings.computing(diagnosis),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="computing", short="Computing", panels=(panel,)))
+    if timeline and (drawing := course_figure(timeline, diagnosis)):
+        panel = Panel(topic="Over time", finding=diagnose_findings.course(timeline),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="course", short="Over time", panels=(panel,)))
+    samples = told.samples_of_step
+    if drawing := stages_figure(diagnosis, samples):
+        panel = Panel(topic="Input pipeline", finding=diagnose_findings.stages(diagnosis, samples),
+                      figures=(drawing,))  # fmt: skip
+        found.append(Section(id="stages", short="Input pipeline", panels=(panel,)))
+    return tuple(found)
+
+
+def _tables(
+    told: DiagnoseTold,
+) -> tuple[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]], ...]:
+    """Id, name, heading, rows and sides of each."""
+    found: list[tuple[str, str, str, tuple[Pair, ...], tuple[str, ...]]] = []
+    changes = diff(told.base, told.proven.recipe)
+    if changes:
+        rows = tuple(Pair(name=name, values=(value_words(name, old), value_words(name, new)))
+                     for name, (old, new) in changes.items())  # fmt: skip
+        sides = ("As it is", "Kept")
+        found.append(("kept", "Settings", "What was kept, as settings of a recipe", rows, sides))
+    if told.environment:
+        machine = machine_rows([told.environment])
+        found.append(("place", "Environment", "Where it was looked at", machine, ("",)))
+    return tuple(found)

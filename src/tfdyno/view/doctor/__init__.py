@@ -1,0 +1,1 @@
+"""Findings about machines and clusters in words."""

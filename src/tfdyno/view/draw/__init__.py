@@ -1,0 +1,1 @@
+"""Figures: axes, bars, labels and colours."""

@@ -1,0 +1,1 @@
+"""Lists of the catalogue and of what is kept."""

@@ -1,0 +1,89 @@
+"""Offers, price refreshes and data tables as terminal text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.choose.hardware import Offer
+from tfdyno.view.base.text import WIDTH, paint, shorten, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_HEADERS = ("provider", "machine", "region", "n", "$/h", "$/GPU", "", "date", "age")
+_MOST_CAUSES = 3
+Line = tuple[Offer, float, int, str]
+"""Offer, price per GPU in USD/h, age in days, ``stale`` or ``very old`` or empty."""
+
+
+def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = False) -> str:
+    """One block per GPU, one line per offer; ages over 90 days are marked."""
+    blocks = []
+    for slug in dict.fromkeys(offer.gpu_slug for offer, *_ in lines):
+        rows = [_row(line, colour) for line in lines if line[0].gpu_slug == slug]
+        body = table(_HEADERS, rows, align="<<<>>><<>", width=width, elastic=1,
+                     spare=(8, 3, 2, 4), colour=colour)  # fmt: skip
+        blocks.append(f"{paint(slug, 'bold', colour=colour)}\n{body}")
+    stale = sum(1 for *_, mark in lines if mark)
+    note = f"{len(lines)} offers; n GPUs at $/h, $/GPU for one of them for an hour."
+    if stale:
+        note += (
+            f" {stale} prices are older than 90 days (marked !; !! over a year): check them with "
+            "the provider, or merge a newer list with 'tfdyno data refresh --offers FILE'."
+        )
+    return "\n\n".join([*blocks, wrapped(note, width=width)])
+
+
+def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
+    """One sentence on the rows of a price list that stay out; empty where all are taken.
+
+    Args:
+        path: The list, as the user named it.
+        reasons: Of every row that is out.
+    """
+    if not reasons:
+        return ""
+    rows = "1 row" if len(reasons) == 1 else f"{len(reasons):,} rows"
+    was = "was" if len(reasons) == 1 else "were"
+    causes = list(dict.fromkeys(" and ".join(texts) for texts in reasons))
+    more = f"; and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
+    return f"{rows} of {path} {was} left out: {'; '.join(causes[:_MOST_CAUSES])}{more}."
+
+
+def rejected_list(rows: Iterable[tuple[str, Sequence[str]]], *, width: int = WIDTH) -> str:
+    """Rows that stay out: name of the row and every reason."""
+    return "\n".join(
+        wrapped(f"{name}: {'; '.join(reasons)}", width=width, first="  ", rest="    ")
+        for name, reasons in rows
+    )
+
+
+def data_list(
+    tables: Sequence[tuple[str, int, str, str, int]], *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """Files with rows, oldest and newest date, and number of sources."""
+    rows = [
+        (file, str(rows), f"{oldest} – {newest}" if oldest else "–", str(sources))
+        for file, rows, oldest, newest, sources in tables
+    ]
+    headers = ("file", "rows", "dates", "sources")
+    return table(headers, rows, align="<><>", width=width, elastic=0, spare=(3, 2),
+                 colour=colour)  # fmt: skip
+
+
+def _row(line: Line, colour: bool) -> tuple[str, ...]:
+    offer, usd_per_gpu_h, age_days, mark = line
+    flag = {"": "", "stale": " !", "very old": " !!"}[mark]
+    age = f"{age_days} d{flag}" if age_days < 730 else f"{age_days / 365:.1f} y{flag}"
+    count = f"{offer.gpu_fraction:.2f}" if offer.gpu_fraction < 1 else str(offer.gpu_count)
+    return (
+        shorten(offer.provider, 10),
+        offer.instance.removeprefix("Standard_"),
+        shorten(offer.region, 10),
+        count,
+        f"{offer.usd_per_h:,.2f}",
+        f"{usd_per_gpu_h:,.2f}",
+        "spot" if offer.spot else "",
+        offer.priced_on[:7],
+        paint(age, "yellow", colour=colour) if mark else age,
+    )

@@ -1,0 +1,92 @@
+"""What a step holds over its course, stacked by what it is for, with its largest tensors below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes
+from tfdyno.view.base import amounts
+from tfdyno.view.choose.figures import PARTS
+from tfdyno.view.draw.figure_memory import LEFT_PX, RIGHT_PX, course_spec, height_px, planner
+from tfdyno.view.draw.palette import paint
+from tfdyno.view.draw.plane import marks
+from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.memory_map import HeldTensor, MemoryMap
+
+
+def held_figure(found: MemoryMap) -> Figure:
+    """Stacked areas of the bytes alive over the step; the table has the tensors of the peak."""
+    first, last = found.moments[0].live_bytes, found.moments[-1].live_bytes
+    shown = [words for words, _, names in PARTS if any(_of(found, names))]
+    return Figure(
+        label=f"Areas of the memory alive over a step by what it is for ({', '.join(shown)}): "
+        f"{format_bytes(first, 2)} at its start, {format_bytes(found.peak_bytes, 2)} at the peak "
+        f"after {amounts.percent(found.peak_share)} of it, {format_bytes(last, 2)} at its end.",
+        wide=draw(_spec(found, WIDE_PX)),
+        narrow=draw(_spec(found, NARROW_PX)),
+        key=tuple(Key(text=words, variable=colour) for words, colour, names in PARTS
+                  if any(_of(found, names))),
+        table=Table(
+            headings=("Largest at the peak", "Part", "Shape", "Type", "Size", "Share", "Alive"),
+            rows=tuple(_row(one, found.peak_bytes) for one in found.tensors),
+            text_columns=frozenset((0, 1, 2, 3)),
+        ),
+        caption=f"Tensors alive over the step, as {planner(found.execution)} them",
+    )  # fmt: skip
+
+
+def held_name(one: HeldTensor) -> str:
+    """The layer with what makes the tensor in it; the tensor's own name outside of layers."""
+    within = one.layer and not one.name.startswith(one.layer)
+    return f"{one.layer} ({one.name})" if within else one.name
+
+
+def alive_words(one: HeldTensor) -> str:
+    """From when to when of the step: ``0–65%``; ``all of it``."""
+    if one.first_share == 0 and one.last_share == 1:
+        return "all of it"
+    return f"{one.first_share:.0%}–{one.last_share:.0%}".replace("%–", "–")
+
+
+def shape_words(one: HeldTensor) -> str:
+    """``256 x 56 x 56 x 64``; ``scalar``."""
+    return " x ".join(map(str, one.shape)) or "scalar"
+
+
+def _row(one: HeldTensor, peak_bytes: float) -> tuple[str, ...]:
+    return (
+        held_name(one),
+        one.part,
+        shape_words(one),
+        one.dtype,
+        format_bytes(one.held_bytes),
+        amounts.percent(one.held_bytes / peak_bytes),
+        alive_words(one),
+    )
+
+
+def _of(found: MemoryMap, names: tuple[str, ...]) -> list[float]:
+    """Bytes of some parts at each moment."""
+    return [sum(one.parts_bytes.get(name, 0.0) for name in names) for one in found.moments]
+
+
+def _spec(found: MemoryMap, width_px: float) -> Spec:
+    length = width_px - LEFT_PX - RIGHT_PX
+    below = [0.0] * len(found.moments)
+    drawn: list[Spec] = []
+    for words, colour, names in PARTS:
+        amount = _of(found, names)
+        if not any(amount):
+            continue
+        above = [low + more for low, more in zip(below, amount, strict=True)]
+        rows = [
+            {"x": one.share * length, "y": height_px(high, found.peak_bytes),
+             "b": height_px(low, found.peak_bytes)}
+            for one, low, high in zip(found.moments, below, above, strict=True)
+        ]  # fmt: skip
+        style = {"type": "area", "color": paint(colour), "opacity": 0.75, "description": words}
+        drawn.append(marks(style, rows, y2={"field": "b"}))
+        below = above
+    return course_spec(drawn, found.peak_share, found.peak_bytes, width_px)

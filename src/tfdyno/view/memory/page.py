@@ -1,0 +1,173 @@
+"""The page of the memory of a step: the plan, the course of the step, tensors and layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.base.codec import to_json
+from tfdyno.core.base.units import format_bytes
+from tfdyno.view.base.amounts import gib, of_gib, percent
+from tfdyno.view.base.memory_words import train_command, typed
+from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.choose.sections import Panel, Section
+from tfdyno.view.choose.sentences import Finding
+from tfdyno.view.draw import palette, svg
+from tfdyno.view.draw.svg import Table
+from tfdyno.view.memory.document import memory_document
+from tfdyno.view.memory.figure_held import held_figure
+from tfdyno.view.memory.plan_words import (
+    base_sentence,
+    batch_words,
+    fit_cell,
+    plan_headline,
+    ratio_words,
+    safe_sentence,
+    weighed_words,
+)
+from tfdyno.view.memory.text import device_words, peak_sentence, pieces_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.choose.memory_answer import MemoryAnswer
+    from tfdyno.core.choose.memory_map import CardMemory
+    from tfdyno.core.choose.memory_plan import MemoryPlan, PlannedOption
+
+
+def memory_page(answer: MemoryAnswer, version: str) -> str:
+    """Make the page; it loads nothing from anywhere and reads without JavaScript.
+
+    Args:
+        answer: Of a workload, on one card or several.
+        version: Of tfdyno, told at the foot.
+
+    Raises:
+        ValueError: The answer is about a log alone.
+    """
+    if answer.trace is None or not answer.cards:
+        raise ValueError("a page needs a workload with a card")
+    trace, first = answer.trace, answer.cards[0]
+    heads = [plan_headline(one, answer.names[one.gpu]) for one in answer.plans]
+    context: dict[str, Any] = {
+        "reference": trace.workload.reference,
+        "setup": (trace.title, f"batch {first.estimate.batch_size:,}", first.estimate.precision),
+        "date": "",
+        "headline": (heads or [peak_sentence(first, trace.title, answer.names)])[0].rstrip("."),
+        "answer": " ".join(filter(None, _answers(answer))),
+        "sections": tuple(_sections(answer)),
+        "findings": answer.findings,
+        "notes": tuple(dict.fromkeys(_notes(answer))),
+        "commands": _commands(answer),
+        "figures_missing": not svg.available(),
+        "variables": palette.variables,
+        "paint_rules": palette.paint_rules,
+        "json": script_safe(to_json(memory_document(answer)).decode()),
+        "version": version,
+    }
+    return environment().get_template("memory.html.j2").render(context)
+
+
+def _answers(answer: MemoryAnswer) -> Iterator[str]:
+    title = answer.trace.title if answer.trace else ""
+    for number, card in enumerate(answer.cards):
+        if answer.plans:
+            yield base_sentence(answer.plans[number])
+            yield safe_sentence(answer.plans[number])
+        elif number == 0:
+            yield f"On the card it takes {device_words(card)}."
+    yield from (peak_sentence(one, title, answer.names) for one in answer.cards[1:])
+
+
+def _sections(answer: MemoryAnswer) -> Iterator[Section]:
+    if answer.plans:
+        panels = tuple(_plan_panel(one, answer.names[one.gpu]) for one in answer.plans)
+        yield Section(id="plan", short="Plan", panels=panels)
+    title = answer.trace.title if answer.trace else ""
+    yield Section(
+        id="course",
+        short="Over the step",
+        panels=tuple(_course_panel(one, title, answer.names) for one in answer.cards),
+    )
+
+
+def _plan_panel(plan: MemoryPlan, card: str) -> Panel:
+    rows, weighed = tuple(_row(one, plan) for one in plan.options), weighed_words(plan)
+    headings = ("Precision", "Batch", "Computed again", "Optimizer", "GiB", "Nine in ten",
+                "Time per sample", "Fits", "Learns differently")  # fmt: skip
+    heading = plan_headline(plan, card).rstrip(".")
+    lead = (
+        f"{weighed}. Listed is what fits and no other beats in both memory and time."
+        if rows
+        else f"{weighed}, and none fits."
+    )
+    return Panel(
+        topic=f"Plan for {card}",
+        finding=Finding(heading=heading, lead=lead),
+        table=Table(headings=headings, rows=rows, text_columns=frozenset((0, 1, 2, 3, 7, 8))),
+    )
+
+
+def _row(one: PlannedOption, plan: MemoryPlan) -> tuple[str, ...]:
+    option = one.option
+    chosen = plan.chosen is not None and option == plan.chosen.option
+    held = option.device_memory_bytes
+    return (
+        f"{option.precision}{' (chosen)' if chosen else ''}",
+        batch_words(option).removeprefix("batch "),
+        "blocks" if option.remat else "–",
+        option.optimizer or "–",
+        gib(held.best),
+        f"{gib(held.low)}–{gib(held.high)}",
+        ratio_words(one.time_ratio),
+        fit_cell(option),
+        ", ".join(one.learns_differently) or "–",
+    )
+
+
+def _course_panel(card: CardMemory, title: str, names: dict[str, str]) -> Panel:
+    found = card.map
+    one = card.estimate
+    layers = Table(
+        headings=("Layer", "Tensors", "Size", "Share of the peak"),
+        rows=tuple(
+            (each.layer or "(no layer)", f"{each.tensor_count:,}", format_bytes(each.held_bytes),
+             percent(each.held_bytes / found.peak_bytes))
+            for each in found.layers
+        ),
+    )  # fmt: skip
+    memory = of_gib(one.device_memory_bytes.best, one.usable_memory_bytes)
+    return Panel(
+        topic=f"Over the step on {names[one.gpu]}",
+        finding=Finding(
+            heading=peak_sentence(card, title, names).rstrip("."),
+            lead=f"The card has to hold {memory}: {device_words(card)}. {pieces_words(found)}.",
+        ),
+        figures=(held_figure(found),),
+        folded=("What each layer holds at the peak", layers),
+    )
+
+
+def _notes(answer: MemoryAnswer) -> Iterator[str]:
+    if answer.trace:
+        yield from answer.trace.warnings
+    for card in answer.cards:
+        yield from card.estimate.warnings
+        yield from card.map.notes
+    for plan in answer.plans:
+        yield from plan.notes
+    yield from answer.notes
+
+
+def _commands(answer: MemoryAnswer) -> list[tuple[str, str]]:
+    assert answer.trace is not None
+    workload, first = answer.trace.workload, answer.cards[0].estimate
+    words = ["--gpu", first.gpu]
+    if answer.batch_source == "as asked":
+        words += ["--batch-size", str(first.batch_size)]
+    if not answer.plans:
+        return [(typed("memory", workload, *words, "--plan"), "Settings that make it fit")]
+    if answer.plans[0].recipe is None:
+        return [(typed("advise", workload), "Cards that hold it")]
+    plan = typed("memory", workload, *words, "--plan", "--output", "fit.toml")
+    train = train_command(workload, "fit.toml")
+    return [(plan, "The plan as a recipe"), (train, "Train by it")]

@@ -1,0 +1,1 @@
+"""Projects as text, JSON and one page."""

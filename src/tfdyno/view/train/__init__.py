@@ -1,0 +1,1 @@
+"""Trainings and tunings in words."""

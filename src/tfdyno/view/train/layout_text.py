@@ -1,0 +1,135 @@
+"""How the weights of a model lie on its devices: what it saves first, then what no rule matches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.codec import from_builtins
+from tfdyno.core.base.units import format_bytes
+from tfdyno.core.train.layout import (
+    WHOLE,
+    Layout,
+    bytes_per_device,
+    device_bytes,
+    is_kernel,
+    shard_shape,
+    unmatched,
+    whole_bytes,
+)
+from tfdyno.view.base.amounts import plural
+from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.train.layout import Placed
+
+_NUMBER = re.compile(r"_\d+(?=/|$)")
+_MOST_NAMED = 4
+
+
+def read_layout(line: str) -> Layout | None:
+    """The layout in a line of progress; None where it holds none."""
+    if not line.startswith('{"event": "layout"'):
+        return None
+    return from_builtins(json.loads(line)["layout"], Layout, where="a layout")
+
+
+def headline(layout: Layout) -> str:
+    """What each device holds, of how much."""
+    own, whole = device_bytes(layout), whole_bytes(layout)
+    slots = ""
+    if layout.whole_slot_bytes:
+        held, all_ = format_bytes(layout.slot_bytes), format_bytes(layout.whole_slot_bytes)
+        slots = f" and {held} of {all_} of the optimizer"
+    rules = "as tfdyno proposes" if layout.is_proposed else "by your rules"
+    share = f" ({own / whole:.0%})" if whole else ""
+    return (
+        f"Mesh {layout.mesh}, {rules}: each device holds {format_bytes(own)} of "
+        f"{format_bytes(whole)} of weights{share}{slots}."
+    )
+
+
+def warnings(layout: Layout) -> list[str]:
+    """What silently does nothing: kernels without a rule, rules without a weight."""
+    said = []
+    if left := unmatched(layout):
+        named = [f"{one.path} {format_bytes(one.bytes)}" for one in left[:_MOST_NAMED]]
+        more = f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
+        total = format_bytes(sum(one.bytes for one in left))
+        are = "are" if len(left) > 1 else "is"
+        match = "match" if len(left) > 1 else "matches"
+        said.append(
+            f"{plural(len(left), 'kernel')} {match} no rule and {are} whole on every device, "
+            f"{total}: {', '.join(named)}{more}."
+        )
+    said += [f"The rule '{pattern}' matches nothing." for pattern in layout.idle_rules]
+    return said
+
+
+def layout_text(layout: Layout, *, width: int = WIDTH, colour: bool = False) -> str:
+    """The whole of it.
+
+    Args:
+        layout: Of a built model.
+        width: Columns of the screen.
+        colour: Whether to print colours.
+    """
+    blocks = [paint(wrapped(headline(layout), width=width), "bold", colour=colour)]
+    for sentence in warnings(layout):
+        mark = f"{paint('!', 'yellow', colour=colour)} "
+        blocks.append(wrapped(sentence, width=width, first=mark, rest="  "))
+    blocks.append(
+        table(
+            ("kernel", "", "shape", "split", "on each device", "bytes", "of"),
+            _rows(layout),
+            align="<><<<>>",
+            width=width,
+            elastic=0,
+            colour=colour,
+        )
+    )
+    return "\n".join(blocks)
+
+
+def _rows(layout: Layout) -> list[tuple[str, ...]]:
+    """Kernels that differ in the number of their layer alone are one row; the rest is the last."""
+    alike: defaultdict[tuple[str, tuple[int, ...], tuple[str, ...]], list[Placed]]
+    alike = defaultdict(list)
+    for one in layout.weights:
+        if is_kernel(one):
+            alike[_NUMBER.sub("", one.path), one.shape, one.axes].append(one)
+    rows = [_row(own, layout) for own in sorted(alike.values(), key=_largest_first)]
+    others = [one for one in layout.weights if not is_kernel(one)]
+    if others:
+        held = sum(bytes_per_device(one, layout.mesh) for one in others)
+        total = sum(one.bytes for one in others)
+        name = f"{len(others)} of one dimension"
+        rows.append((name, "", "", "", "", format_bytes(held), format_bytes(total)))
+    return rows
+
+
+def _row(alike: Sequence[Placed], layout: Layout) -> tuple[str, ...]:
+    one, count = alike[0], len(alike)
+    part = shard_shape(one.shape, one.axes, layout.mesh)
+    split = ",".join(name or WHOLE for name in one.axes) if any(one.axes) else "whole"
+    return (
+        one.path,
+        f"×{count}" if count > 1 else "",
+        _shape(one.shape),
+        split if one.rule else "no rule",
+        _shape(part) if part != one.shape else "",
+        format_bytes(count * bytes_per_device(one, layout.mesh)),
+        format_bytes(count * one.bytes),
+    )
+
+
+def _largest_first(alike: Sequence[Placed]) -> tuple[int, str]:
+    return -sum(one.bytes for one in alike), alike[0].path
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))

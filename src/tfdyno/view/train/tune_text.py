@@ -1,0 +1,159 @@
+"""A tuning as terminal text: the answer first, its proof, the trials, what was not run and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import significant
+from tfdyno.view.base.text import WIDTH, paint, wrapped
+from tfdyno.view.train.tune_words import (
+    STATUS_WORDS,
+    batch_warning,
+    changes_words,
+    count_words,
+    headline,
+    losses_warning,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.train.tuning import Trial, Tuning
+
+COLUMN = 12
+MOST_TRIALS = 12
+MOST_REASONS = 8
+
+
+def tune_text(
+    told: Tuning,
+    *,
+    folder: str = "",
+    files: tuple[str, ...] = (),
+    width: int = WIDTH,
+    colour: bool = False,
+) -> str:
+    """The whole answer.
+
+    Args:
+        told: What came out.
+        folder: Of the study.
+        files: That were written.
+        width: Columns of the screen.
+        colour: Whether to print colours; they only repeat what words say.
+    """
+    head = wrapped(headline(told), width=width)
+    answer = "\n".join(paint(line, "bold", colour=colour) for line in head.split("\n"))
+    about = ", ".join(filter(None, (told.title, told.device_name)))
+    blocks = [
+        "\n".join(filter(None, (answer, wrapped(about, width=width) if about else ""))),
+        _summary(told, folder, files, width, colour),
+        _measured(told, width, colour),
+        _planned(told, width, colour),
+        _unrun(told, width),
+        _legend(told, width),
+        "\n".join(_block("" if at else "notes", one, width) for at, one in enumerate(told.notes)),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _summary(told: Tuning, folder: str, files: tuple[str, ...], width: int, colour: bool) -> str:
+    lines = []
+    if told.proof:
+        style = "green" if told.proof.kept else "yellow"
+        lines.append(_block("proof", told.proof.reason, width, style=style, colour=colour))
+    for warning in filter(None, (batch_warning(told), losses_warning(told))):
+        lines.append(_block("warning", warning, width, style="yellow", colour=colour))
+    lines.append(_block("trials", count_words(told), width))
+    if told.spread_ratio:
+        text = f"{told.spread_ratio:.1%} from run to run of the same trial"
+        lines.append(_block("noise", text, width))
+    if files:
+        lines.append(_block("wrote", ", ".join(files), width))
+    if told.recipe != told.start and folder and not told.planned_for:
+        lines.append(_block("next", f"tfdyno train {told.reference} --recipe {folder}", width))
+    return "\n".join(lines)
+
+
+def _measured(told: Tuning, width: int, colour: bool) -> str:
+    """The trials that have a throughput, the fastest first."""
+    ranked = sorted(
+        (one for one in told.trials if one.samples_per_s and one.status != "same"),
+        key=lambda one: -one.samples_per_s,
+    )
+    if not ranked:
+        return ""
+    rows = [(str(one.number), significant(one.samples_per_s), _interval(one), _what(one))
+            for one in ranked[:MOST_TRIALS]]  # fmt: skip
+    heads = ("trial", "samples/s", f"{told.confidence_ratio:.0%} interval", "recipe")
+    lines = _table(heads, rows, width, colour)
+    more = len(ranked) - MOST_TRIALS
+    return lines + (f"\n… and {more} slower ones" if more > 0 else "")
+
+
+def _planned(told: Tuning, width: int, colour: bool) -> str:
+    planned = [one for one in told.trials if one.status == "planned"]
+    if not planned:
+        return ""
+    rows = []
+    for one in planned[: 2 * MOST_TRIALS]:
+        rate = one.estimate.samples_per_s if one.estimate else None
+        rows.append(
+            (
+                significant(rate.best) if rate else "unknown",
+                f"{significant(rate.low)}–{significant(rate.high)}" if rate else "",
+                _what(one),
+            )
+        )
+    lines = _table(("samples/s", "estimated", "recipe"), rows, width, colour)
+    more = len(planned) - 2 * MOST_TRIALS
+    return lines + (f"\n… and {more} more" if more > 0 else "")
+
+
+def _unrun(told: Tuning, width: int) -> str:
+    """Those that need no run or failed, with the reason of each."""
+    odd = [one for one in told.trials if one.status in ("not_fit", "hopeless", "failed")]
+    lines = [_block(f"trial {one.number}", _why(one), width) for one in odd[:MOST_REASONS]]
+    if len(odd) > MOST_REASONS:
+        lines.append(_block("", f"… and {len(odd) - MOST_REASONS} more, in --json", width))
+    return "\n".join(lines)
+
+
+def _legend(told: Tuning, width: int) -> str:
+    if not any(one.changes_batch for one in told.trials):
+        return ""
+    return _block("*", "changes the samples of an update, and with them what is learned", width)
+
+
+def _why(one: Trial) -> str:
+    return f"{STATUS_WORDS[one.status]}: {_what(one)}. {one.reason}"
+
+
+def _what(one: Trial) -> str:
+    return ("* " if one.changes_batch else "") + changes_words(one)
+
+
+def _interval(one: Trial) -> str:
+    low, high = one.interval_per_s
+    if one.status == "pruned":
+        return "ended early"
+    return f"{significant(low)}–{significant(high)}" if high else ""
+
+
+def _table(
+    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int, colour: bool
+) -> str:
+    """Columns to the right, the last to the left and filled: no setting is cut off."""
+    sizes = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads) - 1)]
+    lines = []
+    for row in (heads, *rows):
+        first = "".join(f"{cell:>{size}}  " for cell, size in zip(row[:-1], sizes, strict=True))
+        rest = " " * min(len(first), width // 2)
+        lines.append(wrapped(row[-1], width=width, first=first, rest=rest))
+    return "\n".join([paint(lines[0], "dim", colour=colour), *lines[1:]])
+
+
+def _block(label: str, text: str, width: int, *, style: str = "", colour: bool = False) -> str:
+    head = f"  {label:<{COLUMN - 2}}"
+    filled = wrapped(text, width=width, first=head, rest=" " * COLUMN)
+    return filled.replace(label, paint(label, style, colour=colour), 1) if style else filled

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from tfdyno.core.base.errors import (
+    CompilerError,
+    RetreatAsked,
+    TfdynoError,
+    ToolError,
+    UsageError,
+    error_of_kind,
+    kind_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("what", "why", "remedy", "sentence"),
+    [
+        ("it failed", "", "", "it failed."),
+        ("it failed.", "no disk.", "free some.", "it failed: no disk; free some."),
+        ("there is no x", "", "did you mean y?", "there is no x; did you mean y?"),
+        ("no file", "is this one?", "", "no file: is this one?"),
+    ],
+)
+def test_a_message_is_one_sentence_and_a_question_keeps_its_mark(
+    what: str, why: str, remedy: str, sentence: str
+) -> None:
+    assert str(UsageError(what, why=why, remedy=remedy)) == sentence
+
+
+def test_a_reason_that_is_found_later_stands_in_the_same_sentence() -> None:
+    error = UsageError("it failed", why="no memory", remedy="free some")
+    error.add_note("kept")
+    error.add_reason("meanwhile another held 2 GiB.")
+    assert str(error) == "it failed: no memory; meanwhile another held 2 GiB; free some."
+    assert error.__notes__ == ["kept"]
+
+
+@pytest.mark.parametrize("kind", [UsageError, ToolError, CompilerError, RetreatAsked])
+def test_an_error_keeps_its_kind_between_processes(kind: type[TfdynoError]) -> None:
+    told = error_of_kind(kind_of(kind("it failed")), "it failed", "why", "do")
+    assert type(told) is kind
+    assert str(told) == "it failed: why; do."

@@ -1,0 +1,57 @@
+"""A workload's id is stable between processes and changes with every field."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from tfdyno.core.choose.workload import Validation, Workload
+
+BASE = Workload(reference="train.py", kind="script")
+OTHER: dict[str, Any] = {
+    "reference": "other.py", "kind": "function", "mode": "infer", "precision": "float16",
+    "input_shapes": ((8,),), "input_spec": ("float32[8]",), "script_arguments": ("-x",),
+    "fit_number": 2, "python": "python3", "allow_unsafe": True, "optimizer": "sgd",
+    "remat": "blocks", "software": "jax",
+}  # fmt: skip
+
+
+def test_every_field_has_another_value_here() -> None:
+    assert set(OTHER) == {field.name for field in fields(Workload)}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_the_id_changes_with_every_field(name: str) -> None:
+    assert replace(BASE, **{name: OTHER[name]}).id != BASE.id
+
+
+def test_the_id_is_the_same_in_another_process() -> None:
+    source = (
+        "from tfdyno.core.choose.workload import Workload\n"
+        "print(Workload(reference='train.py', kind='script').id)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == BASE.id
+    assert re.fullmatch(r"[0-9a-f]{12}", BASE.id)
+
+
+@pytest.mark.parametrize(
+    ("found", "passes"),
+    [
+        (Validation(samples=10), 7),
+        (Validation(samples=10, every_epochs=3), 2),
+        (Validation(samples=10, every_epochs=8), 0),
+        (Validation(samples=10, in_epochs=(1, 7, 8)), 2),
+        (Validation(samples=0), 0),
+        (Validation(samples=None), 0),
+    ],
+)
+def test_validation_follows_the_epochs_that_keras_chooses(found: Validation, passes: int) -> None:
+    assert found.passes(7) == passes

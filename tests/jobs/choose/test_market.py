@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.advice import offer
+
+from tfdyno.catalog.gpus import all_gpus, find
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.jobs.choose.market import Conditions, Supply, clusters_of, is_stale, share_of, supplies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tfdyno.core.choose.advice import Scenario
+
+HEAD = (
+    "provider,instance,gpu_slug,gpu_count,vcpus,ram_gb,region,price_per_hour_usd,"
+    "spot_per_hour_usd,date,source,date_precision\n"
+)
+
+
+def test_every_nvidia_card_of_the_catalogue_has_a_row() -> None:
+    found = {supply.gpu.slug for supply in supplies(Conditions())}
+    assert found == {gpu.slug for gpu in all_gpus() if gpu.vendor.upper() == "NVIDIA"}
+
+
+def test_of_like_offers_the_cheapest_region_stays(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        f"{HEAD}mine,box,t4,1,4,16,east,0.60,0,2026-11-01,a mail,day\n"
+        "mine,box,t4,1,4,16,west,0.50,0.20,2026-11-01,a mail,day\n"
+    )
+    found = supplies(Conditions(offers_file=prices, providers=("mine",)))
+    prices_seen = {(s.offer.region, s.offer.spot): s.offer.usd_per_h for s in found if s.offer}
+    assert prices_seen == {("west", False): 0.5, ("west", True): 0.2}
+
+
+def test_an_owned_card_is_an_offer_without_a_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("rtx-3090"),), owned=(find("rtx-3090"),),
+                                    counts=(1,), spot=True))  # fmt: skip
+    assert supply.offer is not None
+    assert (supply.offer.provider, supply.offer.usd_per_h) == ("owned", 0.0)
+
+
+def test_a_mig_slice_that_nobody_offers_is_listed_without_a_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("a100-sxm4-80gb:3g.40gb"),)))
+    assert supply.offer is None
+
+
+@pytest.mark.parametrize(
+    ("scenario", "promise"),
+    [
+        ("develop", lambda s: s.count == 1 and not (s.offer and s.offer.spot)),
+        ("industrial", lambda s: s.gpu.ecc and s.gpu.continuous_duty == "yes"),
+        ("edge", lambda s: s.offer is None and (s.gpu.tdp_w <= 75 or s.gpu.market == "edge")),
+        ("serve", lambda s: not (s.offer and s.offer.spot)),
+    ],
+)
+def test_a_scenario_keeps_its_promise(
+    scenario: Scenario, promise: Callable[[Supply], bool]
+) -> None:
+    found = supplies(Conditions(scenario=scenario))
+    assert found
+    assert all(promise(supply) for supply in found)
+
+
+def test_a_board_for_the_edge_is_taken_whatever_it_draws() -> None:
+    found = supplies(Conditions(scenario="edge"))
+    boards = {supply.gpu.slug for supply in found if supply.gpu.market == "edge"}
+    assert boards == {gpu.slug for gpu in all_gpus() if gpu.market == "edge"}
+    assert max(find(slug).tdp_w for slug in boards) > 75
+
+
+def test_a_share_of_a_card_has_its_share_of_everything() -> None:
+    card = find("a10")
+    part = share_of(card, 0.5)
+    assert part.usable_memory_bytes == card.usable_memory_bytes // 2
+    assert part.sm_count == card.sm_count // 2
+    assert part.memory_bytes_per_s == card.memory_bytes_per_s / 2
+
+
+def test_nothing_left_and_unknown_providers_are_told() -> None:
+    with pytest.raises(UsageError, match="no card and no offer meets the conditions"):
+        supplies(Conditions(gpus=(find("gtx-1080"),), counts=(16,)))
+    with pytest.raises(UsageError, match="no offer of provider 'nobody'; choose from aws"):
+        supplies(Conditions(providers=("nobody",)))
+
+
+def test_an_unreadable_offers_file_is_told_with_its_line(tmp_path: Path) -> None:
+    broken = tmp_path / "prices.csv"
+    broken.write_text(f"{HEAD}mine,box,t4,one,4,16,east,0.60,0,2026-11-01,a mail,day\n")
+    with pytest.raises(UsageError, match=r"prices\.csv.*gpu_count"):
+        supplies(Conditions(offers_file=broken))
+
+
+def test_owned_cards_never_have_a_stale_price() -> None:
+    (supply,) = supplies(Conditions(gpus=(find("t4"),), owned=(find("t4"),), counts=(1,),
+                                    providers=("aws",), spot=True))[-1:]  # fmt: skip
+    assert supply.offer is not None
+    assert supply.offer.provider == "owned"
+    assert not is_stale(supply.offer)
+
+
+def test_machines_together_are_offers_of_their_own() -> None:
+    gpu, small = find("h100-sxm5-80gb"), offer("h100-sxm5-80gb", 2.0, gpu_count=4)
+    whole = offer("h100-sxm5-80gb", 20.0, gpu_count=8, instance="box", vcpus=96)
+    found = clusters_of([small, whole], {gpu.slug: gpu}, 6)
+    assert [(one.instance, one.gpu_count, one.usd_per_h, one.vcpus) for one in found] == [
+        ("2 x box", 16, 40.0, 192),
+        ("4 x box", 32, 80.0, 384),
+        ("6 x box", 48, 120.0, 576),
+    ]
+    assert clusters_of([whole], {gpu.slug: gpu}, 1) == []
+
+
+def test_the_largest_machine_of_a_provider_stands_for_its_nodes() -> None:
+    """Nobody sells more than four at this provider; machines of 16 A100 are no usual node."""
+    gpu, cards = find("a100-sxm4-80gb"), {"a100-sxm4-80gb": find("a100-sxm4-80gb")}
+    four = offer(gpu.slug, 8.0, gpu_count=4, provider="small", instance="four")
+    two = offer(gpu.slug, 4.0, gpu_count=2, provider="small", instance="two")
+    eight = offer(gpu.slug, 16.0, gpu_count=8, provider="large", instance="eight")
+    sixteen = offer(gpu.slug, 32.0, gpu_count=16, provider="large", instance="sixteen")
+    found = clusters_of([two, four, eight, sixteen], cards, 2)
+    assert [(one.instance, one.gpu_count, one.nodes) for one in found] == [
+        ("2 x four", 8, 2),
+        ("2 x eight", 16, 2),
+    ]
+
+
+def test_machines_together_have_no_more_gpus_than_are_estimated() -> None:
+    gpu = find("h100-sxm5-80gb")
+    whole = offer(gpu.slug, 20.0, gpu_count=8)
+    assert max(o.gpu_count for o in clusters_of([whole], {gpu.slug: gpu}, 1000)) <= MOST_REPLICAS
+
+
+def test_a_cluster_beside_one_machine_with_as_many_cards_is_another_offer(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        f"{HEAD}mine,eight,a100-sxm4-80gb,8,4,16,east,16,0,2026-11-01,a mail,day\n"
+        "mine,sixteen,a100-sxm4-80gb,16,4,16,east,30,0,2026-11-01,a mail,day\n"
+    )
+    found = supplies(Conditions(gpus=(find("a100-sxm4-80gb"),), offers_file=prices,
+                                providers=("mine",), max_nodes=2))  # fmt: skip
+    assert {(s.count, s.offer.nodes) for s in found if s.offer} == {(8, 1), (16, 1), (16, 2)}

@@ -1,0 +1,112 @@
+"""The order of launches that holds little at a time: steps worked by hand, and any graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import jax
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax import numpy as jnp
+from tests.runtime.lowered import graph, program, tensors
+
+from tfdyno.kernels.fusion.memory_order import by_memory, ordered, reordered_peaks
+from tfdyno.kernels.fusion.rule import fuse
+from tfdyno.kernels.launch import results_of
+from tfdyno.kernels.memory.liveness import buffer_plan
+from tfdyno.kernels.records import Sizes
+
+if TYPE_CHECKING:
+    from tests.runtime.lowered import Argument, Step
+
+    from tfdyno.kernels.graph import Graph
+    from tfdyno.kernels.launch import Launch
+
+WIDTH, BATCH = 512, 37 * 8
+BLOCK = BATCH * WIDTH * 4
+"""Bytes of one product of the batch with a matrix."""
+SIZES = Sizes(BATCH, 37)
+
+
+def sums(count: int) -> tuple[Step, tuple[Argument, ...]]:
+    """Products that are all made first and all added up afterwards, as the program says."""
+
+    def step(x: jax.Array, *weights: jax.Array) -> tuple[jax.Array, ...]:
+        products = [x @ w for w in weights]
+        return tuple(jnp.sum(each, axis=1) for each in products)
+
+    weights: list[Argument] = [("weight", (WIDTH, WIDTH))] * count
+    return step, (("input", (BATCH, WIDTH)), *weights)
+
+
+def is_runnable(made: Graph, launches: list[Launch]) -> bool:
+    """Whether nothing runs before what it reads."""
+    makers = {value for launch in launches for value in results_of(made, launch)}
+    there: set[int] = set()
+    for launch in launches:
+        own = set(results_of(made, launch))
+        if any(value in makers and value not in there | own for value in launch.reads):
+            return False
+        there |= own
+    return True
+
+
+def test_what_can_be_added_up_at_once_is_not_kept() -> None:
+    step, arguments = sums(4)
+    made = graph(step, *arguments)
+    fusion = fuse(made)
+    plan = buffer_plan(made, fusion, SIZES, tensors(*arguments), "train")
+    assert plan.temporary_bytes.at(BATCH) == 4 * BLOCK
+    less = replace(fusion, launches=by_memory(made, fusion.launches))
+    plan = buffer_plan(made, less, SIZES, tensors(*arguments), "train")
+    assert plan.temporary_bytes.at(BATCH) == BLOCK
+
+
+def test_a_plan_tells_what_the_other_order_saves_and_keeps_the_programs_own() -> None:
+    step, arguments = sums(4)
+    made = program(step, *arguments, batch_size=BATCH).buffers
+    assert made.temporary_bytes.at(BATCH) == 4 * BLOCK
+    assert made.reordering_saves_bytes(BATCH) == 3 * BLOCK
+    served = program(step, *arguments, batch_size=BATCH, mode="infer").buffers
+    assert served.reordered == ()
+    assert served.reordering_saves_bytes(BATCH) == 0.0
+
+
+def test_a_step_with_a_loop_stays_in_its_order() -> None:
+    def step(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, 5, lambda _, y: y @ w, x) @ w
+
+    arguments: tuple[Argument, ...] = (("input", (BATCH, WIDTH)), ("weight", (WIDTH, WIDTH)))
+    made = graph(step, *arguments)
+    launches = fuse(made).launches
+    assert by_memory(made, launches) is launches
+    assert reordered_peaks(made, fuse(made), SIZES, tensors(*arguments), "train") == ()
+
+
+def test_where_nothing_is_computed_again_the_order_is_the_programs() -> None:
+    step, arguments = sums(3)
+    made = graph(step, *arguments)
+    fusion = fuse(made)
+    assert ordered(made, fusion, SIZES, tensors(*arguments), "train") is fusion
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1,
+                max_size=12))  # fmt: skip
+def test_every_launch_runs_once_and_after_what_it_reads(
+    wanted: list[tuple[int, int, bool]],
+) -> None:
+    def step(x: jax.Array, w: jax.Array) -> jax.Array:
+        values = [x]
+        for left, right, product in wanted:
+            a, b = values[left % len(values)], values[right % len(values)]
+            values.append(a @ w if product else jnp.sum(a * b, axis=1, keepdims=True) + b)
+        return jnp.sum(values[-1])
+
+    arguments: tuple[Argument, ...] = (("input", (BATCH, 64)), ("weight", (64, 64)))
+    made = graph(step, *arguments)
+    launches = fuse(made).launches
+    found = by_memory(made, launches)
+    assert sorted(map(id, found)) == sorted(map(id, launches))
+    assert is_runnable(made, found)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.advice import estimate, exactly, offer, run
+
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.advice import Assumed
+from tfdyno.model.choose.cost import (
+    run_cost_usd,
+    run_energy_kwh,
+    run_hours,
+    steps_of,
+    validation_hours,
+)
+
+ASSUMED = Assumed(
+    spot_overhead_ratio=0.08,
+    electricity_usd_per_kwh=0.2,
+    default_samples=1_000_000,
+    default_batch_size=32,
+)
+
+
+@pytest.mark.parametrize(
+    ("samples", "global_batch_size", "steps"),
+    [(100_000, 100, 1000), (100_001, 100, 1001), (1, 100, 1), (100_000, 800, 125)],
+)
+def test_steps_cover_every_sample_once(samples: int, global_batch_size: int, steps: int) -> None:
+    step = estimate(global_batch_size=global_batch_size)
+    assert steps_of(run(samples=samples), step) == steps
+
+
+@pytest.mark.parametrize("global_batch_size", [100, 800])
+def test_a_run_of_steps_takes_all_of_them_on_any_number_of_gpus(global_batch_size: int) -> None:
+    asked = run(steps=1000, samples=100_000, length="steps")
+    assert steps_of(asked, estimate(global_batch_size=global_batch_size)) == 1000
+
+
+def test_hours_count_the_steps_and_the_compile_of_the_first_one() -> None:
+    # by hand: (1000 steps x 3.6 s + 360 s) / 3600 s/h = 1.1 h; on spot 8 % more: 1.188 h
+    step = estimate(step_s=exactly(3.6), compile_s=exactly(360.0))
+    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(1.1)
+    assert run_hours(run(), step, spot_overhead_ratio=0.08).best == pytest.approx(1.188)
+
+
+def test_hours_carry_the_ends_of_both_intervals() -> None:
+    # by hand: low 1000 x 1.8 s + 0, high 1000 x 7.2 s + 720 s, in hours
+    step = estimate(
+        step_s=Interval(low=1.8, best=3.6, high=7.2),
+        compile_s=Interval(low=0.0, best=360.0, high=720.0),
+    )
+    hours = run_hours(run(), step, spot_overhead_ratio=0.0)
+    assert (hours.low, hours.high) == pytest.approx((0.5, 2.2))
+
+
+VALIDATING = run(validation_samples=1_950, validation_passes=9)
+
+
+def test_validation_takes_the_forward_pass_of_its_batches_and_a_compile_of_its_own() -> None:
+    # by hand: 9 passes of ceil(1950 / 100) = 20 batches of 0.25 x 3.6 s = 162 s, and 18 s: 0.05 h
+    step = estimate(step_s=exactly(3.6), forward_ratio=0.25, forward_compile_s=exactly(18.0))
+    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    assert part
+    assert part.best == pytest.approx(0.05)
+    both = run_hours(VALIDATING, step, spot_overhead_ratio=0.0).best
+    assert both == pytest.approx(run_hours(run(), step, spot_overhead_ratio=0.0).best + 0.05)
+    on_spot = validation_hours(VALIDATING, step, spot_overhead_ratio=0.08)
+    assert on_spot
+    assert on_spot.best == pytest.approx(0.054)
+
+
+def test_a_pass_of_validation_exchanges_no_gradients() -> None:
+    # by hand: of 4 s a step exchanges 1 s: 180 batches of 0.5 x 3 s = 270 s = 0.075 h
+    step = estimate(step_s=exactly(4.0), exposed_s=1.0, forward_ratio=0.5)
+    part = validation_hours(VALIDATING, step, spot_overhead_ratio=0.0)
+    assert part
+    assert part.best == pytest.approx(0.075)
+
+
+def test_without_validation_there_is_no_part_of_it() -> None:
+    step = estimate(forward_ratio=0.25, forward_compile_s=exactly(18.0))
+    assert validation_hours(run(), step, spot_overhead_ratio=0.0) is None
+    assert run_hours(run(), step, spot_overhead_ratio=0.0).best == pytest.approx(100.0 / 3600)
+
+
+def test_a_rented_machine_costs_its_hours() -> None:
+    cost = run_cost_usd(offer(usd_per_h=2.5), exactly(4.0), exactly(100.0), assumed=ASSUMED)
+    assert cost.best == pytest.approx(10.0)
+
+
+def test_an_owned_card_costs_its_electricity() -> None:
+    # by hand: 1000 steps x 36,000 J = 36 MJ = 10 kWh, at $0.20
+    energy = run_energy_kwh(run(), estimate(energy_j_per_step=exactly(36_000.0)))
+    own = offer(provider="owned", usd_per_h=0.0)
+    assert energy.best == pytest.approx(10.0)
+    assert run_cost_usd(own, exactly(4.0), energy, assumed=ASSUMED).best == pytest.approx(2.0)
+
+
+def test_energy_counts_the_passes_of_validation_by_their_time() -> None:
+    # by hand: 180 batches are 45 steps beside 1000: 1045 x 36 kJ = 10.45 kWh
+    step = estimate(energy_j_per_step=exactly(36_000.0), forward_ratio=0.25)
+    assert run_energy_kwh(VALIDATING, step).best == pytest.approx(10.45)
+
+
+@given(
+    samples=st.integers(1, 10**9),
+    batch=st.integers(1, 4096),
+    step_s=st.floats(1e-5, 100.0),
+    replicas=st.integers(1, 64),
+)
+def test_more_replicas_at_the_same_step_time_never_take_longer(
+    samples: int, batch: int, step_s: float, replicas: int
+) -> None:
+    one = estimate(global_batch_size=batch, step_s=exactly(step_s))
+    many = estimate(global_batch_size=batch * replicas, step_s=exactly(step_s))
+    asked = run(samples=samples)
+    assert (
+        run_hours(asked, many, spot_overhead_ratio=0.0).best
+        <= run_hours(asked, one, spot_overhead_ratio=0.0).best
+    )

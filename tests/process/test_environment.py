@@ -1,0 +1,43 @@
+"""A trace knows the versions and the files of the user's that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tfdyno.process import environment
+
+
+def test_versions_are_those_that_are_installed() -> None:
+    found = environment.versions()
+    assert found["python"] == platform.python_version()
+    assert found["jax"] == metadata.version("jax")
+    assert set(found) <= {"python", *environment.PACKAGES}
+    assert "tensorflow-cpu" not in found  # told as tensorflow
+
+
+def test_the_script_and_what_it_imports_are_told_with_their_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, module = tmp_path / "train.py", tmp_path / "own_layers_of_a_test.py"
+    script.write_text("import own_layers_of_a_test\n")
+    module.write_text("WIDTH = 8\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("own_layers_of_a_test")
+    found = environment.files_used(f"{script}:build")
+    for path in (script, module):
+        assert found[str(path.resolve())] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_installed_packages_are_told_by_their_record_alone() -> None:
+    found = [Path(name) for name in environment.files_used("keras:ResNet50")]
+    assert any(path.name == "METADATA" and "jax" in path.parent.name for path in found)
+    assert Path(json.__file__).resolve() not in found  # the standard library
+    assert Path(pytest.__file__).resolve() not in found  # an installed package
+    assert Path(environment.__file__).resolve() not in found  # tfdyno itself

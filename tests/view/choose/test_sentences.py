@@ -1,0 +1,379 @@
+"""Each heading follows from its numbers; every branch is reached by an answer that has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.view import answers
+
+from tfdyno.core.base.interval import Interval
+from tfdyno.core.choose.program import Rematerialisation
+from tfdyno.view.choose import sentences
+from tfdyno.view.choose.cards import recommended
+from tfdyno.view.choose.figure_cost import frontier
+from tfdyno.view.draw.layers import LayerGroup
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.advice import Advice, Candidate, Run, Verdict
+    from tfdyno.core.choose.estimate import Estimate
+
+GIB = 2.0**30
+RECOMPUTED = Rematerialisation(
+    need_bytes=20.1 * GIB, held_bytes=13.3 * GIB, limit_bytes=13.5 * GIB, limit_met=True,
+    instruction_count=45,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def advice() -> Advice:
+    return answers.advice()
+
+
+def with_best(advice: Advice, **changes: object) -> Advice:
+    """The answer with another estimate of the balanced pick."""
+    picks = tuple(
+        replace(p, candidate=altered(p.candidate, **changes)) if p.title == "balanced" else p
+        for p in advice.picks
+    )
+    return replace(advice, picks=picks)
+
+
+def altered(candidate: Candidate, **changes: object) -> Candidate:
+    return replace(candidate, estimate=replace(candidate.estimate, **changes))  # type: ignore[arg-type]
+
+
+def balanced(advice: Advice) -> Candidate:
+    return next(pick.candidate for pick in advice.picks if pick.title == "balanced")
+
+
+def judged(advice: Advice, verdict: Verdict) -> Advice:
+    ranking = tuple(replace(one, verdict=verdict, pareto=False) for one in advice.ranking)
+    return replace(advice, ranking=ranking, picks=())
+
+
+# The answer
+
+
+def test_the_answer_gives_range_fit_and_pace(advice: Advice) -> None:
+    text = sentences.answer(advice)
+    assert text.startswith("Nine times in ten it takes 4.7–6.9 h and costs $3.70–5.60.")
+    assert "It fits with room to spare (5.6 of 78.4 GiB)." in text
+    assert text.endswith("Memory traffic, not arithmetic, sets its pace (68% of a step).")
+
+
+def test_the_answer_says_how_much_of_it_is_validation(advice: Advice) -> None:
+    best = recommended(advice)
+    assert best
+    tenth = replace(best, validation_h=best.hours.times(0.1))
+    ranking = tuple(tenth if one is best else one for one in advice.ranking)
+    picks = tuple(
+        replace(one, candidate=tenth) if one.candidate is best else one for one in advice.picks
+    )
+    text = sentences.answer(replace(advice, ranking=ranking, picks=picks))
+    assert " and costs $3.70–5.60. Of it validation: " in text
+    assert ", 10%. It fits with room" in text
+
+
+@pytest.mark.parametrize(
+    ("fits", "words"),
+    [
+        ("no", "It does not fit: it needs 5.6 of 78.4 GiB."),
+        ("may not", "It may not fit"),
+        ("unverified", "the compiler has not confirmed it"),
+    ],
+)
+def test_the_answer_says_when_memory_is_in_doubt(advice: Advice, fits: str, words: str) -> None:
+    assert words in sentences.answer(with_best(advice, fits=fits))
+
+
+def test_the_answer_says_when_its_very_batch_was_compiled(advice: Advice) -> None:
+    proven = sentences.answer(with_best(advice, fits_verified=True))
+    assert "It fits with room to spare (5.6 of 78.4 GiB, compiled at this very batch)." in proven
+
+
+def test_what_is_too_large_by_the_quick_route_probably_does_not_fit(advice: Advice) -> None:
+    small = with_best(advice, fits="unverified", usable_memory_bytes=5.0 * answers.GIB)
+    said = sentences.answer(small)
+    assert "Probably does not fit (memory not compiled): it needs about 5.6 of 5.0 GiB." in said
+    assert "it fits" not in said
+
+
+def test_the_answer_says_that_its_price_is_old(advice: Advice) -> None:
+    assert "check it" not in sentences.answer(advice)
+    assert sentences.answer(replace(advice, made_on="2027-11-21")).endswith(
+        "Price of 2026-05; check it."
+    )
+
+
+def test_a_tight_fit_is_called_tight(advice: Advice) -> None:
+    assert "It fits tightly" in sentences.answer(with_best(advice, usable_memory_bytes=6.5e9))
+
+
+def test_waiting_for_input_is_said_in_plain_words(advice: Advice) -> None:
+    terms = {"compute": 0.2, "memory": 0.2, "input": 0.6}
+    text = sentences.answer(with_best(advice, terms_s=terms, bound_by="input"))
+    assert text.endswith("Waiting for input sets its pace (60% of a step).")
+
+
+def test_without_a_feasible_candidate_the_nearest_is_named(advice: Advice) -> None:
+    text = sentences.answer(judged(advice, "too late"))
+    assert text.startswith("Nearest to it comes one A100 SXM4 80 GB: 7.7–11 h, too late.")
+
+
+def test_without_any_candidate_the_answer_says_so(advice: Advice) -> None:
+    assert "No card" in sentences.answer(replace(advice, ranking=(), picks=()))
+
+
+# Cost and time
+
+
+def test_the_price_of_an_hour_saved_is_worked_out_from_the_knee(advice: Advice) -> None:
+    front = frontier(advice)
+    finding = sentences.cost(advice, front)
+    # One H100 on spot: $4.55 in 5.69 h; eight on demand: $19.43 in 0.823 h. (19.43-4.55)/4.87 h
+    assert finding.heading == "Past one H100 SXM, each hour saved costs about $3.10"
+    assert finding.lead.startswith("8 × H100 SXM saves 4.9 hours for $15 more.")
+
+
+def test_one_offer_that_beats_all_is_named(advice: Advice) -> None:
+    finding = sentences.cost(advice, [balanced(advice)])
+    assert finding.heading == "One H100 SXM on spot is both the cheapest and the fastest"
+
+
+def test_a_pick_that_is_the_fastest_is_set_against_the_cheapest(advice: Advice) -> None:
+    cheap = next(pick.candidate for pick in advice.picks if pick.title == "cheapest")
+    finding = sentences.cost(advice, [balanced(advice), cheap])
+    assert finding.heading == (
+        "The fastest offer costs $0.34 more than the cheapest and saves 3.7 hours"
+    )
+
+
+def test_limits_that_nothing_keeps_are_told_from_missing_prices(advice: Advice) -> None:
+    late = judged(advice, "too late")
+    assert sentences.cost(late, []).heading == "No offer finishes within the limits"
+    free = tuple(replace(one, cost_usd=None, offer=None) for one in advice.ranking)
+    bare = replace(advice, ranking=free, picks=())
+    assert sentences.cost(bare, []).heading == "No candidate has a price"
+
+
+# Ranking
+
+
+def test_the_ranking_counts_those_in_time(advice: Advice) -> None:
+    assert sentences.ranking(advice).heading == "10 of 14 candidates finish within a day"
+
+
+def limited(advice: Advice, **changes: object) -> Advice:
+    run: Run = replace(advice.run, **changes)  # type: ignore[arg-type]
+    return replace(advice, run=run)
+
+
+def test_the_ranking_names_the_limits_that_were_set(advice: Advice) -> None:
+    both = limited(advice, deadline_h=30.0, budget_usd=50.0)
+    assert sentences.ranking(both).heading.endswith("finish within 30 h for at most $50")
+    none = limited(advice, deadline_h=0.0)
+    assert sentences.ranking(none).heading == "10 of 14 candidates can do the run"
+
+
+def test_all_none_and_nothing_have_sentences_of_their_own(advice: Advice) -> None:
+    assert sentences.ranking(judged(advice, "feasible")).heading == (
+        "All 14 candidates finish within a day"
+    )
+    assert sentences.ranking(judged(advice, "too late")).heading == (
+        "None of 14 candidates finishes within a day"
+    )
+    empty = replace(advice, ranking=(), picks=())
+    assert sentences.ranking(empty).heading == "There is nothing to rank"
+
+
+# Memory
+
+
+def test_memory_says_what_xla_computes_again_and_that_no_device_was_measured(
+    advice: Advice,
+) -> None:
+    told = with_best(advice, rematerialisation=RECOMPUTED, fits_verified=True, fits="yes")
+    note = "needs 20.1 GiB; XLA recomputes to hold it in 13.3 GiB"
+    lead = sentences.memory(told, balanced(told), answers.gpus()).lead
+    assert note in lead
+    assert lead.endswith("The figure is unverified on a device.")
+    words = sentences.answer(told)
+    assert f"compiled at this very batch: {note})." in words
+    assert "room to spare" not in words
+
+
+def test_memory_names_the_smallest_size_above_which_every_card_fits(advice: Advice) -> None:
+    finding = sentences.memory(advice, balanced(advice), answers.gpus())
+    assert finding.heading == "The step needs 5.6 GiB: it fits from 12 GB up"
+    assert finding.lead.startswith("Activations and inputs take 79% of it and grow")
+
+
+def test_memory_that_fits_everywhere_or_nowhere_is_said(advice: Advice) -> None:
+    fine = judged(advice, "feasible")
+    every = replace(fine, ranking=tuple(altered(c, fits="yes") for c in fine.ranking))
+    none = replace(fine, ranking=tuple(altered(c, fits="no") for c in fine.ranking))
+    best = balanced(advice)
+    assert sentences.memory(every, best, answers.gpus()).heading.endswith(
+        "it fits on every card of the catalogue"
+    )
+    assert sentences.memory(none, best, answers.gpus()).heading.endswith(
+        "it fits on no card of the catalogue"
+    )
+
+
+def test_memory_without_a_clear_border_counts_cards(advice: Advice) -> None:
+    fine = judged(advice, "feasible")
+    ranking = tuple(altered(c, fits="no" if c.gpu == "h200-sxm" else "yes") for c in fine.ranking)
+    mixed = replace(fine, ranking=ranking)
+    heading = sentences.memory(mixed, balanced(advice), answers.gpus()).heading
+    assert heading == "The step needs 5.6 GiB: it fits on 10 of 11 cards"
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"weights": 8.0, "activations": 2.0}, "Weights, gradients and optimizer state take 80%"),
+        ({"weights": 4.0, "activations": 4.0, "workspace": 2.0}, "take 40% of it and grow"),
+        ({}, "not known"),
+    ],
+)
+def test_what_takes_the_memory_decides_the_explanation(
+    advice: Advice, parts: dict[str, float], words: str
+) -> None:
+    best = altered(balanced(advice), memory_parts_bytes=parts)
+    assert words in sentences.memory(advice, best, answers.gpus()).lead
+
+
+# Causes
+
+
+def bound(advice: Advice, causes: list[str]) -> list[Candidate]:
+    pairs = zip(advice.ranking, causes, strict=False)
+    return [altered(candidate, bound_by=cause) for candidate, cause in pairs]
+
+
+@pytest.mark.parametrize(
+    ("causes", "heading"),
+    [
+        (["memory"] * 5, "Memory traffic sets the pace on each of these cards"),
+        (["memory"] * 4 + ["input"], "Memory traffic sets the pace on every card but one"),
+        (["compute"] * 3 + ["input"] * 2, "Arithmetic sets the pace on every card but 2"),
+        (
+            ["memory"] * 2 + ["compute"] * 2,
+            "Memory traffic holds back 2 of 4 cards, arithmetic 2",
+        ),
+        (["launch"], "Kernel launch sets the pace on A100 SXM4 80 GB"),
+        ([""], "What holds the cards back is not known"),
+    ],
+)
+def test_the_most_frequent_cause_makes_the_heading(
+    advice: Advice, causes: list[str], heading: str
+) -> None:
+    assert sentences.terms(bound(advice, causes)).heading == heading
+
+
+def test_the_exception_is_named_with_its_cause(advice: Advice) -> None:
+    lead = sentences.terms(bound(advice, ["memory"] * 2 + ["input"])).lead
+    assert lead.endswith("Otherwise: RTX 5090 (waiting for input).")
+
+
+# Kernels and layers
+
+
+def with_classes(advice: Advice, classes: dict[str, float]) -> Estimate:
+    return replace(balanced(advice).estimate, class_s=classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "heading"),
+    [
+        (
+            {"convolution": 3.0, "loop": 6.0, "reduce": 1.0},
+            "Element-wise kernels take 60% of the kernels’ time, arithmetic kernels 30%",
+        ),
+        ({"convolution": 7.0, "loop": 3.0}, "Convolutions take 70% of the kernels’ time"),
+        ({"window": 9.0, "loop": 1.0}, "Pooling takes 90% of the kernels’ time"),
+        (
+            {"gemm": 3.5, "loop": 3.4, "reduce": 3.1},
+            "No kind of kernel dominates: matrix products take 35%",
+        ),
+        ({}, "Which kernels take the time is not known"),
+    ],
+)
+def test_the_kind_of_kernel_that_takes_most_makes_the_heading(
+    advice: Advice, classes: dict[str, float], heading: str
+) -> None:
+    assert sentences.roofline(with_classes(advice, classes)).heading == heading
+
+
+def test_a_roofline_that_leaves_much_out_says_so(advice: Advice) -> None:
+    estimate = balanced(advice).estimate
+    assert sentences.coverage(estimate) == ""
+    part = replace(estimate, roofline=estimate.roofline[:2])  # 45% and 24% of the step
+    assert "69% of the kernels’ time" in sentences.coverage(part)
+
+
+def group(name: str, step_s: float, flops: float) -> LayerGroup:
+    return LayerGroup(
+        name=name,
+        layers=1,
+        step_s=step_s,
+        by_phase_s={},
+        by_class_s={},
+        flops=flops,
+        traffic_bytes=0.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "heading"),
+    [
+        (
+            [group("conv2", 5, 2), group("conv3", 3, 4), group("conv4", 2, 4)],
+            "No layer dominates: conv2 takes most with 50%",
+        ),
+        (
+            [group("conv2", 6, 2), group("conv3", 2, 4), group("conv4", 2, 4)],
+            "conv2 takes 60% of the step with only 20% of the arithmetic",
+        ),
+        (
+            [group("head", 6, 6), group("body", 4, 4)],
+            "head takes 60% of the step",
+        ),
+        (
+            [group("head", 6, 9), group("body", 4, 1)],
+            "head takes 60% of the step with 90% of the arithmetic",
+        ),
+        ([], "Where the time goes by layer is not known"),
+    ],
+)
+def test_the_layers_that_take_most_make_the_heading(groups: list[LayerGroup], heading: str) -> None:
+    assert sentences.layers(groups).heading == heading
+
+
+# How sure
+
+
+def test_the_reach_of_the_range_makes_the_heading(advice: Advice) -> None:
+    finding = sentences.sure(advice, balanced(advice))
+    assert finding.heading == "A step’s time is known to within −18 to +22%, nine times in ten"
+    assert finding.lead.startswith("Memory is the plan of the compiler itself")
+    assert finding.lead.endswith("the pick costs the same as A100 SXM4 80 GB and RTX 5090.")
+
+
+def test_memory_that_was_not_compiled_is_said_to_be_so(advice: Advice) -> None:
+    quick = altered(balanced(advice), made_by={"time": "quick", "memory": "quick"})
+    assert "was not compiled" in sentences.sure(advice, quick).lead
+
+
+@given(st.floats(1e-4, 1e4), st.floats(1.0, 3.0), st.floats(1.0, 3.0))
+def test_no_interval_makes_a_heading_without_numbers(best: float, down: float, up: float) -> None:
+    reach = Interval(low=best / down, best=best, high=best * up)
+    one = altered(answers.candidate("t4", run=answers.run()), step_s=reach)
+    heading = sentences.sure(answers.advice(), one).heading
+    assert "nan" not in heading
+    assert any(char.isdigit() for char in heading)

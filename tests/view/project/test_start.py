@@ -1,0 +1,56 @@
+"""The file that a project begins with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from tfdyno.cli.project import step_commands
+from tfdyno.core.project.file import project_from
+from tfdyno.jobs.project._check import shapes_of
+from tfdyno.view.project.start import project_start, start_text
+
+TRAINED = ("advise", "train", "bench", "diagnose", "export", "keep", "serve")
+
+
+def text(**given: object) -> str:
+    return project_start(**{"name": "shop", "workload": "train.py", "trains": True, **given})  # type: ignore[arg-type]
+
+
+def test_it_is_a_project_whose_commands_know_their_options() -> None:
+    for trains in (True, False):
+        project = project_from(tomllib.loads(text(trains=trains)), Path("project.toml"))
+        assert shapes_of(project, step_commands)
+
+
+def test_it_goes_from_the_choice_to_the_service() -> None:
+    project = project_from(tomllib.loads(text()), Path("project.toml"))
+    assert tuple(step.name for step in project.steps) == TRAINED
+
+
+def test_a_trained_model_is_not_trained_again() -> None:
+    found = tomllib.loads(text(trains=False, workload="a.keras"))["steps"]
+    assert list(found) == ["advise", "export", "keep", "serve"]
+    assert found["export"]["model"] == "a.keras"
+    assert "run" not in found["keep"]
+
+
+def test_what_is_proposed_in_comments_is_an_option_too() -> None:
+    proposed = re.sub(r"^# ([\w-]+ = )", r"\1", text(), flags=re.M)
+    assert proposed.count("\n") == text().count("\n")
+    raw = tomllib.loads(proposed)
+    assert raw["steps"]["export"]["max-accuracy-drop"] == "1%"
+    assert shapes_of(project_from(raw, Path("project.toml")), step_commands)
+
+
+def test_awkward_names_are_quoted() -> None:
+    found = tomllib.loads(text(name="a", workload='my "best"/größe & <b>.py'))
+    assert found["steps"]["train"]["workload"] == 'my "best"/größe & <b>.py'
+
+
+def test_the_answer_says_what_to_type_next() -> None:
+    here = project_from(tomllib.loads(text()), Path("project.toml"))
+    assert start_text(here).splitlines()[-1].split() == ["run", "tfdyno", "run"]
+    other = project_from(tomllib.loads(text()), Path("a b.toml"))
+    assert "tfdyno run 'a b.toml' --dry-run" in start_text(other)
