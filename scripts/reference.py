@@ -14,9 +14,10 @@ import bottleneck_suite.page
 import cause_pages
 import command_output
 import composition_matrix.page
+import house
 import tfdyno
-from tfdyno.cli.bench_serve import bench_serve
 from tfdyno.cli.main import tfdyno as group
+from tfdyno.cli.measure.bench_serve import bench_serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def pages() -> dict[Path, str]:
     if (DATA / "README.md").exists():
         result[REFERENCE / "data.md"] = data_page()
     result |= composition_matrix.page.pages() | bottleneck_suite.page.pages()
-    return result | cause_pages.pages() | command_output.pages()
+    return result | cause_pages.pages() | command_output.pages() | house.pages()
 
 
 def main() -> int:
