@@ -29,6 +29,7 @@ from tfdyno.view.doctor.text import doctor_text, fix_plan, shared_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.doctor.finding import Language
     from tfdyno.jobs.doctor.doctor import Examined
 
@@ -133,7 +134,7 @@ def environments() -> tuple[dict[str, Any], ...]:
     return (*told, *full * 4)
 
 
-def recorded(path: Path) -> Any:  # noqa: ANN401  (facts)
+def recorded(path: Path) -> Value:
     """The facts that the probes find in a recorded folder tree."""
     record = json.loads(path.read_text())
     with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 CHECK_EVERY = 500
 ANSWER_S = 15.0
 NEVER_SERVED = 501
@@ -95,7 +97,7 @@ def target_of(url: str, name: str, rng: random.Random) -> Target:
     )  # fmt: skip
 
 
-def _nested(shape: list[int], datatype: str, rng: random.Random) -> Any:  # noqa: ANN401
+def _nested(shape: list[int], datatype: str, rng: random.Random) -> Value:
     if shape:
         return [_nested(shape[1:], datatype, rng) for _ in range(shape[0])]
     makers: dict[str, Callable[[], Any]] = {
@@ -147,7 +149,7 @@ def damaged_body(sound: bytes, rng: random.Random) -> tuple[str, bytes]:
     return kind, _replaced(json.loads(sound), kind, rng)
 
 
-def _replaced(value: Any, kind: str, rng: random.Random) -> bytes:  # noqa: ANN401
+def _replaced(value: Value, kind: str, rng: random.Random) -> bytes:
     """The sound body with one value or one key replaced at a random depth."""
     holder, place = value, rng.choice(list(value))
     while rng.random() < 0.7 and isinstance(holder[place], dict | list) and holder[place]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.jobs import bench_child, diagnose_child
@@ -16,6 +16,9 @@ from tests.view.diagnoses import DIAGNOSIS, FACTS, LEAK, SERIAL, only
 import tfdyno
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.recipe.recipe import from_settings
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 ROOT = Path(__file__).parents[1]
 PROFILE = ROOT / "tests/data/profiles/keras_fit_stalled.xplane.pb.gz"
@@ -94,7 +97,7 @@ def test_a_fix_is_proven_and_the_steps_are_looked_at_again(
 ) -> None:
     from types import SimpleNamespace
 
-    def train(_question: object, **_ways: object) -> Any:  # noqa: ANN401
+    def train(_question: object, **_ways: object) -> Value:
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
     monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", train)

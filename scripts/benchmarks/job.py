@@ -20,6 +20,8 @@ from tfdyno.jobs.choose.trace import trace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 POLICY = "mixed_float16"
 
 
@@ -40,7 +42,7 @@ def compiled(reference: str, family: str) -> dict[str, Any]:
     step = trace(parse_reference(reference, precision=POLICY))
     inside: list[float] = []
 
-    def timed_child(module: str, request: Any, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    def timed_child(module: str, request: Value, **options: Any) -> dict[str, Any]:
         if module == "tfdyno.runtime.compile.child":
             module = "benchmarks.timed_compile"
         result = run_child(module, request, **options)

@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -23,6 +23,9 @@ from tfdyno.runtime.diagnose.clock import Limits
 from tfdyno.runtime.diagnose.fit import look_at_fit
 from tfdyno.runtime.diagnose.watching import Look
 from tfdyno.runtime.workload.fit_call import Call
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs
 
 WARM_S = 4.0
 """More than a look waits until its steps count; both sides leave it out."""
@@ -41,7 +44,7 @@ class Clock(keras.callbacks.Callback):  # type: ignore[misc]
         self.seconds_s = seconds_s
         self.ends: list[float] = []
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         self.ends.append(time.perf_counter())
         if self.ends[-1] - self.ends[0] > self.seconds_s:

@@ -36,6 +36,8 @@ from tfdyno.runtime.train.watch import TrainPlan, Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Logs, Model, Shape, Value
+
 TURN_S = 0.02
 """Long beside a hand-over (some 20 us), short beside what else happens on a machine."""
 TURNS_PER_EPOCH = 40
@@ -83,11 +85,11 @@ MODELS: dict[str, Callable[[], tuple[Any, Any, Any, int]]] = {
 }
 
 
-def _classifier(body: list[Any], shape: Any, batch: int) -> tuple[Any, Any, Any, int]:  # noqa: ANN401
+def _classifier(body: list[Any], shape: Shape, batch: int) -> tuple[Any, Any, Any, int]:
     return _compiled(keras.Sequential([*body, keras.layers.Dense(10)])), shape, np.float32, batch
 
 
-def _compiled(model: Any) -> Any:  # noqa: ANN401
+def _compiled(model: Model) -> Value:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["accuracy"], jit_compile=False)
     return model
@@ -131,11 +133,11 @@ class Clock(keras.callbacks.Callback):  # type: ignore[misc]
         """Seconds that this training has run: what it does by the clock it does as if alone."""
         return self._spent_s + time.perf_counter() - self._begun_s
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self._begun_s = time.perf_counter()
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         if (batch + 1) % self.steps:
             return
@@ -211,11 +213,11 @@ def _by_turns(
     return clocks
 
 
-def _keras(model: Any, arguments: dict[str, Any], clock: Clock) -> None:  # noqa: ANN401
+def _keras(model: Model, arguments: dict[str, Any], clock: Clock) -> None:
     model.fit(**arguments, callbacks=[clock])
 
 
-def _loop(recipe: Recipe, model: Any, arguments: dict[str, Any], clock: Clock) -> None:  # noqa: ANN401
+def _loop(recipe: Recipe, model: Model, arguments: dict[str, Any], clock: Clock) -> None:
     """As ``tfdyno train`` does it, checkpoints included: events go to a pipe or, here, nowhere."""
     with (
         tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as folder,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Instance, Logs, Value
 
 LEAST_STEPS = 12
 WINDOW = 12
@@ -71,17 +74,17 @@ def hook(clock: Clock) -> None:
             super().__init__()
             self.last = -1
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
             self.last = -1
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             clock.tick(batch - self.last)
             self.last = batch
 
     fit = keras.Model.fit
     depth = [0]
 
-    def counted_fit(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def counted_fit(self: Instance, *args: Any, **options: Any) -> Value:
         clock.is_fit = True
         options["callbacks"] = [*(options.get("callbacks") or []), Ticks()]
         return fit(self, *args, **options)
@@ -89,7 +92,7 @@ def hook(clock: Clock) -> None:
     keras.Model.fit = counted_fit
     call = polymorphic.Function.__call__
 
-    def counted_call(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def counted_call(self: Instance, *args: Any, **options: Any) -> Value:
         outer = depth[0] == 0 and tf.executing_eagerly() and "step" in str(self._name)
         depth[0] += 1
         try:
@@ -102,7 +105,7 @@ def hook(clock: Clock) -> None:
     polymorphic.Function.__call__ = counted_call
     update = keras.optimizers.Optimizer.apply
 
-    def counted_update(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def counted_update(self: Instance, *args: Any, **options: Any) -> Value:
         result = update(self, *args, **options)
         if tf.executing_eagerly() and not clock.is_fit and depth[0] == 0:
             clock.tick()

@@ -13,11 +13,14 @@ import json
 import re
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from composition_matrix.cells import Cell, recipe_of
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.process import child
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Strategy
 
 LENGTH = 200
 """Characters of a reason that are kept."""
@@ -63,7 +66,7 @@ def reason(error: BaseException) -> str:
     return text if len(text) <= LENGTH else text[: LENGTH - 1] + "…"
 
 
-def _strategy(cell: Cell) -> Any:  # noqa: ANN401
+def _strategy(cell: Cell) -> Strategy:
     """Of all cells; a server or worker beside servers does not come back from here."""
     import tensorflow as tf
 

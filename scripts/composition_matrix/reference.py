@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from composition_matrix import subject
 from composition_matrix.cells import EMA_OVERWRITE
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Tensor, Value
 
 LOSS_SCALE = 2.0**15
 """As Keras' ``LossScaleOptimizer`` begins; a power of two changes no digit."""
@@ -44,7 +47,7 @@ def expected(precision: str, accumulation: int, ema: float, replicas: int) -> Ex
     adam.build(model.trainable_variables)
     scale = LOSS_SCALE if precision == "mixed_float16" else 1.0
 
-    def computed(x: Any, y: Any) -> Any:  # noqa: ANN401
+    def computed(x: Tensor, y: Tensor) -> Value:
         with tf.GradientTape() as tape:
             value = of_batch(y, model(x, training=True))
             scaled = value * scale
@@ -90,13 +93,13 @@ def _parts(batch: int, replicas: int) -> list[tuple[Any, Any]]:
     return [(tf.constant(x[at : at + part]), tf.constant(y[at : at + part])) for at in starts]
 
 
-def _averaged(model: Any, average: list[Any], ema: float, updates: int) -> list[Any]:  # noqa: ANN401
+def _averaged(model: Model, average: list[Any], ema: float, updates: int) -> list[Any]:
     """The average begins with the weights after the first update."""
     momentum = ema if updates else 0.0
     values = [v.numpy() for v in model.trainable_variables]
     return [momentum * a + (1 - momentum) * v for a, v in zip(average, values, strict=True)]
 
 
-def _set(model: Any, values: list[Any]) -> None:  # noqa: ANN401
+def _set(model: Model, values: list[Any]) -> None:
     for variable, value in zip(model.trainable_variables, values, strict=True):
         variable.assign(value)

@@ -7,10 +7,13 @@ but whose output is multiplied by 0, so that its masks do not keep cells from be
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Optimizer, Tensor, Value
 
 SAMPLES, BATCH, EPOCHS = 128, 16, 2
 """Eight batches of all replicas in an epoch."""
@@ -34,7 +37,7 @@ def begin(precision: str) -> None:
     keras.config.set_dtype_policy(precision)
 
 
-def network() -> Any:  # noqa: ANN401
+def network() -> Model:
     """The model without loss and optimizer."""
     inputs = keras.Input((STEPS, 2))
     hidden = keras.layers.Conv1D(CHANNELS, 3, use_bias=False, name="stem")(inputs)
@@ -45,22 +48,22 @@ def network() -> Any:  # noqa: ANN401
     return keras.Model(inputs, outputs, name="subject")
 
 
-def optimizer(**options: Any) -> Any:  # noqa: ANN401
+def optimizer(**options: Any) -> Optimizer:
     """Adam: its steps tell whether updates are counted right. A large epsilon keeps noise small."""
     return keras.optimizers.Adam(0.02, epsilon=1e-2, **options)
 
 
-def loss() -> Any:  # noqa: ANN401
+def loss() -> Value:
     """What is minimized."""
     return keras.losses.BinaryCrossentropy()
 
 
-def weights(model: Any) -> list[Any]:  # noqa: ANN401
+def weights(model: Model) -> list[Any]:
     """Weights and moving averages as numbers, without the states of random layers."""
     return [np.array(v.numpy()) for v in model.variables if "float" in v.dtype]
 
 
-def _block(x: Any, name: str, *, is_random: bool) -> Any:  # noqa: ANN401
+def _block(x: Tensor, name: str, *, is_random: bool) -> Value:
     layers = keras.layers
     inner = layers.Dense(CHANNELS, use_bias=False, name=f"{name}wide")(x)
     inner = layers.BatchNormalization(momentum=0.9, name=f"{name}norm")(inner)

@@ -21,6 +21,8 @@ from tfdyno.runtime.train.watch import TrainPlan, Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Model, Strategy
+
 TOLERANCES = {"float32": 1e-4, "mixed_bfloat16": 4e-3, "mixed_float16": 1e-3}
 """How far a weight, or the mean loss of an epoch, may be from the reference: XLA leaves roundings
 to 16 bits out that TensorFlow does. Training moves the weights by about 0.2."""
@@ -35,7 +37,7 @@ class Wrong(Exception):  # noqa: N818  (it is what the cell is)
     """A cell trained, but not as its settings say."""
 
 
-def by_tfdyno(cell: Cell, strategy: Any) -> dict[str, Any]:  # noqa: ANN401
+def by_tfdyno(cell: Cell, strategy: Strategy) -> dict[str, Any]:
     """Train a cell and check what came out.
 
     Returns:
@@ -61,7 +63,7 @@ def by_tfdyno(cell: Cell, strategy: Any) -> dict[str, Any]:  # noqa: ANN401
     return _checked_numbers(cell, model, outcome.history["loss"])
 
 
-def by_keras(cell: Cell, strategy: Any) -> dict[str, Any]:  # noqa: ANN401
+def by_keras(cell: Cell, strategy: Strategy) -> dict[str, Any]:
     """Give the same settings to Keras' own ``compile`` and ``fit``.
 
     Raises:
@@ -92,7 +94,7 @@ def by_keras(cell: Cell, strategy: Any) -> dict[str, Any]:  # noqa: ANN401
     return _checked_numbers(cell, model, history["loss"])
 
 
-def _checked_numbers(cell: Cell, model: Any, losses: list[float]) -> dict[str, Any]:  # noqa: ANN401
+def _checked_numbers(cell: Cell, model: Model, losses: list[float]) -> dict[str, Any]:
     if not all(map(math.isfinite, losses)):
         raise Wrong(f"the loss is not finite: {losses}")
     if losses[-1] >= losses[0]:
@@ -142,7 +144,7 @@ def _check_outcome(cell: Cell, outcome: TrainOutcome) -> None:
         raise Wrong("nothing is said to be recomputed")
 
 
-def _check_replicas(model: Any) -> None:  # noqa: ANN401
+def _check_replicas(model: Model) -> None:
     """Every replica of this process has the same weights and moving averages."""
     for variable in _floats(model):
         copies = getattr(variable._value, "values", ())
@@ -153,7 +155,7 @@ def _check_replicas(model: Any) -> None:  # noqa: ANN401
             raise Wrong(f"the replicas have different {what}, and only the first's are kept")
 
 
-def _floats(model: Any) -> list[Any]:  # noqa: ANN401
+def _floats(model: Model) -> list[Any]:
     return [variable for variable in model.variables if "float" in variable.dtype]
 
 

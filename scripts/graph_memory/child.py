@@ -13,10 +13,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graph_memory.events import is_scratch, memory_events, spans, tensors
 from graph_memory.peaks import Peaks, peaks
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Tensor, Value
 
 LIMIT_MB = 12000
 ENVIRONMENT = {
@@ -59,7 +62,7 @@ def main(model: str, mode: str, policy: str, batch: str, folder: str) -> None:
     print(json.dumps({**dataclasses.asdict(_peaks(Path(folder))), **versions}))
 
 
-def _builder(name: str) -> Any:  # noqa: ANN401
+def _builder(name: str) -> Value:
     spec = importlib.util.spec_from_file_location(ZOO.stem, ZOO)
     assert spec
     assert spec.loader
@@ -68,11 +71,11 @@ def _builder(name: str) -> Any:  # noqa: ANN401
     return getattr(module, name)
 
 
-def _batch(model: Any, size: int) -> tuple[Any, Any]:  # noqa: ANN401
+def _batch(model: Model, size: int) -> tuple[Any, Any]:
     """Inputs and targets that lie in the allocator's memory, as a copy to a GPU would."""
     import tensorflow as tf
 
-    def tensor(symbolic: Any) -> Any:  # noqa: ANN401
+    def tensor(symbolic: Value) -> Value:
         shape = (size, *symbolic.shape[1:])
         if symbolic.dtype.startswith("int"):
             return tf.random.uniform(shape, maxval=2, dtype=tf.int32)
@@ -89,11 +92,11 @@ def _batch(model: Any, size: int) -> tuple[Any, Any]:  # noqa: ANN401
     return x if len(x) > 1 else x[0], y if len(y) > 1 else y[0]
 
 
-def _train_step(model: Any, x: Any, y: Any) -> Any:  # noqa: ANN401
+def _train_step(model: Model, x: Tensor, y: Tensor) -> Value:
     return lambda: model.train_on_batch(x, y)
 
 
-def _predict_step(model: Any, x: Any) -> Any:  # noqa: ANN401
+def _predict_step(model: Model, x: Tensor) -> Value:
     return lambda: model.predict_on_batch(x)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tfdyno.core.base.untyped import Value
+
 ALLOCATOR = "bfc_cpu_allocator_for_gpu"
 XLA_PROGRAM = "CpuExecutable"
 """How the event of a program of XLA begins; what it takes has no operation's name."""
@@ -48,7 +50,7 @@ class Tensor:
     released_ps: int | None
 
 
-def memory_events(space: Any) -> list[Event]:  # noqa: ANN401
+def memory_events(space: Value) -> list[Event]:
     """The events of TensorFlow's best-fit allocator in a profile (``XSpace``), in order of time."""
     found = [
         event for plane in space.planes for line in plane.lines for event in _events(plane, line)
@@ -56,7 +58,7 @@ def memory_events(space: Any) -> list[Event]:  # noqa: ANN401
     return sorted(found, key=lambda event: event.at_ps)
 
 
-def spans(space: Any) -> list[Span]:  # noqa: ANN401
+def spans(space: Value) -> list[Span]:
     """Everything in a profile that took time, in order of its start."""
     found = []
     for plane in space.planes:
@@ -104,7 +106,7 @@ def is_scratch(found: list[Tensor], kernels: list[Span]) -> list[bool]:
     ]
 
 
-def _events(plane: Any, line: Any) -> Iterator[Event]:  # noqa: ANN401
+def _events(plane: Value, line: Value) -> Iterator[Event]:
     kinds = {"MemoryAllocation": False, "MemoryDeallocation": True}
     for event in line.events:
         freed = kinds.get(plane.event_metadata[event.metadata_id].name)
@@ -124,7 +126,7 @@ def _events(plane: Any, line: Any) -> Iterator[Event]:  # noqa: ANN401
             )
 
 
-def _told(plane: Any, stats: Iterable[Any]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+def _told(plane: Value, stats: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for stat in stats:
         kind = stat.WhichOneof("value")
         value = getattr(stat, kind)
@@ -132,5 +134,5 @@ def _told(plane: Any, stats: Iterable[Any]) -> Iterator[tuple[str, Any]]:  # noq
         yield name, plane.stat_metadata[value].name if kind == "ref_value" else value
 
 
-def _picoseconds(line: Any, event: Any) -> int:  # noqa: ANN401
+def _picoseconds(line: Value, event: Value) -> int:
     return int(line.timestamp_ns) * 1000 + int(event.offset_ps)

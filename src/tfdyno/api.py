@@ -23,6 +23,7 @@ from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.trace import trace as _trace
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Model, Value
     from tfdyno.jobs.choose.estimate import Route
 
 Subject = Any
@@ -38,7 +39,7 @@ class EstimateResult(Sequence[Estimate]):
     batch_source: str
     notes: tuple[str, ...]
 
-    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  (a sequence: index or slice)
+    def __getitem__(self, index: Value) -> Value:
         """One estimate, or some."""
         return self.estimates[index]
 
@@ -95,7 +96,7 @@ class TrainResult(TrainOutcome):
         return f"<p><strong>{escape(end)}: {metrics}</strong></p>{said}"
 
 
-def trace(subject: Any, *, mode: Mode = "train", precision: str = "", **options: Any) -> Traced:  # noqa: ANN401
+def trace(subject: Value, *, mode: Mode = "train", precision: str = "", **options: Any) -> Traced:
     """Trace one step: a reference as on the command line, a workload, or a compiled Keras model.
 
     A model goes to a ``.keras`` file, which lasts as long as this process, and is read by a child;
@@ -235,8 +236,8 @@ def advise(
 
 
 def fit(
-    model: Any,  # noqa: ANN401
-    data: Any,  # noqa: ANN401
+    model: Model,
+    data: Dataset,
     *,
     recipe: Recipe | Mapping[str, object] | str | Path | None = None,
     output: str | Path | None = None,

@@ -18,6 +18,7 @@ from tfdyno.core.recipe.recipe_file import given_recipe
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.bottleneck import Bottleneck
     from tfdyno.jobs.diagnose.diagnose import Examined, Question
     from tfdyno.view.diagnose.document import DiagnoseTold
@@ -80,7 +81,7 @@ class DiagnoseResult(ProvenDiagnosis):
 
 
 def diagnose(
-    subject: Any,  # noqa: ANN401
+    subject: Value,
     *,
     recipe: Recipe | Mapping[str, object] | str | Path | None = None,
     fix: bool = False,
@@ -145,7 +146,7 @@ def _recorded(
     return replace(_result(run.examined, place, run.recipe), look=look)
 
 
-def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -> Question:  # noqa: ANN401
+def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> Question:
     from tfdyno.jobs.choose.reference import parse_reference
     from tfdyno.jobs.diagnose.diagnose import Question, check
 
@@ -173,7 +174,7 @@ def _question(subject: Any, given: Mapping[str, Any], options: dict[str, Any]) -
     return question
 
 
-def _not_taken(subject: Any) -> UsageError:  # noqa: ANN401
+def _not_taken(subject: Value) -> UsageError:
     what = f"{type(subject).__name__} cannot be diagnosed"
     if not hasattr(subject, "save") or not hasattr(subject, "layers"):
         return UsageError(what, why="its steps run in a fresh process, with their data",

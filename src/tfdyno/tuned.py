@@ -17,6 +17,7 @@ from tfdyno.core.train.tuning import Tuning
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.jobs.tune.question import Question
 
 _OPTIONS = (
@@ -44,7 +45,7 @@ class TuneResult(Tuning):
 
 
 def tune(
-    subject: Any,  # noqa: ANN401
+    subject: Value,
     *,
     recipe: Given = None,
     space: Mapping[str, object] | None = None,
@@ -101,7 +102,7 @@ def tune(
     return TuneResult(**found, folder=str(question.folder))
 
 
-def _workload(subject: Any, options: Mapping[str, Any]) -> Workload:  # noqa: ANN401
+def _workload(subject: Value, options: Mapping[str, Any]) -> Workload:
     from dataclasses import replace
 
     from tfdyno.jobs.choose.reference import parse_reference

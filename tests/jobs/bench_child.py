@@ -10,10 +10,13 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process import child
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 TASK = {
     "reference": "train.py", "title": "convnet", "parameter_count": 1000,
@@ -22,7 +25,7 @@ TASK = {
 SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU:0"]}
 
 
-def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     """Answer as the plan says for this run, which is counted by a file."""
     log = Path("runs.jsonl")
     number = len(log.read_text().splitlines()) if log.exists() else 0

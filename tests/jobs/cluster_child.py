@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.process import child
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Module, Value
 
-def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+
+def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     """Do what the request names."""
     progress("importing TensorFlow")
     import tensorflow as tf
@@ -20,7 +23,7 @@ def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: A
     return {"all-reduce": all_reduce, "schedule": schedule}[request["do"]](tf, progress)
 
 
-def all_reduce(tf: Any, progress: Any) -> dict[str, Any]:  # noqa: ANN401
+def all_reduce(tf: Module, progress: Value) -> dict[str, Any]:
     """The sum of 1 from worker 0 and 2 from worker 1, over the ring of gRPC."""
     options = tf.distribute.experimental.CommunicationOptions(
         implementation=tf.distribute.experimental.CommunicationImplementation.RING
@@ -30,8 +33,8 @@ def all_reduce(tf: Any, progress: Any) -> dict[str, Any]:  # noqa: ANN401
     rank = strategy.cluster_resolver.task_id
 
     @tf.function  # type: ignore[untyped-decorator, unused-ignore]
-    def summed() -> Any:  # noqa: ANN401
-        def replica() -> Any:  # noqa: ANN401
+    def summed() -> Value:
+        def replica() -> Value:
             context = tf.distribute.get_replica_context()
             return context.all_reduce("sum", tf.fill([4], float(rank + 1)))
 
@@ -49,7 +52,7 @@ def all_reduce(tf: Any, progress: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"sum": total, "replicas": strategy.num_replicas_in_sync, "told": told}
 
 
-def schedule(tf: Any, progress: Any) -> dict[str, Any]:  # noqa: ANN401
+def schedule(tf: Module, progress: Value) -> dict[str, Any]:
     """One step on a worker, that changes a variable on the parameter server."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     if resolver.task_type != "chief":
@@ -67,7 +70,7 @@ def schedule(tf: Any, progress: Any) -> dict[str, Any]:  # noqa: ANN401
         weight = tf.Variable(40.0)
 
     @tf.function  # type: ignore[untyped-decorator, unused-ignore]
-    def step() -> Any:  # noqa: ANN401
+    def step() -> Value:
         weight.assign_add(2.0)
         return weight.read_value()
 

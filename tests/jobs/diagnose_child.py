@@ -10,13 +10,16 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process import child
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
-def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+
+def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     """Answer as the file says."""
     Path("asked.json").write_text(
         json.dumps({**request, "pid": os.getpid(), "backend": os.environ.get("KERAS_BACKEND")})

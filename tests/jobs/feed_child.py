@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process import child
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
+
 SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU"]}
 
 
-def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     """Answer as the file says."""
     asked = {**request, "backend": os.environ.get("KERAS_BACKEND")}
     Path("asked.json").write_text(json.dumps(asked))

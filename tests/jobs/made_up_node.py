@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError
 from tfdyno.core.measure.fix_proof import Agreement
@@ -13,6 +13,9 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.run import Measured
 from tfdyno.jobs.tune._losses import Pair
 from tfdyno.jobs.tune.question import Node
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 OWN_BATCH = 64
 PLACE = Environment(
@@ -52,7 +55,7 @@ class Machine:
         return Node(run=self.run, look=lambda *_a, **_k: self.place, compare=self.compare,
                     name=self.name)  # fmt: skip
 
-    def run(self, _workload: Any, recipe: Recipe, _protocol: Any, /, **asked: Any) -> Measured:  # noqa: ANN401
+    def run(self, _workload: Value, recipe: Recipe, _protocol: Value, /, **asked: Any) -> Measured:
         """One run, or how it fails."""
         number = len(self.ran)
         self.ran.append(recipe)

@@ -12,12 +12,15 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.jobs.bench_child import SOFTWARE, TASK
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.process import child
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 OWN_BATCH = 64
 LAW = {"fixed_s": 0.004, "per_sample_s": 0.0001, "xla": 1.5, "several_steps": 0.9}
@@ -32,7 +35,7 @@ def step_s(recipe: dict[str, Any], law: dict[str, Any]) -> float:
     return float(whole_s * (law["xla"] if recipe["execution"] == "xla" else 1.0))
 
 
-def handle(request: dict[str, Any], progress: Any) -> dict[str, Any]:  # noqa: ANN401
+def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     """Answer by the law; every run is written down. What asks for no run looks at the place."""
     law = LAW | json.loads(Path("law.json").read_text())
     software = SOFTWARE | law.get("software", {})

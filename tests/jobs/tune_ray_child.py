@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.jobs import tune_child
 
@@ -22,6 +22,9 @@ import tfdyno.jobs.tune._place as place
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.tune._ray_worker import measure_here
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
+
 LOCK = threading.Lock()
 NODES = [
     {"id": "a", "name": "first", "cpus": 2, "gpus": 0, "kinds": []},
@@ -30,7 +33,7 @@ NODES = [
 ]
 
 
-def losses(*_question: object, **_ways: object) -> Any:  # noqa: ANN401
+def losses(*_question: object, **_ways: object) -> Value:
     """The same whatever is trained, and who trained them written down."""
     with Path("losses.jsonl").open("a") as file:
         file.write("{}\n")

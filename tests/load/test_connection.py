@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.load.connection import Connection, status_of, unchunked
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset
 
 
 class Wire(asyncio.Transport):
@@ -15,7 +18,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.closed = False
 
-    def write(self, data: Any) -> None:  # noqa: ANN401  (as in asyncio)
+    def write(self, data: Dataset) -> None:
         pass
 
     def is_closing(self) -> bool:

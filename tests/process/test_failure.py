@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.process.failure import Declined, first_line, place, user_code
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 LOST = Path(__file__).parents[1] / "data" / "lost_worker"
 Run = Callable[[str], TfdynoError]
@@ -166,7 +169,7 @@ def test_what_tensorflow_says_of_a_failed_function_is_told() -> None:
     import tensorflow as tf
 
     @tf.function(autograph=False)
-    def divided(value: Any) -> Any:  # noqa: ANN401
+    def divided(value: Value) -> Value:
         return 1 // value
 
     with pytest.raises(tf.errors.InvalidArgumentError) as told:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,9 @@ from tfdyno.catalog.releases import all_releases, cuda_drivers, release_of
 from tfdyno.core.choose.software import Knowledge, WheelSupport
 from tfdyno.core.doctor.machine_facts import Distribution, GpuFacts, MachineFacts, PythonFacts
 from tfdyno.rules.values import values
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 
 def of(**facts: Any) -> dict[str, str]:
@@ -63,7 +66,7 @@ def test_installed_packages_and_the_manager_are_told() -> None:
 
 
 def test_of_two_cards_the_one_that_fares_worst_speaks() -> None:
-    def support(slug: str, verdict: Any) -> WheelSupport:  # noqa: ANN401
+    def support(slug: str, verdict: Value) -> WheelSupport:
         return WheelSupport(
             gpu=slug, tensorflow="2.20", verdict=verdict, library_kernels="-", detail="d",
             elementwise_kernels="-", smallest_native="", smallest_runnable="2.21",

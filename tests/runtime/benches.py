@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 MODEL = (
     "import keras, numpy as np, tensorflow as tf\n"
     "def model(**how):\n"
@@ -87,7 +89,7 @@ def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]
     }
 
 
-def in_tensorflow(code: str) -> Any:  # noqa: ANN401
+def in_tensorflow(code: str) -> Value:
     """What ``code`` leaves in ``result``, run where Keras has the TensorFlow backend."""
     ending = "\nimport json, sys\nsys.stdout.write('\\n' + json.dumps(result))\n"
     return json.loads(forked(code + ending).splitlines()[-1])

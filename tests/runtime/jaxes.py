@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tests.runtime.once import once
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 SRC = Path(__file__).parents[2] / "src"
 CHILD = """
@@ -235,7 +238,7 @@ os.write(int(sys.argv[1]), json.dumps(found, default=str).encode())
 """
 
 
-def looked(subject: str) -> Any:  # noqa: ANN401
+def looked(subject: str) -> Value:
     """What is seen of a module: ``values`` of ``runtime/jax_values``."""
     return once("jax", _look)[subject]
 
@@ -249,7 +252,7 @@ def variables() -> dict[str, str]:
     }  # fmt: skip
 
 
-def _look() -> Any:  # noqa: ANN401
+def _look() -> Value:
     read, write = os.pipe()
     words = [sys.executable, "-c", CHILD, str(write)]
     done = subprocess.run(

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
 
-def once(name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+
+def once(name: str, make: Callable[[], Any]) -> Value:
     """What ``make`` gives, as JSON has it; who asks while it is made waits for it."""
     folder = Path(os.environ["TFDYNO_CACHE"]) / "once"
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,10 +7,13 @@ that of a fresh process.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.runtime.benches import in_tensorflow
 from tests.runtime.once import once
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 PIPELINES = """
 import os, random, time
@@ -190,7 +193,7 @@ for name in [*MADE, *CHAINS]:
 """
 
 
-def asked(code: str) -> Any:  # noqa: ANN401
+def asked(code: str) -> Value:
     """What ``code`` leaves in ``result``, run after the pipelines are defined."""
     files = FILES.format(files=str(__file__).rsplit("/", 1)[0] + "/test_hlo_*.py")
     return in_tensorflow(f"{files}{PIPELINES}{code}")

@@ -9,6 +9,8 @@ import jax
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 ROWS, WIDTH = 4096, 2048
 
 
@@ -28,11 +30,11 @@ STEPS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-def module_of(name: str) -> Any:  # noqa: ANN401
+def module_of(name: str) -> Value:
     """A step as JAX lowers it."""
     activation, dtype = STEPS[name]
 
-    def step(x: jax.Array, first: jax.Array, second: jax.Array) -> Any:  # noqa: ANN401
+    def step(x: jax.Array, first: jax.Array, second: jax.Array) -> Value:
         def loss(first: jax.Array, second: jax.Array) -> jax.Array:
             return ((activation(x @ first) @ second).astype("float32") ** 2).sum()
 

@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -19,6 +19,9 @@ from tests.runtime import training_pairs as pairs
 from tests.runtime.training_pairs import FEW, MIRRORED, strategy
 
 from tfdyno.runtime.recipe.composed_step import ComposedStep
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs, Optimizer, Value
 
 x, y = t.x, t.y
 RATE = 0.125
@@ -33,7 +36,7 @@ def overflow() -> dict[str, Any]:
         model = t.dense(t.momentum(), loss="mse")
     seen: list[Any] = []
 
-    def keep(batch: int, logs: Any) -> None:  # noqa: ANN401
+    def keep(batch: int, logs: Logs) -> None:
         seen.append(t.weights(model))
 
     callback = keras.callbacks.LambdaCallback(on_train_batch_end=keep)
@@ -167,8 +170,8 @@ def weighting() -> dict[str, Any]:
     return {"examples": len(seen), "empty": seen.count(0), "most": max(seen)}
 
 
-def _on_replicas(batch: list[tuple[Any, Any]]) -> Any:  # noqa: ANN401
-    def part(context: Any) -> Any:  # noqa: ANN401
+def _on_replicas(batch: list[tuple[Any, Any]]) -> Value:
+    def part(context: Value) -> Value:
         return tuple(
             tf.constant(each, tf.float32) for each in batch[context.replica_id_in_sync_group]
         )
@@ -176,7 +179,7 @@ def _on_replicas(batch: list[tuple[Any, Any]]) -> Any:  # noqa: ANN401
     return strategy.experimental_distribute_values_from_function(part)
 
 
-def resumed(policy: str, optimizer: Any, **recipe: Any) -> dict[str, Any]:  # noqa: ANN401
+def resumed(policy: str, optimizer: Optimizer, **recipe: Any) -> dict[str, Any]:
     """Stopped in the middle of an epoch, with random layers and moving averages."""
     recipe = {**MIRRORED, "execution": "graph", "clip_norm": 0.5, **recipe}
     arguments = {**FEW, "shuffle": True, "validation_data": (x[:20], y[:20])}

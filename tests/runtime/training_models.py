@@ -23,6 +23,8 @@ from tfdyno.runtime.train.watch import TrainPlan, Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Logs, Model, Optimizer, Tensor, Value
+
 SEED = 5
 COUNT = 72
 _random = np.random.default_rng(0)
@@ -36,7 +38,7 @@ FOR_WORKERS: dict[str, Any] = {
 WORKERS_RECIPE = {"execution": "xla", "accumulation": 2, "clip_norm": 0.5}
 
 
-def dense(optimizer: Any = "sgd", *more: Any, loss: str = "mse", **how: Any) -> Any:  # noqa: ANN401
+def dense(optimizer: Optimizer = "sgd", *more: Any, loss: str = "mse", **how: Any) -> Value:
     """Two dense layers with the layers of ``more`` between them, compiled."""
     layers = [keras.layers.Dense(5, "tanh"), *more, keras.layers.Dense(1, dtype="float32")]
     model = keras.Sequential([keras.Input((6,)), *layers])
@@ -44,7 +46,7 @@ def dense(optimizer: Any = "sgd", *more: Any, loss: str = "mse", **how: Any) -> 
     return model
 
 
-def momentum(**how: Any) -> Any:  # noqa: ANN401
+def momentum(**how: Any) -> Value:
     """An optimizer with a state, large steps and no normalisation that hides a wrong factor."""
     return keras.optimizers.SGD(0.1, momentum=0.9, **how)
 
@@ -56,7 +58,7 @@ def begin(seed: int = SEED, policy: str = "float32") -> None:
 
 
 def trained(
-    model: Any,  # noqa: ANN401
+    model: Model,
     arguments: dict[str, Any],
     recipe: dict[str, Any] | None = None,
     told: list[str] | None = None,
@@ -71,18 +73,18 @@ def trained(
     return train(model, arguments, plan)
 
 
-def weights(model: Any) -> list[Any]:  # noqa: ANN401
+def weights(model: Model) -> list[Any]:
     """Every variable of training, as it was saved."""
     return [np.asarray(v) for v in model.trainable_variables]
 
 
-def state(model: Any) -> list[Any]:  # noqa: ANN401
+def state(model: Model) -> list[Any]:
     """All that training changes: weights, moving averages, seeds, the optimizer's slots."""
     kept = [(name, v) for name, v in state_of(model) if not name.startswith("metrics/")]
     return [np.asarray(tf.convert_to_tensor(getattr(v, "value", v))) for _, v in kept]
 
 
-def apart(a: Any, b: Any) -> float:  # noqa: ANN401
+def apart(a: Tensor, b: Tensor) -> float:
     """The largest difference between two lists of arrays."""
     pairs = [
         (np.asarray(p, "float64"), np.asarray(q, "float64")) for p, q in zip(a, b, strict=True)
@@ -90,7 +92,7 @@ def apart(a: Any, b: Any) -> float:  # noqa: ANN401
     return max((float(np.abs(p - q).max()) for p, q in pairs if p.size), default=0.0)
 
 
-def parts_apart(model: Any) -> float:  # noqa: ANN401
+def parts_apart(model: Model) -> float:
     """The largest difference between the replicas' copies of what they have in common."""
     found = [0.0]
     for variable in (*model.variables, *model.optimizer.variables):
@@ -114,16 +116,16 @@ class StopAt(keras.callbacks.Callback):
         super().__init__()
         self.batch, self.test_batch, self.batches, self.test_batches = batch, test_batch, 0, 0
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         before, self.batches = self.batches, self.batches + batch + 1 - getattr(self, "last", 0)
         self.last = batch + 1
         if before < self.batch <= self.batches:
             ask_to_stop()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self.last = 0
 
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
         self.test_batches += 1
         if self.test_batches == self.test_batch:
             ask_to_stop()

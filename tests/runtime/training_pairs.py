@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -13,6 +13,9 @@ from tests.runtime import training_models as t
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.recipe.strategy import make_strategy
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Model, Optimizer, Tensor, Value
+
 x, y = t.x, t.y
 strategy = make_strategy(Recipe(strategy="mirrored"))
 MIRRORED = {"strategy": "mirrored"}
@@ -21,7 +24,7 @@ FEW = {"x": x, "y": y, "batch_size": 16, "epochs": 2, "shuffle": False}
 
 
 def both(
-    make: Any,  # noqa: ANN401
+    make: Value,
     arguments: dict[str, Any],
     recipe: dict[str, Any],
     *,
@@ -60,17 +63,17 @@ def both(
     }
 
 
-def make_again(make: Any, policy: str) -> list[Any]:  # noqa: ANN401
+def make_again(make: Value, policy: str) -> list[Any]:
     """The weights of a model before its training."""
     t.begin(policy=policy)
     return t.weights(make())
 
 
-def _inner(model: Any) -> Any:  # noqa: ANN401
+def _inner(model: Model) -> Value:
     return getattr(model.optimizer, "inner_optimizer", model.optimizer)
 
 
-def whole_batch(execution: str, optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
+def whole_batch(execution: str, optimizer: Optimizer) -> dict[str, Any]:
     arguments = {**FEW, "validation_data": (x[:30], y[:30])}
     return both(lambda: t.dense(optimizer()), arguments, {"execution": execution})
 
@@ -132,7 +135,7 @@ def uneven(execution: str, count: int, **recipe: Any) -> dict[str, Any]:
 def odd_batches() -> dict[str, Any]:
     """Batches of 15, each whole, are 8 and 7 samples; the last of the validation is one sample."""
 
-    def batches(count: int, size: int, **how: Any) -> Any:  # noqa: ANN401
+    def batches(count: int, size: int, **how: Any) -> Value:
         return tf.data.Dataset.from_tensor_slices((x[:count], y[:count])).batch(size, **how)
 
     arguments = {"x": batches(72, 15, drop_remainder=True), "epochs": 2,
@@ -150,7 +153,7 @@ def regularized() -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _with_rows() -> Any:  # noqa: ANN401
+def _with_rows() -> Value:
     """Its gradients are rows of a table, several samples have the same row."""
     inputs = keras.Input((3,), dtype="int32")
     hidden = keras.layers.Flatten()(keras.layers.Embedding(7, 4)(inputs))
@@ -168,7 +171,7 @@ def embedded(count: int, whole: int = 16, **recipe: Any) -> dict[str, Any]:
 def two_outputs() -> dict[str, Any]:
     """A loss and a weight for each of two outputs, each with a metric."""
 
-    def make() -> Any:  # noqa: ANN401
+    def make() -> Value:
         inputs = keras.Input((6,))
         hidden = keras.layers.Dense(4, "tanh")(inputs)
         outputs = {"a": keras.layers.Dense(1, name="a")(hidden),
@@ -195,14 +198,14 @@ class OneUpdate(keras.Model):  # type: ignore[misc, unused-ignore]
         self.hidden, self.head = keras.layers.Dense(4, "tanh"), keras.layers.Dense(1)
         self.seen = keras.metrics.Mean(name="cubed")
 
-    def call(self, inputs: Any) -> Any:  # noqa: ANN401
+    def call(self, inputs: Tensor) -> Value:
         return self.head(self.hidden(inputs))
 
     @property
     def metrics(self) -> list[Any]:
         return [self.seen]
 
-    def train_step(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def train_step(self, data: Dataset) -> dict[str, Any]:
         inputs, targets = data
         with tf.GradientTape() as tape:
             losses = keras.ops.abs(self(inputs, training=True) - targets) ** 3
@@ -215,7 +218,7 @@ class OneUpdate(keras.Model):  # type: ignore[misc, unused-ignore]
 
 
 def own_step() -> dict[str, Any]:
-    def make() -> Any:  # noqa: ANN401
+    def make() -> Value:
         model = OneUpdate()
         model.compile(t.momentum(), jit_compile=False)
         model(x[:2])
@@ -233,7 +236,7 @@ class TwoUpdates(OneUpdate):
         super().compile(**how)
         self.second = keras.optimizers.SGD(0.05)
 
-    def train_step(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def train_step(self, data: Dataset) -> dict[str, Any]:
         inputs, targets = data
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         for layer, optimizer in ((self.hidden, self.optimizer), (self.head, self.second)):
@@ -246,7 +249,7 @@ class TwoUpdates(OneUpdate):
         return {"cubed": self.seen.result()}
 
 
-def _two_updates() -> Any:  # noqa: ANN401
+def _two_updates() -> Value:
     model = TwoUpdates()
     model.compile(optimizer=t.momentum(), jit_compile=False)
     model(x[:2])

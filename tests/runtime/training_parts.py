@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -22,6 +22,9 @@ from tfdyno.runtime.recipe.replica_values import is_averaged, key_of, times
 from tfdyno.runtime.recipe.settle import settle_training, taken_over
 from tfdyno.runtime.recipe.strategy import make_strategy
 from tfdyno.runtime.train.outcome import Counts, applied
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs, Value
 
 x, y = t.x, t.y
 
@@ -157,20 +160,20 @@ def functions() -> dict[str, Any]:
     heard = told.heard
 
     class User(keras.callbacks.Callback):
-        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+        def on_train_begin(self, logs: Logs = None) -> None:
             heard.append("user: train")
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
             heard.append("user: epoch")
 
-        def on_test_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+        def on_test_begin(self, logs: Logs = None) -> None:
             heard.append("user: test")
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             heard.append("user: end")
             logs["mine"] = 1.0
 
-    def around(run: Any) -> Any:  # noqa: ANN401
+    def around(run: Value) -> Value:
         wrapped.append(run)
         return run
 

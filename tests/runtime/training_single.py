@@ -18,12 +18,14 @@ from tests.runtime import training_models as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Logs, Model, Optimizer, Tensor, Value
+
 x, y = t.x, t.y
 ARRAYS = {"x": x, "y": y, "batch_size": 8, "epochs": 3, "validation_data": (x[:20], y[:20])}
 """72 samples: nine batches."""
 
 
-def network(optimizer: Any = None, **how: Any) -> Any:  # noqa: ANN401
+def network(optimizer: Optimizer = None, **how: Any) -> Model:
     """What a wrong number of draws, of updates or of samples would change."""
     drop, norm = keras.layers.Dropout(0.3), keras.layers.BatchNormalization()
     return t.dense(optimizer or keras.optimizers.Adam(0.02), drop, norm, **how)
@@ -36,11 +38,11 @@ class Seen(keras.callbacks.Callback):
         super().__init__()
         self.told: list[Any] = []
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         rate = float(self.model.optimizer.learning_rate)
         self.told.append([batch, sorted(logs), float(logs["loss"]), rate])
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.told.append([epoch, {name: float(value) for name, value in logs.items()}])
 
 
@@ -98,7 +100,7 @@ def scheduled() -> dict[str, Any]:
     return {**ARRAYS, "epochs": 6, "class_weight": {0: 1.0, 1: 3.0}, "callbacks": schedules()}
 
 
-def two_outputs() -> Any:  # noqa: ANN401
+def two_outputs() -> Value:
     inputs = keras.Input((6,))
     hidden = keras.layers.Dense(4, "tanh")(inputs)
     outputs = {name: keras.layers.Dense(1, name=name)(hidden) for name in ("a", "b")}
@@ -116,14 +118,14 @@ class Own(keras.Model):  # type: ignore[misc, unused-ignore]
         self.hidden, self.head = keras.layers.Dense(4, "tanh"), keras.layers.Dense(1)
         self.drop, self.seen = keras.layers.Dropout(0.4), keras.metrics.Mean(name="loss")
 
-    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: ANN401
+    def call(self, inputs: Tensor, training: bool = False) -> Value:
         return self.head(self.drop(self.hidden(inputs), training=training))
 
     @property
     def metrics(self) -> list[Any]:
         return [self.seen]
 
-    def train_step(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def train_step(self, data: Dataset) -> dict[str, Any]:
         inputs, targets = data
         with tf.GradientTape() as tape:
             loss = keras.ops.mean(keras.ops.abs(self(inputs, training=True) - targets) ** 3)
@@ -133,7 +135,7 @@ class Own(keras.Model):  # type: ignore[misc, unused-ignore]
         return {"loss": self.seen.result()}
 
 
-def own_step() -> Any:  # noqa: ANN401
+def own_step() -> Value:
     model = Own()
     model.compile("adam", jit_compile=False)
     return model
@@ -149,7 +151,7 @@ class Slices(keras.utils.PyDataset):  # type: ignore[misc, unused-ignore]
     def __len__(self) -> int:
         return 9
 
-    def __getitem__(self, index: int) -> Any:  # noqa: ANN401
+    def __getitem__(self, index: int) -> Value:
         rows = slice(8 * self.order[index], 8 * self.order[index] + 8)
         return x[rows], y[rows]
 
@@ -166,7 +168,7 @@ def batches() -> Iterator[Any]:
         yield x[rows], y[rows]
 
 
-def dataset(*, length: bool = True) -> Any:  # noqa: ANN401
+def dataset(*, length: bool = True) -> Dataset:
     made = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(72, seed=None).batch(8).prefetch(2)
     return made if length else made.filter(lambda a, _b: tf.reduce_sum(a) > -1e9)
 
@@ -185,7 +187,7 @@ DATA: dict[str, Callable[[], dict[str, Any]]] = {
 class StopHere(keras.callbacks.Callback):
     """SIGTERM when the first epoch has ended."""
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if epoch == 0:
             t.ask_to_stop()
 
@@ -228,7 +230,7 @@ def resumed(
 class Killed(keras.callbacks.Callback):
     """Ends the process when the last checkpoint of the training is there."""
 
-    def on_train_end(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_end(self, logs: Logs = None) -> None:
         raise LookupError
 
 
@@ -268,7 +270,7 @@ def several() -> dict[str, Any]:
     return resumed(DATA["dataset"], {"step": lambda: t.StopAt(13)}, recipe=recipe)
 
 
-def compiled_own(**how: Any) -> Any:  # noqa: ANN401
+def compiled_own(**how: Any) -> Value:
     more = {"gradient_accumulation_steps": 2, "global_clipnorm": 0.5} if how else {}
     return network(keras.optimizers.Adam(0.02, **more), **how)
 

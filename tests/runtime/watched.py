@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.runtime.benches import in_tensorflow
 from tests.runtime.once import once
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 BEGIN = """
 import gc
@@ -252,7 +255,7 @@ def traced() -> dict[str, Any]:
     return dict(once("watched_traced", lambda: _of(TRACED)))
 
 
-def _of(scripts: dict[str, str]) -> Any:  # noqa: ANN401
+def _of(scripts: dict[str, str]) -> Value:
     return in_tensorflow(RUN.format(scripts=scripts, begin=BEGIN))
 
 

@@ -10,6 +10,8 @@ from gpu_day.verdict import Check
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.base.untyped import Value
+
 Document = dict[str, Any]
 LOSS_RATIO = 0.01
 """How far losses of two trainings in float16 may part that round alike only by chance."""
@@ -57,7 +59,7 @@ def _device_peak(measured: Document) -> float | None:
     return measured.get("peak_memory_bytes") if measured.get("memory_kind") != "process" else None
 
 
-def _within(what: str, interval: Document | None, value: float | None, shown: Any) -> Check:  # noqa: ANN401
+def _within(what: str, interval: Document | None, value: float | None, shown: Value) -> Check:
     if not interval or not value:
         return Check(what=what, found="not told", wanted="an estimate and a measurement", ok=False)
     low, best, high = (float(interval[name]) for name in ("low", "best", "high"))

@@ -9,10 +9,12 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tfdyno.core.base.untyped import Value
 
 PERIOD_S = 1.0
 COLUMNS = ("at_s", "load_percent", "memory_mib", "power_w", "sm_mhz", "celsius")
@@ -58,7 +60,7 @@ def read(file: Path) -> list[dict[str, float]]:
     return [row for row in rows if "at_s" in row]
 
 
-def _write(file: Path, ask: Any, began_s: float, over: threading.Event) -> None:  # noqa: ANN401
+def _write(file: Path, ask: Value, began_s: float, over: threading.Event) -> None:
     is_new = not file.exists()
     with file.open("a", newline="", encoding="utf-8") as text:
         writer = csv.writer(text)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 SMI_FIELDS = (
     "name", "uuid", "driver_version", "memory.total", "memory.used", "utilization.gpu",
     "power.limit", "compute_cap", "mig.mode.current",
@@ -222,7 +224,7 @@ def _card_of_nvml(index: str) -> Card | None:
     except Exception:  # no pynvml, no driver, no such card: nvidia-smi is asked next
         return None
 
-    def ask(function: str, *words: object) -> Any:  # noqa: ANN401 (NVML's structures)
+    def ask(function: str, *words: object) -> Value:
         try:
             return getattr(nvml, function)(*(words or (handle,)))
         except nvml.NVMLError:

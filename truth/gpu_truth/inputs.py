@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Loss, Model, Tensor, Value
 
-def inputs_of(model: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa: ANN401 (Keras)
+
+def inputs_of(model: Model, batch: int, rng: np.random.Generator) -> Value:
     """One array an input: numbers, masks of ones, or rows of the table that looks them up."""
     arrays = [_input(tensor, batch, rng) for tensor in model.inputs]
     return arrays if len(arrays) > 1 else arrays[0]
 
 
-def targets_of(model: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa: ANN401 (Keras)
+def targets_of(model: Model, batch: int, rng: np.random.Generator) -> Value:
     """One array an output: classes for a sparse loss, else numbers."""
     losses = model.loss if isinstance(model.loss, list) else [model.loss] * len(model.outputs)
     arrays = [
@@ -23,7 +26,7 @@ def targets_of(model: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa
     return arrays if len(arrays) > 1 else arrays[0]
 
 
-def _input(tensor: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa: ANN401
+def _input(tensor: Tensor, batch: int, rng: np.random.Generator) -> Value:
     shape = (batch, *tensor.shape[1:])
     if "int" not in str(tensor.dtype):
         return rng.standard_normal(shape, dtype="float32")
@@ -35,7 +38,7 @@ def _input(tensor: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa: A
     return rng.integers(0, min(rows, default=shape[-1]), shape).astype("int32")
 
 
-def _target(tensor: Any, loss: Any, batch: int, rng: np.random.Generator) -> Any:  # noqa: ANN401
+def _target(tensor: Tensor, loss: Loss, batch: int, rng: np.random.Generator) -> Value:
     name = loss if isinstance(loss, str) else type(loss).__name__
     if "sparse" in name.lower():
         shape = (batch, *tensor.shape[1:-1])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jaxlib
 import numpy as np
 
 from gpu_truth.running import NoDeviceError, Running
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Tensor, Value
 
 SIZES = (
     "argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "alias_size_in_bytes",
@@ -29,7 +32,7 @@ def prepare(precision: str, device: str) -> None:
     jax.config.update("jax_default_matmul_precision", PRODUCTS.get(precision, "default"))
 
 
-def running(model: Any, x: Any, y: Any, step: dict[str, Any], device: str) -> Running:  # noqa: ANN401
+def running(model: Model, x: Tensor, y: Tensor, step: dict[str, Any], device: str) -> Running:
     """Compile the step."""
     card = jax.devices()[0]
     x, y = jax.device_put(x, card), jax.device_put(y, card)
@@ -44,7 +47,7 @@ def running(model: Any, x: Any, y: Any, step: dict[str, Any], device: str) -> Ru
         program = train.lower(state, x, y).compile()
         kept = [state]
 
-        def call() -> Any:  # noqa: ANN401
+        def call() -> Value:
             logs, kept[0] = program(kept[0], x, y)
             return logs["loss"]
 
@@ -56,7 +59,7 @@ def running(model: Any, x: Any, y: Any, step: dict[str, Any], device: str) -> Ru
         infer = jax.jit(lambda s, a: model.stateless_call(s[0], s[1], a, training=False)[0])
         program = infer.lower(weights, x).compile()
 
-        def call() -> Any:  # noqa: ANN401
+        def call() -> Value:
             return jax.tree.leaves(program(weights, x))[0].ravel()[0]
 
     def memory() -> tuple[int, int]:

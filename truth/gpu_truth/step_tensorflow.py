@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from gpu_truth.running import NoDeviceError, Running
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Tensor, Value
 
 
 def prepare(precision: str, device: str) -> None:
@@ -24,7 +27,7 @@ def prepare(precision: str, device: str) -> None:
         tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
-def running(model: Any, x: Any, y: Any, step: dict[str, Any], device: str) -> Running:  # noqa: ANN401
+def running(model: Model, x: Tensor, y: Tensor, step: dict[str, Any], device: str) -> Running:
     """Make the step; it is traced and compiled when it is called first."""
     compiled = step["execution"] == "xla"
     place = "/GPU:0" if device == "gpu" else "/CPU:0"
@@ -36,13 +39,13 @@ def running(model: Any, x: Any, y: Any, step: dict[str, Any], device: str) -> Ru
         model.optimizer.build(model.trainable_variables)
         train = tf.function(lambda a, b: model.train_step((a, b)), jit_compile=compiled)
 
-        def call() -> Any:  # noqa: ANN401
+        def call() -> Value:
             return train(x, y)["loss"]
 
     else:
         infer = tf.function(lambda a: model(a, training=False), jit_compile=compiled)
 
-        def call() -> Any:  # noqa: ANN401
+        def call() -> Value:
             first = tf.nest.flatten(infer(x))[0]
             return tf.reduce_sum(tf.reshape(first, [-1])[:1])
 

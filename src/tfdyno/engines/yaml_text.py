@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 WIDTH = 100
 
@@ -40,7 +43,7 @@ def yaml_text(*documents: dict[str, Any], head: tuple[str, ...] = ()) -> str:
     return "".join(f"# {line}\n" for line in head) + text
 
 
-def without_none(value: Any) -> Any:  # noqa: ANN401
+def without_none(value: Value) -> Value:
     """The same without entries that are None."""
     if isinstance(value, dict):
         return {key: without_none(one) for key, one in value.items() if one is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.jobs.disks import mounted
@@ -14,6 +14,8 @@ from tfdyno.jobs.compiled.store import program_store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.base.untyped import Value
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:  # noqa: ANN401
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Value:
     capsys.readouterr()
     assert main(["cache", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,8 @@ from tfdyno.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.base.untyped import Value
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +35,7 @@ def kept(tmp_path: Path, count: int) -> None:
         assert main(["models", "add", path, "--metrics", f"accuracy=0.{number + 5}", "-q"]) == 0
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:  # noqa: ANN401
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Value:
     capsys.readouterr()
     assert main(["models", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)

@@ -6,7 +6,7 @@ import io
 import json
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_run, two_runs
@@ -18,6 +18,7 @@ from tfdyno.core.project.project import LOCK
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.store.project_history import ProjectHistory
 
 
@@ -27,7 +28,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectHistory:
     return two_runs(tmp_path)
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:  # noqa: ANN401
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Value:
     capsys.readouterr()
     assert main(["runs", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)

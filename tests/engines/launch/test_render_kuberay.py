@@ -17,6 +17,7 @@ from tfdyno.engines.launch.render_ray import render_ray
 from tfdyno.engines.yaml_text import without_none
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.launch_plan import LaunchPlan
 
 CRD = os.environ.get("TFDYNO_RAYJOB_CRD", "")
@@ -96,7 +97,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def wrong(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:  # noqa: ANN401
+def wrong(value: Value, schema: dict[str, Any], where: str = "") -> list[str]:
     """What an API server would refuse or drop, by path."""
     if schema.get("x-kubernetes-int-or-string"):
         return [] if isinstance(value, int | str) else [f"{where}: no number or text"]

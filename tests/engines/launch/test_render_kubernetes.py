@@ -22,6 +22,7 @@ from tfdyno.engines.yaml_text import without_none
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.launch_plan import LaunchPlan
 
 EXTRA = (("claim", "team"), ("namespace", "ml"), ("queue", "gpus"), ("pull_secret", "key"),
@@ -119,7 +120,7 @@ def test_kubeflow_keeps_every_key(make: Callable[[LaunchPlan], dict[str, Any]]) 
     assert lost(wrong, kind.from_dict(wrong).to_dict()) == ["/specc"]
 
 
-def lost(given: Any, kept: Any, where: str = "") -> list[str]:  # noqa: ANN401
+def lost(given: Value, kept: Value, where: str = "") -> list[str]:
     """Paths of what is not in ``kept``, or is something else there."""
     if isinstance(given, dict) and isinstance(kept, dict):
         found = []

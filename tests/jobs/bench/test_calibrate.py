@@ -33,6 +33,8 @@ from tfdyno.store.recalibration import Anchors
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 SECONDS = 14.0
 ON_CPU = CalibrateQuestion(seconds_s=SECONDS, card="cpu", framework="tensorflow")
 
@@ -174,7 +176,7 @@ class Idle(FakeNvml):
 
     width = 16
 
-    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: ANN401, N802
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Value:  # noqa: N802
         return type("Load", (), {"gpu": 0, "memory": 0})
 
     def nvmlDeviceGetPowerManagementDefaultLimit(self, handle: int) -> int:  # noqa: N802

@@ -27,6 +27,8 @@ from tfdyno.jobs.train.train import Question, train
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tfdyno.core.base.untyped import Value
+
 SCRIPT = """
 import keras, numpy as np
 x = np.random.default_rng(0).normal(size=(64, 8)).astype("float32")
@@ -47,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def trained(lines: list[str] | None = None, **settings: Any) -> Any:  # noqa: ANN401
+def trained(lines: list[str] | None = None, **settings: Any) -> Value:
     question = Question(
         workload=parse_reference("train.py"),
         recipe=Recipe(execution="xla", seed=1, **settings),

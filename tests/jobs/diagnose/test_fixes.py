@@ -21,6 +21,7 @@ from tfdyno.jobs.diagnose.diagnose import Examined, Question
 from tfdyno.jobs.diagnose.fixes import LEAST_RUNS, NOT_EXPECTED, fixes, proven
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
 
 ROOT = Path(__file__).parents[3]
@@ -47,7 +48,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Losses by what a recipe changes; ``""`` stands for all others."""
     losses: dict[str, Any] = {"": [1.0, 0.5]}
 
-    def train(question: Any, **_ways: Any) -> Any:  # noqa: ANN401
+    def train(question: Value, **_ways: Any) -> Value:
         cached = "cache" if question.recipe.input.cache else ""
         if isinstance(made := losses.get(cached, losses[""]), BaseException):
             raise made

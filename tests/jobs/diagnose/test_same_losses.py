@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import InputOptions, Recipe
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.diagnose.same_losses import EPOCHS, SEED, SameLosses
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 WORKLOAD = Workload(reference="train.py", kind="script")
 BASE = Recipe()
@@ -26,7 +29,7 @@ class Trainings:
         self.losses: list[list[float | None]] = [[1.0, 0.5]]
         self.stopped = ""
 
-    def train(self, question: Any, **_ways: Any) -> Any:  # noqa: ANN401
+    def train(self, question: Value, **_ways: Any) -> Value:
         self.asked.append(question)
         losses = self.losses[min(len(self.asked), len(self.losses)) - 1]
         outcome = SimpleNamespace(history={"loss": losses}, stopped=self.stopped)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.jobs.holders.found_cards import equal_cards, found_cards, with_room
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 NAMES = ("NVIDIA H100 80GB HBM3", "NVIDIA L4", "NVIDIA L4", "NVIDIA L4")
 TOTALS = (80 << 30, 24 << 30, 24 << 30, 24 << 30)
@@ -28,7 +31,7 @@ class Mixed(FakeNvml):
     def nvmlDeviceGetName(self, handle: int) -> bytes:  # noqa: N802  (as NVIDIA's)
         return self.names[handle].encode()
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ANN401, N802
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Value:  # noqa: N802
         return SimpleNamespace(total=TOTALS[handle], used=self.held[handle])
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:  # noqa: N802

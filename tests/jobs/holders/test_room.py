@@ -15,6 +15,7 @@ from tfdyno.jobs.holders.room import check_room, is_free, refuse, wait_for_room
 from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, HeldCard, Holder
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
     from tfdyno.probe.holders.cards import Look
 
 GIB = 1 << 30
@@ -29,7 +30,7 @@ class Full(FakeNvml):
         super().__init__(count=2)
         self.processes = [(4194301, 40 * GIB), (4194302, 37 * GIB)]
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ANN401, N802  (as NVIDIA's)
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Value:  # noqa: N802  (as NVIDIA's)
         used = TOTAL_BYTES - 3 * GIB if handle else 1 * GIB
         return SimpleNamespace(total=TOTAL_BYTES, used=used)
 
@@ -41,7 +42,7 @@ class Ending(FakeNvml):
         super().__init__()
         self.left = 2
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ANN401, N802
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Value:  # noqa: N802
         return SimpleNamespace(total=TOTAL_BYTES, used=70 * GIB if self.left else GIB)
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:  # noqa: N802

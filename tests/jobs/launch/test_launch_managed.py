@@ -24,6 +24,8 @@ from tfdyno.store.run_folder import RunFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Value
+
 pytestmark = [pytest.mark.tf, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 600
@@ -108,7 +110,7 @@ def told(kinds: tuple[str, str]) -> list[str]:
     ("commands", "kinds"), [(vertex, ("chief", "worker")), (azureml, ("worker", "worker"))]
 )
 def test_the_nodes_of_a_service_train_as_one(
-    commands: Any,  # noqa: ANN401
+    commands: Value,
     kinds: tuple[str, str],
     tmp_path: Path,
 ) -> None:

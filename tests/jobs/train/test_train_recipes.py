@@ -7,12 +7,15 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.runtime.forks import NO_GPU
 
 from tfdyno.core.recipe.recipe_file import read_recipe
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 EXAMPLE = Path(__file__).parents[3] / "examples/train_recipes"
 IN_CI = "accumulation_ema"
@@ -23,7 +26,7 @@ CLOSE, GOOD = 0.02, 0.9
 pytestmark = pytest.mark.tf
 
 
-def example() -> Any:  # noqa: ANN401
+def example() -> Value:
     spec = importlib.util.spec_from_file_location("compare", EXAMPLE / "compare.py")
     assert spec
     assert spec.loader

@@ -11,6 +11,7 @@ import pytest
 from tests.jobs.made_up_node import OWN_BATCH, PLACE, TASK, Machine
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.choose.reference import parse_reference
@@ -90,7 +91,7 @@ def test_what_crashes_twice_is_told_so_and_blamed_on_no_setting() -> None:
     named = {**SPACE, "execution": ("graph",)}
     made = machine.node.run
 
-    def run(workload: Any, recipe: Recipe, protocol: Any, /, **asked: Any) -> Any:  # noqa: ANN401
+    def run(workload: Value, recipe: Recipe, protocol: Value, /, **asked: Any) -> Value:
         if recipe.input.cache and not recipe.batch_size:
             machine.ran.append(recipe)
             raise ToolError("run 1 failed", why="it crashed")
@@ -122,7 +123,7 @@ def test_a_machine_that_changes_in_a_sitting_ends_it() -> None:
     machine = Machine(step_s=step_s)
     made = machine.node.run
 
-    def run(*given: Any, **asked: Any) -> Any:  # noqa: ANN401
+    def run(*given: Any, **asked: Any) -> Value:
         if len(machine.ran) == 3:
             machine.place = OTHER
         return made(*given, **asked)
@@ -199,7 +200,7 @@ def test_a_model_alone_is_proven_by_its_speed_and_the_answer_says_so() -> None:
 def test_a_function_whose_data_turns_out_to_be_made_up_is_proven_by_its_speed_too() -> None:
     machine = Machine(step_s=step_s)
 
-    def compare(_pair: object, /, **_ways: object) -> Any:  # noqa: ANN401
+    def compare(_pair: object, /, **_ways: object) -> Value:
         raise UsageError("make brings no data, and train needs data")
 
     nodes = contextlib.nullcontext((replace(machine.node, compare=compare),))
@@ -262,7 +263,7 @@ def test_a_proof_of_another_place_is_no_answer(monkeypatch: pytest.MonkeyPatch) 
     assert told.proof
     kept = bench.kept_answer
 
-    def of_another(asked: Any) -> Any:  # noqa: ANN401
+    def of_another(asked: Value) -> Value:
         found = kept(asked)
         return tuple(replace(one, environment=OTHER) for one in found) if asked.against else found
 

@@ -29,6 +29,7 @@ from tfdyno.jobs.tune.tune import tune
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.train.tuning import Tuning
 
 ROOT = Path(__file__).parents[3]
@@ -111,7 +112,7 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
 ) -> None:
     seen: list[int] = []
 
-    def measured(*_asked: object, memory_limit_bytes: int, **_more: object) -> Any:  # noqa: ANN401
+    def measured(*_asked: object, memory_limit_bytes: int, **_more: object) -> Value:
         seen.append(memory_limit_bytes)
         raise ToolError("it is enough")
 

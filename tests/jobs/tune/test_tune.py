@@ -18,6 +18,7 @@ from tests.jobs import tune_child
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune.question import Question
@@ -62,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def same_losses(*_question: object, **_ways: object) -> Any:  # noqa: ANN401
+def same_losses(*_question: object, **_ways: object) -> Value:
     return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
 
@@ -199,7 +200,7 @@ def test_with_the_batch_kept_no_trial_changes_it() -> None:
 def test_where_the_fastest_learns_something_else_the_next_one_is_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def losses(asked: Any, **_ways: object) -> Any:  # noqa: ANN401
+    def losses(asked: Value, **_ways: object) -> Value:
         made = [1.0, 0.9 if asked.recipe.steps_per_execution > 1 else 0.5]
         return SimpleNamespace(outcome=SimpleNamespace(history={"loss": made}, stopped=""))
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.runtime.lowered import Argument
 
+    from tfdyno.core.base.untyped import Value
+
 BATCH = 37
 IMAGES: Argument = ("input", (BATCH, 8, 8, 16))
 VECTOR: Argument = ("weight", (16,))
@@ -61,7 +63,7 @@ def test_statistics_take_the_mean_once_and_one_kernel_for_squared_differences() 
 
 
 def test_the_gradient_of_a_normalisation_is_that_of_tensorflow() -> None:
-    def step(x: jax.Array, scale: jax.Array, shift: jax.Array) -> Any:  # noqa: ANN401
+    def step(x: jax.Array, scale: jax.Array, shift: jax.Array) -> Value:
         def loss(x: jax.Array, scale: jax.Array, shift: jax.Array) -> jax.Array:
             with jax.named_scope("norm"):
                 return normalised(x, scale, shift)
@@ -80,7 +82,7 @@ def test_the_gradient_of_a_normalisation_is_that_of_tensorflow() -> None:
 
 
 def test_a_rectifier_and_a_softmax_are_one_kernel_each() -> None:
-    def step(x: jax.Array) -> Any:  # noqa: ANN401
+    def step(x: jax.Array) -> Value:
         _, pull = jax.vjp(lambda x: jnp.where(x > 0, x, 0) + 0.0, x)
         return pull(jnp.tanh(x))
 

@@ -17,6 +17,8 @@ from tfdyno.probe.holders.cards import EXCLUSIVE, Holder, look
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 GIB = 1 << 30
 NOBODY = 4194303
 
@@ -50,7 +52,7 @@ class Divided(FakeNvml):
     def nvmlDeviceGetComputeInstanceId(self, handle: int) -> int:  # noqa: N802
         return 0
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ANN401, N802
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Value:  # noqa: N802
         if handle >= 100:
             return SimpleNamespace(total=10 * GIB, used=8 * GIB if handle == 102 else 0)
         return SimpleNamespace(total=80 * GIB, used=9 * GIB)

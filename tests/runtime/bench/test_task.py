@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.bench.task import loss_of
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
-def outcome(tracker: object) -> Any:  # noqa: ANN401
+
+def outcome(tracker: object) -> Value:
     return SimpleNamespace(model=SimpleNamespace(_loss_tracker=tracker))
 
 

@@ -18,6 +18,7 @@ from tfdyno.runtime.calibrate.points import points
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.calibrate.points import Point
 
 
@@ -93,7 +94,7 @@ class Card:
     def allow_tf32(self, allowed: bool) -> None:
         self.allowed = allowed
 
-    def chain(self, point: Point | None, count: int, _: str) -> Any:  # noqa: ANN401
+    def chain(self, point: Point | None, count: int, _: str) -> Value:
         name = point.name if point else "call"
         self.counts[name] = count
         return lambda: self.calls.append((name, self.allowed))

@@ -21,6 +21,7 @@ from tfdyno.runtime.checkpoint.plain_json import (
 )
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.checkpoint.plain_json import Arrays
 
 KEYS = st.text() | st.sampled_from(["$float", "$array", "$tuple", "$items", "$$", "crc32"])
@@ -37,12 +38,12 @@ VALUES = st.recursive(
 )
 
 
-def same(first: Any, second: Any) -> bool:  # noqa: ANN401
+def same(first: Value, second: Value) -> bool:
     """Equal with NaN equal to itself, and of the same types."""
     return repr(first) == repr(second)
 
 
-def there_and_back(value: object) -> Any:  # noqa: ANN401
+def there_and_back(value: object) -> Value:
     arrays: Arrays = {}
     content = {"value": to_plain(value, arrays, "value")}
     text = sealed(content)

@@ -13,6 +13,7 @@ from tfdyno.runtime.diagnose.callbacks import CallbackTimes, ValidationTimes, in
 from tfdyno.runtime.diagnose.clock import StepTimes
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs
     from tfdyno.core.measure.step_facts import StepFacts
 
 SLOW = START + (
@@ -83,7 +84,7 @@ def test_checkpoints_are_told_and_are_not_kept(facts: StepFacts, folder: Path) -
 class Callback:
     """As Keras' own: its methods do nothing."""
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Do nothing."""
 
     on_train_batch_begin = on_train_batch_end = on_epoch_end = on_epoch_begin
@@ -115,11 +116,11 @@ def test_time_in_a_method_that_calls_another_is_told_once() -> None:
     times = StepTimes(now=hand)
 
     class Nested(Callback):
-        def on_train_batch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_train_batch_end(self, epoch: int, logs: Logs = None) -> None:
             hand.s += 1.0
             self.on_batch_end(epoch, logs)
 
-        def on_batch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_batch_end(self, epoch: int, logs: Logs = None) -> None:
             hand.s += 2.0
 
     one, watch = Nested(), CallbackTimes(times, hand)
@@ -147,10 +148,10 @@ def test_after_each_method_of_a_step_the_look_is_told() -> None:
     told: list[str] = []
 
     class Stops(Callback):
-        def on_train_batch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_train_batch_end(self, epoch: int, logs: Logs = None) -> None:
             told.append("batch")
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             told.append("epoch")
 
     one = Stops()
@@ -165,7 +166,7 @@ def test_what_a_callback_of_keras_saves_is_told_as_saving() -> None:
     times = StepTimes(now=hand)
 
     class ModelCheckpoint(Callback):
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+        def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             hand.s += 2.0
 
     class Own(ModelCheckpoint):

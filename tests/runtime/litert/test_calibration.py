@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +11,9 @@ import pytest
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.litert import calibration as litert_calibration
 from tfdyno.runtime.litert.calibration import MOST, calibration_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +56,6 @@ def test_many_are_thinned_out_from_first_to_last() -> None:
         ([{"a": np.zeros((0, 2)), "b": np.zeros(0)}], "no sample to take ranges from"),
     ],
 )
-def test_samples_that_do_not_fit_are_refused(samples: Any, told: str) -> None:  # noqa: ANN401
+def test_samples_that_do_not_fit_are_refused(samples: Value, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         calibration_of(None, samples)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.runtime.clusters import trained
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Function, Value
 
 pytestmark = pytest.mark.tf
 
@@ -13,10 +16,10 @@ pytestmark = pytest.mark.tf
 class Given:
     """A step that was done on a worker which died; its result is copied from there in vain."""
 
-    def __init__(self, failures: int, outcome: Any) -> None:  # noqa: ANN401
+    def __init__(self, failures: int, outcome: Value) -> None:
         self.failures, self.outcome = failures, outcome
 
-    def fetch(self) -> Any:  # noqa: ANN401
+    def fetch(self) -> Value:
         import tensorflow as tf
 
         self.failures -= 1
@@ -30,7 +33,7 @@ class Given:
 class Coordinator:
     """Gives out steps that another worker does again."""
 
-    def schedule(self, function: Any, args: tuple[Any, ...]) -> Given:  # noqa: ANN401
+    def schedule(self, function: Function, args: tuple[Any, ...]) -> Given:
         return Given(function(), *args)
 
     def done(self) -> bool:

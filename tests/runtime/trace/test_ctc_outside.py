@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.runtime.trace.test_step_tensorflow import flops_per_sample
@@ -12,6 +12,9 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.choose.predict import predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import trace
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
 
 SCRIPT = Path(__file__).parents[2] / "data" / "scripts" / "ctc.py"
 pytestmark = pytest.mark.tf
@@ -25,10 +28,10 @@ def test_losses_and_gradients_keep_their_sizes_and_the_operation_is_back_afterwa
 
     labels = tf.sparse.from_dense([[1, 2], [2, 1], [1, 1]])
 
-    def losses(logits: Any) -> Any:  # noqa: ANN401
+    def losses(logits: Tensor) -> Value:
         return tf.compat.v1.nn.ctc_loss(labels, logits, [STEPS] * BATCH)
 
-    def step(logits: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def step(logits: Tensor) -> tuple[Any, Any]:
         with tf.GradientTape() as tape:
             tape.watch(logits)
             loss = losses(logits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import pytest
@@ -10,6 +10,7 @@ from jax import numpy as jnp
 from tests.runtime.lowered import Argument, of_kind, program
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
     from tfdyno.core.choose.program import Lowering, Program
 
 BATCH, ROWS, WIDTH = 37, 64, 512
@@ -22,8 +23,8 @@ UNIT = BATCH * ROWS * WIDTH * 2
 TODAY: tuple[Lowering, ...] = ("jax", "tensorflow")
 
 
-def two_layers(activation: Any) -> Any:  # noqa: ANN401
-    def step(x: jax.Array, first: jax.Array, second: jax.Array) -> Any:  # noqa: ANN401
+def two_layers(activation: Tensor) -> Value:
+    def step(x: jax.Array, first: jax.Array, second: jax.Array) -> Value:
         def loss(first: jax.Array, second: jax.Array) -> jax.Array:
             return ((activation(x @ first) @ second).astype("float32") ** 2).sum()
 
@@ -61,7 +62,7 @@ def units(made: Program, phase: str, unit: int = UNIT) -> list[tuple[float, floa
 )
 @pytest.mark.parametrize("lowering", TODAY)
 def test_an_expensive_function_that_two_kernels_read_is_kept(
-    activation: Any,  # noqa: ANN401
+    activation: Tensor,
     dtype: str,
     kept: bool,
     lowering: Lowering,
@@ -78,7 +79,7 @@ def test_software_before_computes_all_again() -> None:
     assert units(made, "backward")[-1] == (2.0, 1.0)
 
 
-def dropout(x: jax.Array, weight: jax.Array, seed: jax.Array) -> Any:  # noqa: ANN401
+def dropout(x: jax.Array, weight: jax.Array, seed: jax.Array) -> Value:
     def loss(weight: jax.Array) -> jax.Array:
         kept = jax.random.bernoulli(jax.random.wrap_key_data(seed), 0.9, x.shape)
         return ((jnp.where(kept, x @ weight, 0) @ weight) ** 2).sum()
@@ -114,7 +115,7 @@ def test_dropout_of_jax_computes_its_bits_where_the_mask_is_made(lowering: Lower
     assert mask.read_bytes.at(BATCH) < 0.01 * ELEMENTS
 
 
-def attention(q: jax.Array, k: jax.Array, v: jax.Array) -> Any:  # noqa: ANN401
+def attention(q: jax.Array, k: jax.Array, v: jax.Array) -> Value:
     def loss(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
         scores = jax.nn.softmax(jnp.einsum("bmd,bnd->bmn", q, k))
         return (jnp.einsum("bmn,bnd->bmd", scores, v).astype("float32") ** 2).sum()
@@ -199,7 +200,7 @@ def test_a_long_sum_is_added_up_in_two_kernels() -> None:
 
 
 def test_a_gradient_that_is_added_up_and_read_on_is_a_kernel_of_its_own() -> None:
-    def step(x: jax.Array, weight: jax.Array, other: jax.Array) -> Any:  # noqa: ANN401
+    def step(x: jax.Array, weight: jax.Array, other: jax.Array) -> Value:
         gradient = jnp.where(x > 0, x @ weight, 0).astype("float32")
         sums = gradient.sum(0), (gradient * other).sum(0)
         return (gradient - sums[0] - other * sums[1]).astype("float16") @ weight

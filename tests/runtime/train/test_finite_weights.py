@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.runtime.forks import forked
 from tests.runtime.jaxes import looked
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 pytestmark = pytest.mark.tf
 CODE = """
@@ -69,7 +72,7 @@ print(json.dumps(found))
 """
 
 
-def found() -> Any:  # noqa: ANN401
+def found() -> Value:
     """What the child saw."""
     return json.loads(forked(CODE))
 

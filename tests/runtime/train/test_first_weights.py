@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,10 +10,12 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Model
+
 pytestmark = pytest.mark.tf
 
 
-def model(dtype: str, units: int = 3) -> Any:  # noqa: ANN401
+def model(dtype: str, units: int = 3) -> Model:
     import keras
 
     layers = [keras.Input((4,)), keras.layers.Dense(units, dtype=dtype),

@@ -16,6 +16,8 @@ from tfdyno.serving.front.wire import ModelError
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from tfdyno.core.base.untyped import Spec, Value
+
 
 def batcher(model: Here, facts: dict[str, Any] = LINEAR, **limits: Any) -> Batcher:
     chosen = {"rows": 4, "delay_s": 0.001, "waiting_rows": 8, **limits}
@@ -31,7 +33,7 @@ async def asked(waiting: Batcher, *values: float, deadline_s: float = math.inf) 
     return [float(y) for y in answer.array("y")[:, 0]]
 
 
-async def outcome(waiting: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
+async def outcome(waiting: Coroutine[Any, Any, Any]) -> Value:
     try:
         return await waiting
     except Refused as refused:
@@ -116,7 +118,7 @@ def test_one_bad_value_among_64_costs_two_calls_for_each_halving() -> None:
 
 def test_an_answer_that_cannot_be_read_on_the_second_try_leaves_nobody_waiting() -> None:
     class Breaking(Here):
-        async def infer(self, parts: Any, signature: Any) -> Any:  # noqa: ANN401
+        async def infer(self, parts: Value, signature: Spec) -> Value:
             await super().infer(parts, signature)
             raise ModelError(500, "no") if len(parts) > 1 else ValueError("a string is cut off")
 
@@ -258,7 +260,7 @@ def test_a_full_queue_refuses_and_takes_again_when_it_is_empty() -> None:
 
 def test_a_model_that_gives_other_rows_is_an_error_and_no_mix_up() -> None:
     class Odd(Here):
-        async def infer(self, parts: Any, signature: Any) -> Any:  # noqa: ANN401
+        async def infer(self, parts: Value, signature: Spec) -> Value:
             return {"y": np.zeros((1, 2), dtype=np.float32)}
 
     async def work() -> None:

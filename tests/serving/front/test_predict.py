@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -12,6 +12,9 @@ from tests.runtime.fronts import ALONE, LINEAR, PAIR, TEXT, signature
 
 from tfdyno.serving.front.predict import listed, read_body, read_inputs, reply, short_decimals
 from tfdyno.serving.front.table import Face, Refused
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 
 def inputs(value: object, facts: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def test_a_reply_names_outputs_only_where_there_are_several() -> None:
 
 
 @pytest.mark.parametrize("other", [[3], [], 4])
-def test_outputs_of_different_length_have_no_row_format(other: Any) -> None:  # noqa: ANN401
+def test_outputs_of_different_length_have_no_row_format(other: Value) -> None:
     with pytest.raises(Refused, match="column format"):
         reply({"y": [1, 2], "z": other}, rows=True)
     assert json.loads(reply({"y": [1, 2], "z": other}, rows=False))["outputs"]["z"] == other

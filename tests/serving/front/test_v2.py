@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,10 +10,13 @@ from tests.runtime.fronts import LINEAR, TEXT, signature
 from tfdyno.serving.front.table import Refused
 from tfdyno.serving.front.v2 import check_outputs, read_v2, v2_inputs
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
+
 X: dict[str, Any] = {"name": "x", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}
 
 
-def read(tensor: dict[str, Any], binary: bytes = b"", facts: dict[str, Any] = LINEAR) -> Any:  # noqa: ANN401
+def read(tensor: dict[str, Any], binary: bytes = b"", facts: dict[str, Any] = LINEAR) -> Value:
     head = json.dumps({"inputs": [tensor]}).encode()
     request = read_v2(head + binary, len(head) if binary else None)
     (array,) = v2_inputs(request, signature(facts)).values()

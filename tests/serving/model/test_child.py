@@ -22,6 +22,8 @@ from tfdyno.serving import address as serve_address
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Value
+
 pytestmark = [pytest.mark.tf, pytest.mark.slow]
 START_S = 120.0
 DELAY_S = 20.0
@@ -67,7 +69,7 @@ class Served:
         counted: int = self._ask("GET", "stats")["model_stats"][0]["execution_count"]
         return counted
 
-    def _ask(self, method: str, what: str, body: str | None = None) -> Any:  # noqa: ANN401
+    def _ask(self, method: str, what: str, body: str | None = None) -> Value:
         connection = serve_address.connection(self.event["address"], timeout_s=30.0)
         try:
             connection.request(method, f"/v2/models/linear/{what}", body)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from tfdyno.serving.model.rows import mixes_rows
 from tfdyno.serving.model.saved import Arrays, Signature, Tensor
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 ALONE = ""
 BESIDE = "y of one sample depends on the samples beside it"
@@ -38,7 +41,7 @@ def looked_up(rows: int) -> Compute:
     return lambda x: np.arange(rows)[x]
 
 
-def widest(x: Any) -> Any:  # noqa: ANN401
+def widest(x: Value) -> Value:
     """Texts as long as the longest of the batch, as a tokenizer pads them."""
     words = [text.split() for text in x[:, 0]]
     most = max(map(len, words))
@@ -68,7 +71,7 @@ def test_samples_may_go_together_where_each_gets_the_answer_it_would_get_alone(
 
 
 def test_floats_of_16_bits_may_be_further_off() -> None:
-    def rounded(x: Any) -> Any:  # noqa: ANN401
+    def rounded(x: Value) -> Value:
         return x * (1 + 1e-2 * len(x))
 
     assert judged(rounded) == BESIDE
@@ -81,13 +84,13 @@ def test_a_model_that_answers_the_same_sample_differently_is_judged_by_its_shape
     assert judged(lambda x: (x + random.normal(size=x.shape)).sum()) == SHAPELESS
 
 
-def positive(x: Any) -> Any:  # noqa: ANN401
+def positive(x: Value) -> Value:
     if (x < 0).any():
         raise ValueError("a number below 0")
     return x - x.mean(axis=0)
 
 
-def numbers(x: Any) -> Any:  # noqa: ANN401
+def numbers(x: Value) -> Value:
     values = np.array([float(text or b"0") for text in x[:, 0]])
     return values - values.mean()
 
@@ -111,7 +114,7 @@ def test_values_are_tried_that_the_model_takes(
 
 
 def test_a_model_that_takes_no_made_up_value_is_judged_by_its_shapes() -> None:
-    def only_zeros(x: Any) -> Any:  # noqa: ANN401
+    def only_zeros(x: Value) -> Value:
         if x.any():
             raise ValueError("not a picture")
         return x
@@ -120,7 +123,7 @@ def test_a_model_that_takes_no_made_up_value_is_judged_by_its_shapes() -> None:
 
 
 def test_samples_that_fail_only_together_are_not_put_together() -> None:
-    def jealous(x: Any) -> Any:  # noqa: ANN401
+    def jealous(x: Value) -> Value:
         if len(x) > 1 and x.any():
             raise ValueError("one at a time")
         return x

@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.view import answers
@@ -16,6 +16,9 @@ from tfdyno.core.choose.advice import Advice, Change
 from tfdyno.model.choose.scale_out import scale_out
 from tfdyno.view.base.documents import advice_document
 from tfdyno.view.choose.html import render_report
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 SECTIONS = ("cost", "ranking", "memory", "terms", "roofline", "layers", "sure", "basis", "next")
 VOID = {"meta", "link", "br", "input", "img", "hr", "path", "line", "rect", "circle"}
@@ -196,7 +199,7 @@ def test_an_estimate_without_details_makes_sentences_instead_of_figures() -> Non
         "memory_parts_bytes": {},
     }
 
-    def strip(one: Any) -> Any:  # noqa: ANN401
+    def strip(one: Value) -> Value:
         return replace(one, estimate=replace(one.estimate, **bare))
 
     ranking = tuple(strip(one) for one in advice.ranking)

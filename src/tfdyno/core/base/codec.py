@@ -8,17 +8,20 @@ import os
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tfdyno.core.base.errors import ToolError, UsageError
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
+
 Noun = TypeVar("Noun")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
-def to_builtins(value: object) -> Any:  # noqa: ANN401  (JSON has no narrower type)
+def to_builtins(value: object) -> Value:
     """Turn nouns into dictionaries, lists, strings and numbers."""
     return msgspec.to_builtins(value)
 

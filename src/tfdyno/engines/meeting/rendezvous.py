@@ -16,7 +16,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.cluster.cluster import Seat, host_of, port_of
@@ -31,6 +31,9 @@ from tfdyno.engines.meeting.rendezvous_line import (
     send,
     worker,
 )
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 Tell = Callable[[str], object]
 Facts = Mapping[str, str]
@@ -357,7 +360,7 @@ def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.soc
     )
 
 
-def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: Seat) -> Any:  # noqa: ANN401
+def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: Seat) -> Value:
     """What worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
     try:
         answer = received(connection, wait_s)

@@ -16,6 +16,7 @@ from tfdyno.engines.meeting.tf_config import LOOPBACK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.cluster import Seat
 
 LOOPBACK_6 = "::1"
@@ -124,7 +125,7 @@ def plain(error: TfdynoError) -> dict[str, str]:
     return {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
 
 
-def rebuilt(fault: Any) -> TfdynoError:  # noqa: ANN401
+def rebuilt(fault: Value) -> TfdynoError:
     """The error of plain values, whatever they are."""
     given = fault if isinstance(fault, dict) else {}
     kind = UsageError if given.get("kind") == "usage" else ToolError

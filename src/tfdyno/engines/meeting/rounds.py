@@ -12,6 +12,8 @@ from tfdyno.engines.meeting.rendezvous_line import plain, rebuilt, received, sen
 if TYPE_CHECKING:
     import socket
 
+    from tfdyno.core.base.untyped import Value
+
 Act = Callable[[str, Mapping[str, Any]], Any]
 """What a process does: the name of an action, what it is given, and an answer of plain values."""
 END = "end"
@@ -31,7 +33,7 @@ class Round:
         """All of them, worker 0 first."""
         return (0, *sorted(self._lines))
 
-    def ask(self, rank: int, action: str, **given: Any) -> Any:  # noqa: ANN401
+    def ask(self, rank: int, action: str, **given: Any) -> Value:
         """Let one do something.
 
         Returns:
@@ -83,7 +85,7 @@ class Round:
     def _put(self, rank: int, action: str, given: Mapping[str, Any]) -> None:
         send(self._lines[rank], {"do": action, "given": dict(given)}, worker(rank))
 
-    def _answer(self, rank: int) -> Any:  # noqa: ANN401
+    def _answer(self, rank: int) -> Value:
         try:
             answer = received(self._lines[rank], ROUND_S)
         except (OSError, ToolError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.card_file import Condition
 from tfdyno.core.measure.measurement import MISSING
@@ -13,6 +13,7 @@ from tfdyno.probe.cards import cards
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.measure.measurement import Card, CardTelemetry, Telemetry
 
 OFTEN = 0.1
@@ -24,7 +25,7 @@ LOADED = 0.5
 class CardState:
     """What NVML says of a card; all of it unknown where there is no NVML."""
 
-    def __init__(self, index: int, *, library: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, index: int, *, library: Library = None) -> None:
         """Look at the card once, before it is swept.
 
         Args:

@@ -38,6 +38,7 @@ from tfdyno.store.card_files import CardFiles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.hardware import Gpu
 
 Framework = Literal["tensorflow", "jax"]
@@ -95,7 +96,7 @@ def calibrate(
     question: CalibrateQuestion,
     *,
     progress: Callable[[str], None] = silent,
-    library: Any = None,  # noqa: ANN401
+    library: Library = None,
 ) -> Calibrated:
     """Sweep a card and write its card file.
 
@@ -152,7 +153,7 @@ def _not_used(card: CardFile, path: Path) -> str:
     return f"The sweep did not end ({why}): {kept}; no estimate uses them."
 
 
-def _place(question: CalibrateQuestion, library: Any) -> _Place:  # noqa: ANN401
+def _place(question: CalibrateQuestion, library: Library) -> _Place:
     """Which card is swept, by what; raises ``UsageError`` before any work."""
     if not LEAST_S <= question.seconds_s <= MOST_S:
         raise UsageError(
@@ -183,7 +184,7 @@ def _has_gpu(state: CardState) -> bool:
     return state.card is not None or bool(pci.cards(this_host()))
 
 
-def _check_free(state: CardState, index: int, library: Any) -> None:  # noqa: ANN401
+def _check_free(state: CardState, index: int, library: Library) -> None:
     """Refuse a card on which others compute: their share would be taken for its speed."""
     held = [one for one in look(library=library).cards if one.index == index]
     refuse(held)

@@ -11,6 +11,8 @@ from tfdyno.jobs.choose.serving_size import Measured
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 KEY = "latency_s_by_batch"
 MOST_ROWS = 65_536
 
@@ -45,7 +47,7 @@ def read_measured(path: Path, usd_per_h: float = 0.0) -> Measured:
 _REMEDY = f'write {{"name": "our CPU", "{KEY}": {{"1": 0.007, "8": 0.02}}}}, in seconds'
 
 
-def _table(raw: Any) -> dict[str, Any] | None:  # noqa: ANN401  (JSON of the user)
+def _table(raw: Value) -> dict[str, Any] | None:
     if not isinstance(raw, dict):
         return None
     for holder in (raw, raw.get("batching")):
@@ -55,7 +57,7 @@ def _table(raw: Any) -> dict[str, Any] | None:  # noqa: ANN401  (JSON of the use
     return None
 
 
-def _entry(path: Path, rows: str, time: Any) -> tuple[int, float]:  # noqa: ANN401
+def _entry(path: Path, rows: str, time: Value) -> tuple[int, float]:
     number = isinstance(time, int | float) and not isinstance(time, bool)
     size = int(rows) if rows.isascii() and rows.isdecimal() and len(rows) < 9 else 0
     if not 1 <= size <= MOST_ROWS or not number or not 0.0 < time < float("inf"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.cluster import Seat
 
 CHILD = "tfdyno.runtime.bench.all_reduce"
@@ -64,7 +65,7 @@ class Member:
         self._ear: Ear | None = None
         self._token = ""
 
-    def act(self, action: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    def act(self, action: str, given: Mapping[str, Any]) -> Value:
         """Do what is asked; raises ``ToolError`` where it cannot be done."""
         actions: dict[str, Callable[..., Any]] = {
             "look": self._look, "clock": self._clock, "listen": self._listen,
@@ -85,7 +86,7 @@ class Member:
             self._ear.close()
             self._ear = None
 
-    def _look(self) -> Any:  # noqa: ANN401
+    def _look(self) -> Value:
         self._progress("looking at this node")
         return to_builtins(look(self._seat, self._folder, self._environment))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.holders.found_cards import found_cards
@@ -10,6 +10,7 @@ from tfdyno.jobs.machine.card_files import stored_sweeps
 from tfdyno.model.time.peaks import peak_flops_per_s, unit_for
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.card_file import CardFile
     from tfdyno.core.recipe.recipe import Recipe
 
@@ -21,7 +22,7 @@ LARGE_BYTES = 1 << 27
 
 
 def card_peaks(
-    recipe: Recipe, visible: str | None, *, library: Any = None  # noqa: ANN401
+    recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> dict[str, list[float]]:  # fmt: skip
     """FLOP/s of each card, by dtype; none where a card is not known."""
     try:
@@ -39,7 +40,7 @@ def card_peaks(
 
 
 def card_rates(
-    recipe: Recipe, visible: str | None, *, library: Any = None  # noqa: ANN401
+    recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> dict[str, list[float]]:  # fmt: skip
     """The same, and the bytes per second of each card's memory."""
     peaks = card_peaks(recipe, visible, library=library)
@@ -50,7 +51,7 @@ def card_rates(
     return _with_sweeps(told, [one.gpu.slug for one in found], recipe.precision != "float32")
 
 
-def sweep_words(visible: str | None, *, library: Any = None) -> str:  # noqa: ANN401
+def sweep_words(visible: str | None, *, library: Library = None) -> str:
     """Sentences on the sweeps that the rates of the cards rest on, and on those left out."""
     try:
         found = found_cards(visible=visible, library=library)

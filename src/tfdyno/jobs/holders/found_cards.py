@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import ToolError, UsageError
@@ -13,6 +13,9 @@ from tfdyno.jobs.holders.room import NEARLY_FULL_RATIO, check_room
 from tfdyno.jobs.machine.knowledge import capability_of
 from tfdyno.probe.cards import cards
 from tfdyno.probe.holders.cards import NOBODY_RATIO
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,7 @@ class FoundCard:
         return self.total_bytes - self.held_bytes >= NEARLY_FULL_RATIO * self.total_bytes
 
 
-def found_cards(*, visible: str | None = None, library: Any = None) -> tuple[FoundCard, ...]:  # noqa: ANN401
+def found_cards(*, visible: str | None = None, library: Library = None) -> tuple[FoundCard, ...]:
     """The cards that a run of this user sees; none where there is no driver or no card.
 
     Args:
@@ -54,7 +57,7 @@ def with_room(
     found: tuple[FoundCard, ...],
     *,
     visible: str | None = None,
-    library: Any = None,  # noqa: ANN401
+    library: Library = None,
 ) -> tuple[FoundCard, ...]:
     """The cards that have room; raises ``ToolError`` where none has, naming who holds the first."""
     free = tuple(one for one in found if one.has_room)
@@ -71,7 +74,7 @@ def equal_cards(free: tuple[FoundCard, ...]) -> tuple[FoundCard, ...]:
     return max(groups, key=lambda group: sum(one.gpu.usable_memory_bytes for one in group))
 
 
-def _found(nvml: Any, index: int, handle: Any) -> FoundCard:  # noqa: ANN401
+def _found(nvml: Library, index: int, handle: Library) -> FoundCard:
     card = cards.card(nvml, handle, lambda name: capability_of(name)[0])
     if card.mig:
         raise UsageError(

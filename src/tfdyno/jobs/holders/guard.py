@@ -19,6 +19,8 @@ from tfdyno.probe.holders.cards import HeldCard, Look, look
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from tfdyno.core.base.untyped import Library, Value
+
 GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 JAX_GROWTH = ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 JAX_OWN = ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION",
@@ -80,7 +82,7 @@ def guarded(
     *,
     tell: Callable[[str], None],
     progress: Callable[[str], None] | None = None,
-    library: Any = None,  # noqa: ANN401
+    library: Library = None,
 ) -> Iterator[Room]:
     """Tell who holds the cards before a child starts, and blame them if it fails for memory.
 
@@ -106,7 +108,7 @@ def announced(
     *,
     tell: Callable[[str], None],
     progress: Callable[[str], None] | None = None,
-    library: Any = None,  # noqa: ANN401
+    library: Library = None,
 ) -> Room:
     """Look at the cards, wait where that is asked for, and tell who else is there.
 
@@ -121,9 +123,9 @@ def announced(
     return room
 
 
-def _room_for(asked: Asked, progress: Callable[[str], None], library: Any) -> Room:  # noqa: ANN401
+def _room_for(asked: Asked, progress: Callable[[str], None], library: Library) -> Room:
 
-    def need() -> Any:  # noqa: ANN401
+    def need() -> Value:
         if not (asked.workload and asked.recipe):
             return None
         return known_need(asked.workload, asked.recipe, asked.visible, library=library)
@@ -136,7 +138,7 @@ def _room_for(asked: Asked, progress: Callable[[str], None], library: Any) -> Ro
     return _room(asked, found, need, library)
 
 
-def _room(asked: Asked, found: Look, need: Callable[[], Any], library: Any) -> Room:  # noqa: ANN401
+def _room(asked: Asked, found: Look, need: Callable[[], Any], library: Library) -> Room:
     held = tuple(one for one in found.cards if one.is_shared)
     if not held:
         trouble = (words.trouble_words(found.trouble),) if found.trouble else ()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.base.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from tfdyno.core.base.interval import Interval
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
 
 
 def known_need(
-    workload: Workload, recipe: Recipe, visible: str | None, *, library: Any = None  # noqa: ANN401
+    workload: Workload, recipe: Recipe, visible: str | None, *, library: Library = None
 ) -> Interval | None:  # fmt: skip
     """Bytes of a card that TensorFlow would take with memory growth; None: nothing is kept.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.holders import words
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.base.interval import Interval
+    from tfdyno.core.base.untyped import Library
 
 NEARLY_FULL_RATIO = 0.05
 """Less of a card's memory than this is no room for TensorFlow's own context and libraries."""
@@ -22,7 +23,7 @@ REMEDY = "end them, wait for them with --wait-free, or choose another card with 
     "visible_devices=N"  # fmt: skip
 
 
-def check_room(visible: str | None, *, library: Any = None) -> None:  # noqa: ANN401
+def check_room(visible: str | None, *, library: Library = None) -> None:
     """Refuse cards that no run could use; a machine without cards passes.
 
     Args:
@@ -81,7 +82,7 @@ def wait_for_room(
     *,
     need: Callable[[], Interval | None] = lambda: None,
     progress: Callable[[str], None],
-    library: Any = None,  # noqa: ANN401
+    library: Library = None,
 ) -> Look:
     """Wait until the cards of a run are free for it, however long that takes.
 

@@ -31,6 +31,7 @@ from tfdyno.jobs.launch.ray_worker import FLUSH_S, OF_RAY, work
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Module, Value
     from tfdyno.jobs.launch._ray_board import Said
 
 CONNECT_S = 2.0
@@ -117,7 +118,7 @@ def _set_token(address: str) -> None:
 
 
 def _join(
-    ray: Any,  # noqa: ANN401
+    ray: Module,
     address: str,
     patience_s: float,
     stop: threading.Event,
@@ -139,7 +140,7 @@ def _join(
             raise _Left
 
 
-def _begin(ray: Any, asked: dict[str, Any], place: str, common: dict[str, Any]) -> None:  # noqa: ANN401
+def _begin(ray: Module, asked: dict[str, Any], place: str, common: dict[str, Any]) -> None:
     """Start Ray here, on loopback, with room for all workers, as --on local has it."""
     needs, count = _needs(asked)
     cpus = max(os.cpu_count() or 1, count * needs.get("CPU", 1))
@@ -173,7 +174,7 @@ def _needs(asked: dict[str, Any]) -> tuple[dict[str, int], int]:
     return scaling.get("resources_per_worker") or {"CPU": 1}, int(scaling["num_workers"])
 
 
-def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:  # noqa: ANN401
+def _trained(ray: Module, asked: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:
     """Let Ray Train run it; None where it was to end before anything had begun."""
     from ray.exceptions import RayError
     from ray.train import TrainingFailedError
@@ -195,7 +196,7 @@ def _trained(ray: Any, asked: dict[str, Any], stop: threading.Event) -> dict[str
     return dict(result.return_value or {})
 
 
-def _trainer(asked: dict[str, Any], board: str) -> Any:  # noqa: ANN401
+def _trainer(asked: dict[str, Any], board: str) -> Value:
     """Ray Train's, which sets no TF_CONFIG and no Keras of its own."""
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
@@ -221,7 +222,9 @@ def _trainer(asked: dict[str, Any], board: str) -> Any:  # noqa: ANN401
 class _Pump:
     """Brings what the workers say to the terminal, and the wish to stop to them."""
 
-    def __init__(self, ray: Any, board: Any, stop: threading.Event, asked: dict[str, Any]) -> None:  # noqa: ANN401
+    def __init__(
+        self, ray: Module, board: Value, stop: threading.Event, asked: dict[str, Any]
+    ) -> None:
         self._ray, self._board, self._stop = ray, board, stop
         self._asked = asked
         self._ended = threading.Event()
@@ -260,7 +263,7 @@ class _Pump:
             print(_waiting(self._ray, self._asked), file=sys.stderr, flush=True)
 
 
-def _waiting(ray: Any, asked: dict[str, Any]) -> str:  # noqa: ANN401
+def _waiting(ray: Module, asked: dict[str, Any]) -> str:
     """Why no worker is there yet, in words."""
     needs, count = _needs(asked)
     all_of_it = ray.cluster_resources()

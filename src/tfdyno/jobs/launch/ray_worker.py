@@ -32,6 +32,8 @@ from tfdyno.jobs.launch.local import WAIT, event_of, judged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 FLUSH_S = 0.2
 MEET_S = 300.0
 """For the other workers of a group, which Ray starts at once."""
@@ -124,7 +126,7 @@ class Talk:
             self.say("progress", line)
 
     @contextlib.contextmanager
-    def told_to(self, process: Process) -> Any:  # noqa: ANN401
+    def told_to(self, process: Process) -> Value:
         """Pass on until the block ends; a process that is not wanted any more is asked to end."""
         thread = threading.Thread(target=self._pass_on, args=(process,), daemon=True)
         thread.start()
@@ -186,7 +188,7 @@ def metrics_of(event: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **{n: v for n, v in event["metrics"].items() if v is not None}}
 
 
-def _addresses(board: Any, context: Any, worker: dict[str, Any]) -> tuple[str, ...]:  # noqa: ANN401
+def _addresses(board: Value, context: Value, worker: dict[str, Any]) -> tuple[str, ...]:
     """Where all workers of this group listen, by rank."""
     import ray
     from ray.train.collective import broadcast_from_rank_zero

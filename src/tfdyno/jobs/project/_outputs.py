@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import ToolError, UsageError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.project.project import Step
 
 RECORDS = ("run.json", "export.json", "dataset.json")
@@ -85,7 +86,7 @@ class Output:
         """Keep what is known of an output that is not finished."""
         write_atomic(self.part / FILE, to_json(made, indent=2) + b"\n")
 
-    def document(self) -> Any:  # noqa: ANN401  (JSON has no narrower type)
+    def document(self) -> Value:
         """What the step's command answered; raises ``UsageError`` where it cannot be read."""
         path = self._whole() / DOCUMENT
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.recipe_rules import recipe_rules
 from tfdyno.core.base.errors import UsageError
@@ -21,6 +21,7 @@ from tfdyno.model.choose.recipe_options import most_sharing, preferred
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.base.untyped import Library, Strategy
     from tfdyno.core.choose.workload import Trace, Workload
 
 STRATEGY_WARNING = "tf.distribute."
@@ -65,7 +66,7 @@ def auto_recipe(
     count: int = 1,
     visible: str | None = None,
     progress: Callable[[str], None] = silent,
-    library: Any = None,  # noqa: ANN401  (pynvml has no types)
+    library: Library = None,
 ) -> AutoRecipe:
     """Choose the settings that an estimate calls fastest, with the samples of an update held.
 
@@ -232,7 +233,7 @@ def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
     )
 
 
-def _strategy(case: _Case, chosen: Option) -> Any:  # noqa: ANN401  (a literal)
+def _strategy(case: _Case, chosen: Option) -> Strategy:
     if chosen.replicas > 1:
         return "mirrored"
     return "single" if case.count > 1 or _under_strategy(case.own.traced.trace) else ""

@@ -45,6 +45,7 @@ from tfdyno.store.run_folder import LOGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.probe.machine.spot import Notice
 
 CHILD = "tfdyno.runtime.train.child"
@@ -253,7 +254,7 @@ def thinned(telemetry: Telemetry, most: int = MOST_POINTS) -> Telemetry:
     return from_builtins(raw, Telemetry, where="telemetry")
 
 
-def _every(raw: Any, every: int, count: int) -> Any:  # noqa: ANN401
+def _every(raw: Value, every: int, count: int) -> Value:
     if isinstance(raw, dict):
         return {name: _every(value, every, count) for name, value in raw.items()}
     if isinstance(raw, list | tuple) and len(raw) == count:

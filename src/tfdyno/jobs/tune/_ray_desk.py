@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tfdyno.core.base.untyped import Value
+
 
 class Desk:
     """One thread listens to the command, another one serves Ray Tune."""
@@ -26,7 +28,7 @@ class Desk:
         self.is_closed = False
         """Whether nobody asks any more."""
 
-    def __reduce__(self) -> Any:  # noqa: ANN401
+    def __reduce__(self) -> Value:
         """An empty one, where Ray Tune keeps its objects for a restart, which there is none of."""
         return Desk, (_unheard,)
 

@@ -13,12 +13,15 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch.ray_driver import _connected
 from tfdyno.jobs.tune._ray_desk import Desk
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Module
 
 _LOCK = threading.Lock()
 
@@ -40,7 +43,7 @@ def main() -> int:
     return 0
 
 
-def _serve(ray: Any) -> None:  # noqa: ANN401
+def _serve(ray: Module) -> None:
     from tfdyno.jobs.tune._ray_trials import run_trials
 
     nodes = {one["NodeID"]: one for one in ray.nodes() if one["Alive"]}

@@ -28,6 +28,7 @@ from tfdyno.jobs.tune._ray_worker import Shelf, trial_of_runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.jobs.tune._ray_desk import Desk
 
 LOOK_S = 2.0
@@ -77,7 +78,7 @@ def run_trials(desk: Desk, nodes: Mapping[str, dict[str, Any]]) -> None:
         ).fit()
 
 
-def _whole(node: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _whole(node: Mapping[str, Any]) -> Value:
     """All CPUs and cards of one node, and of no other."""
     resources = node["Resources"]
     bundle = {name: resources[name] for name in ("CPU", "GPU") if resources.get(name)}
@@ -98,7 +99,7 @@ class Wanted(Searcher):
         super().__init__()
         self._desk, self._shelf = desk, shelf
 
-    def suggest(self, trial_id: str) -> Any:  # noqa: ANN401
+    def suggest(self, trial_id: str) -> Value:
         """The configuration of the next trial; None: not now."""
         if self._desk.is_closed:
             return Searcher.FINISHED
@@ -113,7 +114,7 @@ class Wanted(Searcher):
             "unset": ",".join(name for name in OF_RAY if name not in os.environ),
         }
 
-    def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:  # noqa: ANN401
+    def on_trial_complete(self, trial_id: str, result: Value = None, error: bool = False) -> None:
         """Nothing: the command has told its study."""
 
     def save(self, checkpoint_path: str) -> None:
@@ -126,7 +127,7 @@ class Wanted(Searcher):
 class Judged(FIFOScheduler):
     """Ends a trial, or lets it go on with its next run, as the command's law says."""
 
-    def __init__(self, desk: Desk, shelf: Any) -> None:  # noqa: ANN401
+    def __init__(self, desk: Desk, shelf: Value) -> None:
         """Begin.
 
         Args:
@@ -136,7 +137,7 @@ class Judged(FIFOScheduler):
         super().__init__()
         self._desk, self._shelf = desk, shelf
 
-    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:  # noqa: ANN401
+    def on_trial_result(self, tune_controller: Value, trial: Value, result: dict[str, Any]) -> str:
         """What follows after a run; the command takes milliseconds to say it."""
         number = trial.config["trial"]
         following = self._desk.judged(number, json.loads(result["answer"]))
@@ -145,7 +146,7 @@ class Judged(FIFOScheduler):
         ray.get(self._shelf.put.remote(number, json.dumps(following)))
         return str(TrialScheduler.CONTINUE)
 
-    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:  # noqa: ANN401
+    def on_trial_error(self, tune_controller: Value, trial: Value) -> None:
         """The node, or the worker on it, is gone."""
         file = trial.error_file
         error = Path(file).read_text() if file and Path(file).exists() else ""

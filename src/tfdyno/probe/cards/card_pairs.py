@@ -14,6 +14,7 @@ from tfdyno.probe.cards.cards import ask, card, handles, reading, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Library, Value
     from tfdyno.probe.base.host import Host
 
 PATHS = {0: "LOC", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
@@ -29,7 +30,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def node_cards(
-    library: Any,  # noqa: ANN401  (pynvml has no types)
+    library: Library,
     visible: str | None,
     slug_of: Callable[[str], str],
     host: Host,
@@ -89,9 +90,9 @@ def printed_pairs(limit_s: float = SMI_S) -> tuple[CardPair, ...]:
 
 
 def _card(
-    library: Any,  # noqa: ANN401
+    library: Library,
     index: int,
-    handle: Any,  # noqa: ANN401
+    handle: Library,
     slug_of: Callable[[str], str],
     host: Host,
 ) -> NodeCard:
@@ -119,7 +120,7 @@ def _card(
     )
 
 
-def _pair(library: Any, one: tuple[int, Any], other: tuple[int, Any]) -> CardPair:  # noqa: ANN401
+def _pair(library: Library, one: tuple[int, Any], other: tuple[int, Any]) -> CardPair:
     level = ask(library, "nvmlDeviceGetTopologyCommonAncestor", one[1], other[1])
     path = PATHS.get(level, "") if level is not None else ""
     if links := _links_between(library, one[1], other[1]):
@@ -130,7 +131,7 @@ def _pair(library: Any, one: tuple[int, Any], other: tuple[int, Any]) -> CardPai
     return CardPair(first=one[0], second=other[0], path=path, peer=peer)
 
 
-def _links_between(library: Any, one: Any, other: Any) -> int:  # noqa: ANN401
+def _links_between(library: Library, one: Value, other: Value) -> int:
     """NVLinks that join two cards: those to the other itself, or to a switch that both have."""
     wanted = text(getattr(ask(library, "nvmlDeviceGetPciInfo", other), "busId", "")).lower()
     direct = switched = 0

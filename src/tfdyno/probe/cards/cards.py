@@ -16,6 +16,8 @@ from tfdyno.probe.base.child_nvml import THROTTLE, UNCORRECTED, VOLATILE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Library, Value
+
 PERCENT = 100.0
 WATT_MW = 1000.0
 MHZ_HZ = 1e6
@@ -45,7 +47,7 @@ class Reading:
 
 
 @contextlib.contextmanager
-def opened(library: Any = None) -> Iterator[Any]:  # noqa: ANN401  (pynvml has no types)
+def opened(library: Library = None) -> Iterator[Any]:
     """NVML while the block runs; None on a machine without it.
 
     Args:
@@ -63,7 +65,7 @@ def opened(library: Any = None) -> Iterator[Any]:  # noqa: ANN401  (pynvml has n
         ask(library, "nvmlShutdown")
 
 
-def bindings() -> Any:  # noqa: ANN401
+def bindings() -> Value:
     """The package ``pynvml``; None where it is not installed."""
     try:
         import pynvml
@@ -72,7 +74,7 @@ def bindings() -> Any:  # noqa: ANN401
     return pynvml
 
 
-def ask(library: Any, call: str, *arguments: Any) -> Any:  # noqa: ANN401
+def ask(library: Library, call: str, *arguments: Any) -> Value:
     """The answer of one call of NVML; None where it fails or the driver lacks it."""
     try:
         return getattr(library, call)(*arguments)
@@ -80,7 +82,7 @@ def ask(library: Any, call: str, *arguments: Any) -> Any:  # noqa: ANN401
         return None
 
 
-def handles(library: Any, visible: str | None = None) -> tuple[tuple[int, Any], ...]:  # noqa: ANN401
+def handles(library: Library, visible: str | None = None) -> tuple[tuple[int, Any], ...]:
     """Index and handle of every card that a process may use, in the order in which it counts them.
 
     Args:
@@ -98,7 +100,7 @@ def handles(library: Any, visible: str | None = None) -> tuple[tuple[int, Any], 
     return tuple((index, handle) for _, index, handle in sorted(found))
 
 
-def card(library: Any, handle: Any, slug_of: Callable[[str], str]) -> Card:  # noqa: ANN401
+def card(library: Library, handle: Library, slug_of: Callable[[str], str]) -> Card:
     """A card's facts; ``slug_of`` gives the row of the catalogue for its name, or nothing."""
     name = text(ask(library, "nvmlDeviceGetName", handle))
     memory = ask(library, "nvmlDeviceGetMemoryInfo", handle)
@@ -115,7 +117,7 @@ def card(library: Any, handle: Any, slug_of: Callable[[str], str]) -> Card:  # n
     )
 
 
-def reading(library: Any, handle: Any) -> Reading:  # noqa: ANN401
+def reading(library: Library, handle: Library) -> Reading:
     """What a card tells now."""
     load = ask(library, "nvmlDeviceGetUtilizationRates", handle)
     memory = ask(library, "nvmlDeviceGetMemoryInfo", handle)
@@ -147,12 +149,12 @@ def text(answer: object) -> str:
     return str(answer or "")
 
 
-def _clock(library: Any, handle: Any, kind: str, number: int) -> float | None:  # noqa: ANN401
+def _clock(library: Library, handle: Library, kind: str, number: int) -> float | None:
     kind_number = getattr(library, kind, number)
     return _scaled(ask(library, "nvmlDeviceGetClockInfo", handle, kind_number), MHZ_HZ)
 
 
-def _errors(library: Any, handle: Any, kind: int) -> int | None:  # noqa: ANN401
+def _errors(library: Library, handle: Library, kind: int) -> int | None:
     found = ask(library, "nvmlDeviceGetTotalEccErrors", handle, kind, VOLATILE)
     return None if found is None else int(found)
 
@@ -161,7 +163,7 @@ def _scaled(answer: float | None, factor: float) -> float | None:
     return None if answer is None else answer * factor
 
 
-def _is_on(modes: Any) -> bool | None:  # noqa: ANN401
+def _is_on(modes: Value) -> bool | None:
     """The first of a mode's two states, now and after a restart; None where there is no mode."""
     return None if modes is None else bool(modes[0])
 

@@ -8,7 +8,7 @@ from array import array
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import Feature, Skipped
@@ -16,6 +16,8 @@ from tfdyno.probe.files.csv_column import ColumnFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tfdyno.core.base.untyped import Value
 
 BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -196,7 +198,7 @@ def _fingerprint(name: str, size_bytes: int, modified_ns: int) -> str:
 
 def _read(
     rows: _Rows,
-    reader: Any,  # noqa: ANN401
+    reader: Value,
     lines: _Lines,
     size_bytes: int,
     progress: Callable[[str], None],
@@ -214,7 +216,7 @@ def _read(
             progress(f"looking through {rows.path.name}: {100 * offset // size_bytes} %")
 
 
-def _header(path: Path, reader: Any, delimiter: str) -> list[str]:  # noqa: ANN401
+def _header(path: Path, reader: Value, delimiter: str) -> list[str]:
     """The names of the columns."""
     try:
         names: list[str] = next(reader, [])

@@ -12,6 +12,8 @@ from tfdyno.probe.holders.processes import named, own_family
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Library, Value
+
 PROCESS_LISTS = (
     "nvmlDeviceGetComputeRunningProcesses",
     "nvmlDeviceGetMPSComputeRunningProcesses",
@@ -72,7 +74,7 @@ class Look:
     trouble: str = ""
 
 
-def look(visible: str | None = None, *, library: Any = None) -> Look:  # noqa: ANN401
+def look(visible: str | None = None, *, library: Library = None) -> Look:
     """Ask NVML who holds the cards; nothing is told of a machine without one.
 
     Args:
@@ -89,7 +91,7 @@ def look(visible: str | None = None, *, library: Any = None) -> Look:  # noqa: A
     return Look(trouble=_why_mute(library)) if any(map(os.path.exists, CARD_NODES)) else Look()
 
 
-def _why_mute(library: Any) -> str:  # noqa: ANN401
+def _why_mute(library: Library) -> str:
     """What NVML says where it does not start."""
     library = library or cards.bindings()
     if library is None:
@@ -101,7 +103,7 @@ def _why_mute(library: Any) -> str:  # noqa: ANN401
     return "it did not answer at first"
 
 
-def _places(nvml: Any, visible: str | None) -> Iterator[tuple[int, str, Any, Any]]:  # noqa: ANN401
+def _places(nvml: Library, visible: str | None) -> Iterator[tuple[int, str, Any, Any]]:
     """Index of the card, its words, its handle and the slice's, which is the card's where none is.
 
     A run sees one slice at most: the one that it names, else the first of a divided card.
@@ -119,19 +121,19 @@ def _places(nvml: Any, visible: str | None) -> Iterator[tuple[int, str, Any, Any
             yield index, f"GPU {index}", handle, handle
 
 
-def _is_divided(nvml: Any, handle: Any) -> bool:  # noqa: ANN401
+def _is_divided(nvml: Library, handle: Library) -> bool:
     mode = cards.ask(nvml, "nvmlDeviceGetMigMode", handle)
     return bool(mode and mode[0])
 
 
-def _slices(nvml: Any, handle: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
+def _slices(nvml: Library, handle: Library) -> Iterator[tuple[int, Any]]:
     for number in range(cards.ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle) or 0):
         part = cards.ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
         if part is not None:  # numbers have gaps
             yield number, part
 
 
-def _names(nvml: Any, wanted: str, handle: Any, part: Any) -> bool:  # noqa: ANN401
+def _names(nvml: Library, wanted: str, handle: Library, part: Value) -> bool:
     """Whether CUDA's name of a slice, of today or as before driver 470, is of this one."""
     if cards.text(cards.ask(nvml, "nvmlDeviceGetUUID", part)).startswith(wanted):
         return True
@@ -142,11 +144,11 @@ def _names(nvml: Any, wanted: str, handle: Any, part: Any) -> bool:  # noqa: ANN
 
 
 def _held(
-    nvml: Any,  # noqa: ANN401
+    nvml: Library,
     index: int,
     place: str,
-    handle: Any,  # noqa: ANN401
-    part: Any,  # noqa: ANN401
+    handle: Library,
+    part: Value,
     own: frozenset[int],
 ) -> HeldCard:
     memory = cards.ask(nvml, "nvmlDeviceGetMemoryInfo", part)
@@ -161,7 +163,7 @@ def _held(
     )
 
 
-def _holders(nvml: Any, part: Any, own: frozenset[int]) -> tuple[Holder, ...] | None:  # noqa: ANN401
+def _holders(nvml: Library, part: Value, own: frozenset[int]) -> tuple[Holder, ...] | None:
     lists = [cards.ask(nvml, call, part) for call in PROCESS_LISTS]
     if lists[0] is None:
         return None

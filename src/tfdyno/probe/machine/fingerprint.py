@@ -19,6 +19,7 @@ from tfdyno.probe.machine.revision import revision
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.measure.measurement import DeviceKind
 
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
@@ -31,7 +32,7 @@ def environment(
     *,
     slug_of: Callable[[str], str] = lambda _name: "",
     host: Host | None = None,
-    library: Any = None,  # noqa: ANN401  (pynvml has no types)
+    library: Library = None,
 ) -> Environment:
     """The fingerprint of this machine and of the software that a child found; never raises.
 

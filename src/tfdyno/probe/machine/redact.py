@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.doctor.machine_facts import MachineFacts
 from tfdyno.probe.machine.redact_paths import hide_paths
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 Redact = Callable[[str], str]
 
@@ -135,7 +138,7 @@ def _variable(name: str, value: str, redact: Redact) -> str:
     return redact(value)
 
 
-def _walk(value: Any, key: str, redact: Redact) -> Any:  # noqa: ANN401  (JSON)
+def _walk(value: Value, key: str, redact: Redact) -> Value:
     if isinstance(value, dict):
         return {name: _walk(one, name, redact) for name, one in value.items()}
     if isinstance(value, list | tuple):

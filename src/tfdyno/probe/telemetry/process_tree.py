@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tfdyno.core.base.untyped import Value
+
 LISTING_SHARE = 1 / 500
 """Of the time, at most, goes to listing the machine's processes: the dearest question."""
 LEAST_LISTING_S = 2.0
@@ -79,7 +81,7 @@ class Tree:
         cost_s = time.thread_time() - began
         self._list_at_s = now + max(LEAST_LISTING_S, cost_s / LISTING_SHARE)
 
-    def _of(self, process: Any) -> Usage | None:  # noqa: ANN401  (psutil has no types)
+    def _of(self, process: Value) -> Usage | None:
         """One member; None where it has just ended."""
         try:
             with process.oneshot():
@@ -96,7 +98,7 @@ class Tree:
             write_bytes=written,
         )
 
-    def _disk(self, process: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
+    def _disk(self, process: Value) -> tuple[int | None, int | None]:
         """Bytes that reached the disk, or came from it; macOS has no such counters."""
         try:
             counters = process.io_counters()

@@ -20,6 +20,7 @@ from tfdyno.probe.telemetry.process_tree import Tree
 from tfdyno.probe.telemetry.telemetry_points import CardPoint, Point, assemble, foreign_bytes
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Library
     from tfdyno.core.measure.measurement import Telemetry
     from tfdyno.probe.telemetry.process_tree import Usage
 
@@ -46,7 +47,7 @@ class Sampler:
         pid: int = 0,
         *,
         interval_s: float = INTERVAL_S,
-        library: Any = None,  # noqa: ANN401  (pynvml has no types)
+        library: Library = None,
         visible: str | None = None,
     ) -> None:
         """Prepare.
@@ -122,7 +123,7 @@ class Sampler:
 class _Source:
     """Where points come from: remembers the counters of the point before."""
 
-    def __init__(self, pid: int, library: Any, visible: str | None) -> None:  # noqa: ANN401
+    def __init__(self, pid: int, library: Library, visible: str | None) -> None:
         self._tree = Tree(pid)
         self._library = library
         self._handles = cards.handles(library, visible) if library else ()

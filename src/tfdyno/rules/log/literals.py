@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tfdyno.core.base.untyped import Value
+
 _FEWEST_LETTERS = 2
 _MOST_WORDS = 40
 """A longer list costs as much as the expression."""
@@ -45,7 +47,7 @@ def _of_sequence(items: Iterable[tuple[Any, Any]], needle: str) -> Words | None:
     return max(telling, key=_worth, default=None)
 
 
-def _of_item(code: Any, value: Any, needle: str) -> Words | None:  # noqa: ANN401
+def _of_item(code: Value, value: Value, needle: str) -> Words | None:
     if code is codes.SUBPATTERN:
         return _of_sequence(value[-1], needle)
     if code in {codes.MAX_REPEAT, codes.MIN_REPEAT}:

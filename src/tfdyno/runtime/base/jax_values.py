@@ -16,6 +16,8 @@ from jax.experimental import multihost_utils
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import DType, Instance, Value, Variable
+
 Array = np.ndarray[Any, Any]
 
 
@@ -26,7 +28,7 @@ class Whole:
         is_joint: Whether all processes have to read it together.
     """
 
-    def __init__(self, variable: Any) -> None:  # noqa: ANN401
+    def __init__(self, variable: Variable) -> None:
         """Take a Keras variable on the JAX backend."""
         self._variable = variable
         self.shape = tuple(variable.shape)
@@ -42,7 +44,7 @@ class Whole:
         put(self._variable, value)
 
 
-def whole(value: Any) -> Array:  # noqa: ANN401
+def whole(value: Value) -> Array:
     """All of an array on the host, whatever device or process holds which part."""
     if not isinstance(value, jax.Array) or value.is_fully_addressable:
         return np.asarray(value)
@@ -51,7 +53,7 @@ def whole(value: Any) -> Array:  # noqa: ANN401
     return np.asarray(multihost_utils.process_allgather(value, tiled=True))
 
 
-def put(variable: Any, value: Array) -> None:  # noqa: ANN401
+def put(variable: Variable, value: Array) -> None:
     """Set a Keras variable; each process needs the whole value."""
     layout = getattr(variable, "_layout", None)
     sharding = getattr(layout, "backend_layout", layout)
@@ -63,12 +65,12 @@ def put(variable: Any, value: Array) -> None:  # noqa: ANN401
 
 
 @jax.jit
-def sums_of(values: list[Any]) -> Any:  # noqa: ANN401
+def sums_of(values: list[Any]) -> Value:
     """The sum of each array, as one array of float32 that every process has."""
     return jax.numpy.stack([jax.numpy.sum(value).astype("float32") for value in values])
 
 
-def spread(value: Array, sharding: Any) -> Any:  # noqa: ANN401
+def spread(value: Array, sharding: Value) -> Value:
     """An array over all devices, of which each process gives the parts of its own."""
     return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])
 
@@ -84,7 +86,7 @@ def read_whole() -> Iterator[None]:
     kind = keras.Variable
     original = kind.__array__
 
-    def read(self: Any, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
+    def read(self: Instance, dtype: DType = None, copy: bool | None = None) -> Array:
         value = self.value
         if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer):
             return np.asarray(original(self, dtype))

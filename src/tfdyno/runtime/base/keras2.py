@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Model, Tensor, Value
+
 LEGACY = "tf_keras"
 
 
@@ -59,7 +61,7 @@ def is_keras2() -> bool:
     return str(keras.__version__).startswith("2")
 
 
-def output_of(model: Any, x: Any) -> Any:  # noqa: ANN401
+def output_of(model: Model, x: Tensor) -> Value:
     """What the model returns for a structure of ``Leaf``, as tensors without values."""
     import tensorflow as tf
 
@@ -76,7 +78,7 @@ def forced_policy(policy: str, notes: list[str], sentence: str) -> Iterator[None
 
     keras.mixed_precision.set_global_policy(policy)
 
-    def guarded(asked: Any) -> None:  # noqa: ANN401
+    def guarded(asked: Value) -> None:
         name = getattr(asked, "name", asked)
         if name != policy and not notes:
             notes.append(sentence.format(name))
@@ -92,7 +94,7 @@ def forced_policy(policy: str, notes: list[str], sentence: str) -> Iterator[None
             module.set_global_policy = original
 
 
-def _build_shapes(model: Any) -> dict[str, Any] | None:  # noqa: ANN401
+def _build_shapes(model: Model) -> dict[str, Any] | None:
     shape = getattr(model, "_build_input_shape", None)
     return {"input_shape": tuple(shape)} if shape is not None else None
 

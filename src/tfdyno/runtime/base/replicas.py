@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Strategy
 
 
-def replicas(model: Any) -> int:  # noqa: ANN401
+def replicas(model: Model) -> int:
     """On how many devices a step of the model runs at once."""
     strategy = getattr(model, "distribute_strategy", None)
     return int(getattr(strategy, "num_replicas_in_sync", 1))
 
 
-def worker_count(strategy: Any) -> int:  # noqa: ANN401
+def worker_count(strategy: Strategy) -> int:
     """In how many processes a strategy trains; None is one."""
     extended = getattr(strategy, "extended", None)
     return max(1, int(getattr(extended, "_num_workers", 1) or 1))

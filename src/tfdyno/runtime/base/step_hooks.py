@@ -17,6 +17,8 @@ import tensorflow as tf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Instance, Model, Structure, Tensor, Value, Variable
+
 Operation = keras.Operation
 
 
@@ -60,11 +62,11 @@ class WithoutEffect(keras.StatelessScope):
     In Keras' own scope a variable that was not given has no value for regularizers.
     """
 
-    def __init__(self, state_mapping: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, state_mapping: Value = None) -> None:
         """Begin with these values; losses that layers add are kept, or they would be lost."""
         super().__init__(state_mapping=state_mapping, collect_losses=True)
 
-    def get_current_value(self, variable: Any) -> Any:  # noqa: ANN401
+    def get_current_value(self, variable: Variable) -> Value:
         """What was written last, or what the variable holds."""
         value = super().get_current_value(variable)
         return getattr(variable, "_value", None) if value is None else value
@@ -88,8 +90,8 @@ class Recorder:
         self._calls[threading.get_ident()] = []
 
     def run(
-        self, original: Callable[..., Any], owner: Any, args: Any, kwargs: Any  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401  # fmt: skip
+        self, original: Callable[..., Any], owner: Value, args: Value, kwargs: Value
+    ) -> Value:  # fmt: skip
         """Make a call and keep it, unless it only builds a functional model."""
         if not self.active or any(map(keras.utils.is_keras_tensor, _leaves((args, kwargs)))):
             return original(owner, *args, **kwargs)
@@ -110,10 +112,10 @@ def recorded_calls() -> Iterator[Recorder]:
     recorder = Recorder()
     of_layer, of_operation = keras.Layer.__call__, Operation.__call__
 
-    def call_layer(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call_layer(self: Instance, *args: Any, **kwargs: Any) -> Value:
         return recorder.run(of_layer, self, args, kwargs)
 
-    def call_operation(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call_operation(self: Instance, *args: Any, **kwargs: Any) -> Value:
         if isinstance(self, keras.Layer):
             return of_operation(self, *args, **kwargs)  # kept above
         return recorder.run(of_operation, self, args, kwargs)
@@ -132,7 +134,7 @@ def held_updates(kept: list[Update]) -> Iterator[None]:
     kinds = _with_apply(base)
     originals = {kind: vars(kind)["apply"] for kind in kinds}
 
-    def hold(self: Any, grads: Any, trainable_variables: Any = None) -> None:  # noqa: ANN401
+    def hold(self: Instance, grads: Tensor, trainable_variables: Variable = None) -> None:
         variables = list(trainable_variables or self._trainable_variables)
         update = Update(
             optimizer=self, gradients=list(grads), variables=variables,
@@ -164,7 +166,7 @@ def unscaled_losses() -> Iterator[None]:
             kind.scale_loss = original
 
 
-def floats(structure: Any) -> list[Any]:  # noqa: ANN401
+def floats(structure: Structure) -> list[Any]:
     """The tensors of floats in a structure; of sparse and ragged ones their values."""
     found = []
     for leaf in _leaves(structure):
@@ -174,12 +176,12 @@ def floats(structure: Any) -> list[Any]:  # noqa: ANN401
     return found
 
 
-def has_own_step(model: Any) -> bool:  # noqa: ANN401
+def has_own_step(model: Model) -> bool:
     """Whether ``train_step`` is not Keras' own."""
     return type(model).train_step is not keras.Model.train_step or "train_step" in vars(model)
 
 
-def _leaves(structure: Any) -> list[Any]:  # noqa: ANN401
+def _leaves(structure: Structure) -> list[Any]:
     return list(tf.nest.flatten(structure))
 
 

@@ -15,6 +15,8 @@ from tfdyno.process.child import Progress, Request, leave, serve
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Module
+
 SIZE = 512
 """Rows and columns of the matrices: large enough for a library kernel, milliseconds on a CPU."""
 
@@ -47,7 +49,7 @@ def handle(_request: Request, progress: Progress) -> dict[str, Any]:
     return result
 
 
-def _checks(tf: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401  (a module)
+def _checks(tf: Module) -> dict[str, Callable[[], Any]]:
     matrix = tf.ones((SIZE, SIZE))
     image, kernel = tf.ones((8, 32, 32, 16)), tf.ones((3, 3, 16, 16))
     compiled = tf.function(lambda x: tf.reduce_sum(tf.nn.relu(x @ x)), jit_compile=True)

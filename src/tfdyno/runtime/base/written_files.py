@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Function, Instance, Value
+
 PREFIX = ".tfdyno-look-"
 _PATHS = {
     "ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "TensorBoard": "log_dir",
@@ -42,7 +44,7 @@ class Aside:
         self.told: Callable[[str, float], None] | None = None
         """Takes the name of each function that wrote, and its seconds."""
 
-    def write(self, name: str, writing: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def write(self, name: str, writing: Callable[[], Any]) -> Value:
         """Write, and tell of it; what writes by means of another is told once."""
         if self.told is None:
             return writing()
@@ -130,7 +132,7 @@ def _writers() -> Iterator[tuple[str, Any, str]]:
     yield "saved_model.save", tf.saved_model, "save"
 
 
-def _redirect(callback: Any, aside: Aside) -> None:  # noqa: ANN401
+def _redirect(callback: Value, aside: Aside) -> None:
     """Change the path of a callback of Keras, and all that it made of it."""
     import keras
 
@@ -157,20 +159,20 @@ def _if_new(aside: Aside) -> Callable[[str | os.PathLike[str]], str]:
     return path
 
 
-def _told(title: str, original: Any, aside: Aside) -> Any:  # noqa: ANN401
+def _told(title: str, original: Function, aside: Aside) -> Value:
     @functools.wraps(original)
-    def write(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def write(*given: Any, **named: Any) -> Value:
         return aside.write(title, lambda: original(*given, **named))
 
     return write
 
 
-def _moved(original: Any, at: int, path: Callable[[Any], str]) -> Any:  # noqa: ANN401
+def _moved(original: Function, at: int, path: Callable[[Any], str]) -> Value:
     """Write under another name: that of the argument at this place, however it is given."""
     name = list(inspect.signature(original).parameters)[at]
 
     @functools.wraps(original)
-    def write(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def write(*given: Any, **named: Any) -> Value:
         if len(given) > at and isinstance(given[at], str | os.PathLike):
             given = (*given[:at], path(given[at]), *given[at + 1 :])
         elif isinstance(named.get(name), str | os.PathLike):
@@ -180,11 +182,11 @@ def _moved(original: Any, at: int, path: Callable[[Any], str]) -> Any:  # noqa: 
     return write
 
 
-def _managed(original: Any, aside: Aside) -> Any:  # noqa: ANN401
+def _managed(original: Function, aside: Aside) -> Value:
     """Let a ``CheckpointManager`` go on in another folder, with nothing there to delete."""
 
     @functools.wraps(original)
-    def save(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def save(self: Instance, *given: Any, **named: Any) -> Value:
         folder = aside.path(self._directory)
         if folder != os.fspath(self._directory):
             prefix = Path(folder) / Path(self._checkpoint_prefix).name

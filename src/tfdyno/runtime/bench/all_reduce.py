@@ -11,6 +11,8 @@ from tfdyno.process.child import Progress, Request, leave, serve
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Module, Strategy, Value
+
 LEAST_REPEATS, MOST_REPEATS = 5, 30
 ELEMENT_BYTES = 4
 LINGER_S = 1.0
@@ -58,7 +60,7 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _strategy(tf: Any, between: str) -> tuple[Any, str]:  # noqa: ANN401
+def _strategy(tf: Module, between: str) -> tuple[Any, str]:
     """The strategy, and which all-reduce it uses: NCCL's where there are cards."""
     cards = tf.config.list_physical_devices("GPU")
     for card in cards:
@@ -74,31 +76,31 @@ def _strategy(tf: Any, between: str) -> tuple[Any, str]:  # noqa: ANN401
     return strategy, implementation
 
 
-def _reduced(tf: Any, strategy: Any, implementation: str) -> Callable[[Any], Any]:  # noqa: ANN401
+def _reduced(tf: Module, strategy: Strategy, implementation: str) -> Callable[[Any], Any]:
     kinds = tf.distribute.experimental.CommunicationImplementation
     options = tf.distribute.experimental.CommunicationOptions(
         implementation=getattr(kinds, implementation)
     )
 
-    def own(value: Any) -> Any:  # noqa: ANN401
+    def own(value: Value) -> Value:
         context = tf.distribute.get_replica_context()
         here = tf.identity(value)  # on the replica's own device, which an argument does not name
         return context.all_reduce(tf.distribute.ReduceOp.SUM, here, options)
 
     @tf.function(reduce_retracing=False)
-    def all_reduce(values: Any) -> Any:  # noqa: ANN401
+    def all_reduce(values: Value) -> Value:
         return strategy.run(own, args=(values,))
 
     return all_reduce
 
 
-def _filled(tf: Any, strategy: Any, size: int) -> Any:  # noqa: ANN401
+def _filled(tf: Module, strategy: Strategy, size: int) -> Value:
     """A buffer of ones on each replica."""
     ones = tf.ones((max(1, size // ELEMENT_BYTES),))
     return strategy.experimental_distribute_values_from_function(lambda _context: ones)
 
 
-def _timed(strategy: Any, reduced: Callable[[Any], Any], values: Any) -> tuple[float, float]:  # noqa: ANN401
+def _timed(strategy: Strategy, reduced: Callable[[Any], Any], values: Value) -> tuple[float, float]:
     """Seconds until all own replicas have the sum, and its first element."""
     began_s = time.perf_counter()
     results = strategy.experimental_local_results(reduced(values))
@@ -106,7 +108,7 @@ def _timed(strategy: Any, reduced: Callable[[Any], Any], values: Any) -> tuple[f
     return time.perf_counter() - began_s, firsts[0]
 
 
-def _part(tf: Any, agreed: Callable[[float], float]) -> None:  # noqa: ANN401
+def _part(tf: Module, agreed: Callable[[float], float]) -> None:
     """Leave after all others have measured: a neighbour that is gone fails who still receives.
 
     Whoever ends this exchange knows that all have begun it, so they have all they came for; whether
@@ -118,9 +120,9 @@ def _part(tf: Any, agreed: Callable[[float], float]) -> None:  # noqa: ANN401
 
 
 def _agreed(
-    tf: Any,  # noqa: ANN401
+    tf: Module,
     reduced: Callable[[Any], Any],
-    strategy: Any,  # noqa: ANN401
+    strategy: Strategy,
     replicas: int,
 ) -> Callable[[float], float]:
     """Give a function that makes one time of those of all processes: their mean."""

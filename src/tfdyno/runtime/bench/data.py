@@ -21,6 +21,8 @@ from tfdyno.runtime.workload.synthetic import SEED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Value
+
 _AS_IT_IS = InputOptions()
 _COMPLETED = {"cache", "snapshot"}
 """Stages that keep nothing of a pass that did not come to its end."""
@@ -93,7 +95,7 @@ def _spec_of(arguments: dict[str, Any]) -> tuple[dict[str, Any], DataSpec]:
     return {**arguments, "x": again()}, spec
 
 
-def _repeated(dataset: Any) -> Any:  # noqa: ANN401
+def _repeated(dataset: Dataset) -> Value:
     """Without end; without the last batch of each pass where that may be a smaller one."""
     count = int(dataset.cardinality())
     if count == tf.data.INFINITE_CARDINALITY:
@@ -107,14 +109,14 @@ def _repeated(dataset: Any) -> Any:  # noqa: ANN401
     return dataset.take(count - 1).repeat()
 
 
-def _all_but_last(dataset: Any, count: int) -> Any:  # noqa: ANN401
+def _all_but_last(dataset: Dataset, count: int) -> Value:
     """As ``take(count - 1)``, but each pass reads its input to the end."""
     numbered = dataset.enumerate().filter(lambda number, _element: number < count - 1)
     kept = numbered.map(lambda _number, element: element)
     return kept.apply(tf.data.experimental.assert_cardinality(count - 1))
 
 
-def _of_arrays(arguments: dict[str, Any]) -> Any:  # noqa: ANN401
+def _of_arrays(arguments: dict[str, Any]) -> Value:
     """The dataset that Keras itself makes of arrays; None for anything else."""
     if not is_arrays(arguments.get("x")):
         return None
@@ -147,7 +149,7 @@ def first_batch(stream: Stream) -> tuple[Any, ...]:
     raise UsageError("the data ended after 0 steps", remedy="use --data synthetic")
 
 
-def _array(value: Any) -> Any:  # noqa: ANN401
+def _array(value: Value) -> Value:
     array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
@@ -162,7 +164,7 @@ def randomised(batch: tuple[Any, ...]) -> tuple[Any, ...]:
     leading = np.shape(tf.nest.flatten(batch[0])[0])
     order = generator.permutation(leading[0]) if leading else None
 
-    def leaf(value: Any, *, is_input: bool) -> Any:  # noqa: ANN401
+    def leaf(value: Value, *, is_input: bool) -> Value:
         low, high = (
             (value.min(), value.max()) if value.dtype.kind in "fu" and value.size else (0, 0)
         )
@@ -181,24 +183,24 @@ def randomised(batch: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def repeated(batch: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def repeated(batch: tuple[Any, ...]) -> Value:
     """The batch again and again through tf.data."""
     return tf.data.Dataset.from_tensors(batch).repeat().prefetch(tf.data.AUTOTUNE)
 
 
-def ticks() -> Any:  # noqa: ANN401
+def ticks() -> Value:
     """A dataset that only counts: it drives ``fit`` where the data is on the device already."""
     return tf.data.Dataset.from_tensors(np.zeros((1,), np.int32)).repeat()
 
 
-def on_device(batch: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def on_device(batch: tuple[Any, ...]) -> Value:
     """A function that gives the batch, held by the device, to the step that is traced.
 
     Large tensors are captured as arguments of the traced step. Small ones would become constants
     of the program, which a compiler computes with beforehand: variables do not.
     """
 
-    def held(value: Any) -> Any:  # noqa: ANN401
+    def held(value: Value) -> Value:
         if np.size(value) > INLINED:
             return tf.identity(tf.constant(value))
         return tf.Variable(value, trainable=False)

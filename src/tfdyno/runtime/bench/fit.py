@@ -22,6 +22,7 @@ from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.synthetic import batch_for
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import DataIterator, Dataset, Logs, Model, Value
     from tfdyno.runtime.workload.fit_call import Call
 
 MANY_EPOCHS = 1_000_000
@@ -85,7 +86,7 @@ def prepared(call: Call, plan: Plan) -> tuple[bench_data.Stream, int]:
 
 
 def _on_device(
-    model: Any,  # noqa: ANN401
+    model: Model,
     batch: tuple[Any, ...],
     spec: DataSpec,
     notes: tuple[str, ...],
@@ -151,7 +152,7 @@ def too_short(clock: StepClock) -> UsageError:
     )
 
 
-def _listed(callbacks: Any) -> list[Any]:  # noqa: ANN401
+def _listed(callbacks: Value) -> list[Any]:
     return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks] * bool(callbacks)
 
 
@@ -191,7 +192,7 @@ class _Marks(keras.callbacks.Callback):
         self.plan, self.stopped, self.seconds_to_target_s = plan, False, 0.0
         self.position, self.at_the_end = 0, False
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self.position = 0
         if epoch:
             self.plan.clock.epoch()
@@ -226,7 +227,7 @@ def _reached(protocol: Protocol, value: float) -> bool:
     return value <= protocol.target_value if lower else value >= protocol.target_value
 
 
-def _time_steps(model: Any, clock: StepClock, marks: _Marks, *, endless: bool) -> None:  # noqa: ANN401
+def _time_steps(model: Model, clock: StepClock, marks: _Marks, *, endless: bool) -> None:
     """Tell the clock after every call of the train function, and stop when it has enough.
 
     Not a callback: one that looks at batches makes Keras read the loss from the device after each
@@ -239,7 +240,7 @@ def _time_steps(model: Any, clock: StepClock, marks: _Marks, *, endless: bool) -
         make(force)
         run = model.train_function
 
-        def timed(iterator: Any) -> Any:  # noqa: ANN401
+        def timed(iterator: DataIterator) -> Value:
             logs = run(iterator)
             if clock.steps(several if endless else marks.count(several)):
                 model.stop_training = True
@@ -287,7 +288,7 @@ def measure_predict(call: Call, plan: Plan) -> Outcome:
     )
 
 
-def _dataset(stream: bench_data.Stream) -> Any:  # noqa: ANN401
+def _dataset(stream: bench_data.Stream) -> Dataset:
     x = stream.arguments["x"]
     if isinstance(x, tf.data.Dataset):
         return x

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from tfdyno.core.base.untyped import Dataset, Function, Instance, Model, Shape, Strategy, Value
     from tfdyno.core.measure.measurement import BenchTask
 
 
@@ -90,18 +91,18 @@ class LoopBench:
         """Around the script."""
         return watched(self)
 
-    def take(self, function: Any) -> None:  # noqa: ANN401
+    def take(self, function: Function) -> None:
         """Let a ``tf.function`` be the step, whether it takes gradients or not, at any batch."""
         self._with_gradient.add(id(function.python_function))
         del self._fixed["batch_size"]
 
     def function_called(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         named: dict[str, Any],
-    ) -> Any:  # noqa: ANN401
+    ) -> Value:
         """Run one call of a ``tf.function``, and time it if it is the step."""
         key, outer = id(function.python_function), not self._active
         if outer and key != self._step and self._is_made_anew(function):
@@ -122,7 +123,7 @@ class LoopBench:
                 self._repeat(lambda: call(self._compiled or function, *args, **named))
         return result
 
-    def _is_made_anew(self, function: Any) -> bool:  # noqa: ANN401
+    def _is_made_anew(self, function: Function) -> bool:
         """Whether it is the step again, as another function that was not called before.
 
         Two functions of one code that are called in turns, as those of two models, stay two.
@@ -133,7 +134,7 @@ class LoopBench:
         self._made.add(function.python_function)
         return True
 
-    def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
+    def gradient_asked(self, sources: Dataset, _target: Value = None) -> None:
         """Note that a tape was asked for gradients of a target."""
         if self._with_dataset.intersection(self._active):
             self._stop(INSIDE)
@@ -145,12 +146,12 @@ class LoopBench:
         elif tf.executing_eagerly():
             self._eager_step()
 
-    def strategy_ran(self, strategy: Any) -> None:  # noqa: ANN401
+    def strategy_ran(self, strategy: Strategy) -> None:
         """Note on how many devices and in how many processes a strategy runs the step."""
         self._replica_count = strategy.num_replicas_in_sync
         self.worker_count = worker_count(strategy)
 
-    def batch_trained(self, model: Any, call: Callable[[], Any], bound: dict[str, Any]) -> Any:  # noqa: ANN401
+    def batch_trained(self, model: Model, call: Callable[[], Any], bound: dict[str, Any]) -> Value:
         """Run one ``train_on_batch``, and time it if it is of the model that was first."""
         if self._step is None:
             self._step = id(model)
@@ -171,7 +172,7 @@ class LoopBench:
                 self._repeat(call)
         return self._timed(call) if self._step == id(model) else call()
 
-    def _settled(self, model: Any) -> list[str]:  # noqa: ANN401
+    def _settled(self, model: Model) -> list[str]:
         """Set how the model runs its step; returns notes."""
         try:
             notes = settle_execution(model, self.plan.recipe)
@@ -181,7 +182,7 @@ class LoopBench:
             model.train_function = None  # to be made anew
         return notes
 
-    def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def _timed(self, call: Callable[[], Any]) -> Value:
         self._active.append(self._step)
         try:
             result = call()
@@ -196,7 +197,9 @@ class LoopBench:
         while True:
             self._timed(call)
 
-    def _found(self, key: int, function: Any, args: Any, named: Any, seconds_s: float) -> None:  # noqa: ANN401
+    def _found(
+        self, key: int, function: Function, args: Value, named: Value, seconds_s: float
+    ) -> None:
         self._step = key
         self._code = getattr(function.python_function, "__code__", None)
         if self._code is not None:
@@ -263,14 +266,16 @@ def watched(bench: LoopBench) -> Iterator[None]:
     strategy_type = tf.distribute.Strategy
     call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
 
-    def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_call(self: Instance, *arguments: Any, **named: Any) -> Value:
         return bench.function_called(self, call, arguments, named)
 
-    def watched_gradient(self: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_gradient(
+        self: Instance, target: Value, sources: Dataset, *rest: Any, **named: Any
+    ) -> Value:
         bench.gradient_asked(sources, target)
         return gradient(self, target, sources, *rest, **named)
 
-    def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_run(self: Instance, *arguments: Any, **named: Any) -> Value:
         bench.strategy_ran(self)
         return run(self, *arguments, **named)
 
@@ -306,12 +311,12 @@ def _leaves(arguments: tuple[Any, ...]) -> tuple[tuple[Leaf, ...], int]:
     return tuple(Leaf(shape=s[1:], dtype=d) for s, d in shapes if s and s[0] == batch), batch
 
 
-def _spec(argument: Any) -> Any:  # noqa: ANN401
+def _spec(argument: Value) -> Value:
     """Of an iterator the shapes of its batches: taking one would lose it."""
     return getattr(argument, "element_spec", argument)
 
 
-def _size(shape: Any) -> int:  # noqa: ANN401
+def _size(shape: Shape) -> int:
     size = 1
     for dimension in shape:
         size *= int(dimension or 1)

@@ -19,6 +19,7 @@ from tfdyno.runtime.bench.script_training import by_itself, of_script
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Dataset, Function, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.workload.fit_call import Call
@@ -81,11 +82,11 @@ class LoopLosses(LoopBench):
 
     def function_called(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         named: dict[str, Any],
-    ) -> Any:  # noqa: ANN401
+    ) -> Value:
         """Run one call of a ``tf.function``; the first step is known by its end only."""
         was_known = self._step is not None
         result = super().function_called(function, call, args, named)
@@ -93,19 +94,19 @@ class LoopLosses(LoopBench):
             self._keep(result)
         return result
 
-    def gradient_asked(self, sources: Any, target: Any = None) -> None:  # noqa: ANN401
+    def gradient_asked(self, sources: Dataset, target: Value = None) -> None:
         """Note that a tape was asked for gradients; in a loop without functions of its loss."""
         is_eager = not self._active and tf.executing_eagerly()
         super().gradient_asked(sources, target)
         if is_eager:
             self._keep(target)
 
-    def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def _timed(self, call: Callable[[], Any]) -> Value:
         result = super()._timed(call)
         self._keep(result)
         return result
 
-    def _keep(self, told: Any) -> None:  # noqa: ANN401
+    def _keep(self, told: Value) -> None:
         self._ended += 1
         if (loss := loss_in(told)) is not None:
             self.losses.append(loss)
@@ -113,7 +114,7 @@ class LoopLosses(LoopBench):
             raise LoopDone
 
 
-def loss_in(told: Any) -> float | None:  # noqa: ANN401
+def loss_in(told: Value) -> float | None:
     """The first single number in what a step tells, under the name ``loss`` where it has names.
 
     Of several replicas their mean; None: there is none.
@@ -130,7 +131,7 @@ def loss_in(told: Any) -> float | None:  # noqa: ANN401
     return None
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401
+def _number(value: Value) -> float | None:
     """A float, or a tensor or array of one; whole numbers count something else."""
     if isinstance(value, float):
         return value

@@ -21,6 +21,7 @@ from tfdyno.runtime.workload.workloads import title_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Model, Spec, Value
     from tfdyno.runtime.bench.loop import LoopBench
     from tfdyno.runtime.diagnose.look.fits import LaterFits
 
@@ -58,7 +59,7 @@ def of_script(
     workload, held = loop.plan.workload, Held()
     script = Path(workload.reference)
 
-    def reached(model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
+    def reached(model: Model, bound: dict[str, Any]) -> Value:
         if held.outcome or held.error:
             return _again(held, later, model, bound)
         loop.unwatch()
@@ -103,7 +104,7 @@ def _of_loop(script: Path, loop: LoopBench, held: Held, remedy: str) -> None:
         loop.outcome = replace(loop.outcome, notes=(*loop.outcome.notes, *held.notes))
 
 
-def _again(held: Held, later: LaterFits | None, model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
+def _again(held: Held, later: LaterFits | None, model: Model, bound: dict[str, Any]) -> Value:
     """Answer a call behind the one that counts; raises ``_Reached`` where none is wanted."""
     if held.error or later is None or not later.begins():
         raise _Reached
@@ -158,7 +159,7 @@ def by_itself(loop: LoopBench) -> None:
         loop.outcome = replace(loop.outcome, title=title, notes=(BY_ITSELF,))
 
 
-def _random_tensor(spec: Any) -> Any:  # noqa: ANN401
+def _random_tensor(spec: Spec) -> Value:
     """Floats from 0 to 1; 0 for everything else, which is valid as a label and in every table."""
     import tensorflow as tf
 

@@ -17,6 +17,7 @@ from tfdyno.runtime.calibrate.points import convolution_shapes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import DType, Tensor, Value
     from tfdyno.runtime.calibrate.points import Point, Sizes
 
     Built = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -56,7 +57,7 @@ def devices() -> list[str]:
     return [one.device_kind for one in jax.devices() if one.platform == "gpu"]
 
 
-def wait(result: Any) -> None:  # noqa: ANN401 (arrays)
+def wait(result: Value) -> None:
     """Wait until the device has done what it was asked for."""
     jax.block_until_ready(result)
 
@@ -109,29 +110,29 @@ def built(point: Point) -> Built:
     return makers.get(point.operation, _elements)(point, point.sizes, TYPES[point.dtype])
 
 
-def _filled(shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401
+def _filled(shape: tuple[int, ...], dtype: DType) -> Value:
     return jax.random.uniform(jax.random.key(1), shape, jnp.float32, 0.1, 1.0).astype(dtype)
 
 
-def _product(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _product(point: Point, one: Sizes, dtype: DType) -> Built:
     m, n, k, batch = one["m"], one["n"], one["k"], one.get("batch", 1)
     turned = (point.form == "weight_gradient", point.form == "input_gradient")
     many = (batch,) if batch > 1 else ()
     first, second = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
 
-    def run(a: Any, b: Any) -> Any:  # noqa: ANN401
+    def run(a: Tensor, b: Tensor) -> Value:
         a = jnp.swapaxes(a, -1, -2) if turned[0] else a
         return a @ (jnp.swapaxes(b, -1, -2) if turned[1] else b)
 
     return run, (_filled((*many, *first), dtype), _filled((*many, *second), dtype))
 
 
-def _convolution(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _convolution(point: Point, one: Sizes, dtype: DType) -> Built:
     image, weight, result = convolution_shapes(one)
     if one["groups"] > 1:
         weight = (*weight[:2], 1, one["cin"])
 
-    def forward(x: Any, w: Any) -> Any:  # noqa: ANN401
+    def forward(x: Tensor, w: Tensor) -> Value:
         return lax.conv_general_dilated(
             x, w, (one["stride"],) * 2, "SAME", dimension_numbers=IMAGES,
             feature_group_count=one["groups"],
@@ -145,22 +146,22 @@ def _convolution(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
     return (lambda x, y: jax.linear_transpose(lambda w: forward(x, w), w)(y)[0]), (x, y)
 
 
-def _sum(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _sum(_: Point, one: Sizes, dtype: DType) -> Built:
     shape = (one["outer"], one["summed"], one["inner"])
     return (lambda x: jnp.sum(x, axis=1)), (_filled(shape, dtype),)
 
 
-def _softmax(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _softmax(_: Point, one: Sizes, dtype: DType) -> Built:
     return (lambda x: jax.nn.softmax(x, axis=-1)), (_filled((one["outer"], one["summed"]), dtype),)
 
 
-def _pool(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _pool(_: Point, one: Sizes, dtype: DType) -> Built:
     x = _filled((one["n"], one["h"], one["w"], one["c"]), dtype)
     window = (1, 2, 2, 1)
     return (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, window, window, "VALID")), (x,)
 
 
-def _elements(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _elements(point: Point, one: Sizes, dtype: DType) -> Built:
     name = point.operation
     if name not in {*ELEMENTS, *MOVED}:
         raise NotImplementedError(f"{name} is not swept by JAX")

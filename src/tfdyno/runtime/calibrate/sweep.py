@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import ModuleType
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.calibrate.points import Point
 
 CALL = "call"
@@ -115,7 +116,7 @@ def _engine(framework: str) -> ModuleType:
 
 class _Sweep:
     def __init__(
-        self, engine: Any, file: Any, where: str, progress: child.Progress, end_s: float,  # noqa: ANN401
+        self, engine: Value, file: Value, where: str, progress: child.Progress, end_s: float,
         peaks: Mapping[str, float],
     ) -> None:  # fmt: skip
         self.engine, self.file, self.where = engine, file, where

@@ -16,6 +16,7 @@ from tfdyno.runtime.calibrate.tensorflow_kernels import built
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.calibrate.points import Point
 
 NAME = "TensorFlow"
@@ -121,7 +122,7 @@ def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
         run, given = built(point)
     each = _compiled if execution == "xla" else _ordered
 
-    def body(*arguments: Any) -> Any:  # noqa: ANN401 (tensors)
+    def body(*arguments: Any) -> Value:
         return each(run, arguments, count if point else 0)
 
     function = tf.function(body, jit_compile=execution == "xla", autograph=False)
@@ -129,13 +130,13 @@ def chain(point: Point | None, count: int, execution: str) -> Callable[[], Any]:
     return lambda: concrete(*given)
 
 
-def wait(result: Any) -> None:  # noqa: ANN401
+def wait(result: Value) -> None:
     """Wait until the device has done what it was asked for."""
     if tf.config.list_logical_devices("GPU"):
         tf.test.experimental.sync_devices()
 
 
-def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Any:  # noqa: ANN401
+def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Value:
     """Each waits for the one before, so that they run alone as in a step's longest path.
 
     Every second one takes the result of the one before where it may write over it: about so many of
@@ -150,13 +151,13 @@ def _ordered(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Any
         return tf.constant(0.0)
 
 
-def _is_alike(last: Any, given: tuple[Any, ...]) -> bool:  # noqa: ANN401
+def _is_alike(last: Value, given: tuple[Any, ...]) -> bool:
     """Whether a result can stand for the first operand; products would take other factors."""
     elementwise = len({tuple(one.shape) for one in given}) == 1 and given[0].shape.rank < 2
     return elementwise and last.shape == given[0].shape and last.dtype == given[0].dtype
 
 
-def _compiled(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Any:  # noqa: ANN401
+def _compiled(run: Callable[..., Any], given: tuple[Any, ...], count: int) -> Value:
     """XLA fuses nothing across a barrier; all results are asked for, so that it drops none."""
     results: list[Any] = []
     for _ in range(count):

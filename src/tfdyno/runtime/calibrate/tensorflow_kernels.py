@@ -12,6 +12,7 @@ from tfdyno.runtime.calibrate.points import BINARY, convolution_shapes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import DType, Tensor, Value
     from tfdyno.runtime.calibrate.points import Point, Sizes
 
     Built = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -42,11 +43,11 @@ def built(point: Point) -> Built:
     return makers.get(point.operation, _elements)(point, point.sizes, TYPES[point.dtype])
 
 
-def _filled(shape: tuple[int, ...], dtype: Any) -> Any:  # noqa: ANN401 (a tensor)
+def _filled(shape: tuple[int, ...], dtype: DType) -> Value:
     return tf.cast(tf.random.stateless_uniform(shape, (1, 2), 0.1, 1.0), dtype)
 
 
-def _product(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _product(point: Point, one: Sizes, dtype: DType) -> Built:
     m, n, k, batch = one["m"], one["n"], one["k"], one.get("batch", 1)
     turned = (point.form == "weight_gradient", point.form == "input_gradient")
     first, second = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
@@ -59,7 +60,7 @@ def _product(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
     )  # fmt: skip
 
 
-def _convolution(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _convolution(point: Point, one: Sizes, dtype: DType) -> Built:
     image, weight, result = convolution_shapes(one)
     how = {"strides": [1, one["stride"], one["stride"], 1], "padding": "SAME"}
     depthwise = one["groups"] > 1
@@ -87,19 +88,19 @@ def _convolution(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
     )  # fmt: skip
 
 
-def _sum(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _sum(_: Point, one: Sizes, dtype: DType) -> Built:
     shape = (one["outer"], one["summed"], one["inner"])
     return (lambda x: tf.raw_ops.Sum(input=x, axis=[1])), (_filled(shape, dtype),)
 
 
-def _softmax(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _softmax(_: Point, one: Sizes, dtype: DType) -> Built:
     return (lambda x: tf.raw_ops.Softmax(logits=x)), (
         _filled((one["outer"], one["summed"]), dtype),
     )
 
 
-def _loss(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
-    def run(x: Any, labels: Any) -> Any:  # noqa: ANN401
+def _loss(_: Point, one: Sizes, dtype: DType) -> Built:
+    def run(x: Tensor, labels: Tensor) -> Value:
         return tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=labels)[1]
 
     return run, (_filled((one["outer"], one["summed"]), dtype), tf.zeros(one["outer"], tf.int32))
@@ -108,16 +109,16 @@ def _loss(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
 _WINDOW = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
 
 
-def _pool(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _pool(_: Point, one: Sizes, dtype: DType) -> Built:
     image = (one["n"], one["h"], one["w"], one["c"])
     return (lambda x: tf.raw_ops.MaxPool(input=x, **_WINDOW)), (_filled(image, dtype),)
 
 
-def _pool_gradient(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _pool_gradient(_: Point, one: Sizes, dtype: DType) -> Built:
     x = _filled((one["n"], one["h"], one["w"], one["c"]), dtype)
     y = tf.raw_ops.MaxPool(input=x, **_WINDOW)
 
-    def run(x: Any, g: Any) -> Any:  # noqa: ANN401
+    def run(x: Tensor, g: Tensor) -> Value:
         # oneDNN's gradient needs what its forward pass notes beside the result.
         y = tf.raw_ops.MaxPool(input=x, **_WINDOW)
         return tf.raw_ops.MaxPoolGrad(orig_input=x, orig_output=y, grad=g, **_WINDOW)
@@ -125,7 +126,7 @@ def _pool_gradient(_: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
     return run, (x, y)
 
 
-def _elements(point: Point, one: Sizes, dtype: Any) -> Built:  # noqa: ANN401
+def _elements(point: Point, one: Sizes, dtype: DType) -> Built:
     count, columns = one["elements"], one.get("columns", 0)
     shape = (count // columns, columns) if columns else ((count,) if count > 1 else ())
     x = _filled(shape, dtype)

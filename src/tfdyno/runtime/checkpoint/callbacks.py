@@ -11,6 +11,7 @@ from tfdyno.runtime.checkpoint.plain_json import NotPlainError, to_plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.checkpoint.plain_json import Arrays
 
 # Set by Keras anew at each start, or true of one process only: a profiler that runs, a clock.
@@ -116,7 +117,7 @@ def _has_weights(value: object) -> bool:
     return hasattr(value, "trainable_variables") or hasattr(value, "assign")
 
 
-def _without_tensors(value: object) -> Any:  # noqa: ANN401
+def _without_tensors(value: object) -> Value:
     """Tensors as numpy has them: they never change. Variables do, and stay what they are."""
     if isinstance(value, list | tuple):
         return type(value)(map(_without_tensors, value)) if type(value) in (list, tuple) else value

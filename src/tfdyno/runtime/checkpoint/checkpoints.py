@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.checkpoint.files import Checkpoint, Position
     from tfdyno.runtime.checkpoint.state import State
 
@@ -124,7 +125,7 @@ class Checkpoints:
         step: int,
         state: State,
         position: Position,
-        extra: Any = None,  # noqa: ANN401
+        extra: Value = None,
         *,
         wait: bool = False,
         history: dict[str, Any] | None = None,
@@ -159,7 +160,7 @@ class Checkpoints:
         step: int,
         state: State,
         position: Position,
-        extra: Any,  # noqa: ANN401
+        extra: Value,
         history: dict[str, Any],
     ) -> None:
         arrays: Arrays = {}
@@ -221,7 +222,7 @@ class Checkpoints:
         except (OSError, DamagedError) as error:
             raise ToolError(f"cannot pin {checkpoint.marker}", why=str(error)) from None
 
-    def restore(self, state: State, checkpoint: Checkpoint, *, random: bool = True) -> Any:  # noqa: ANN401
+    def restore(self, state: State, checkpoint: Checkpoint, *, random: bool = True) -> Value:
         """Set the variables and the random generators from a checkpoint.
 
         Where something draws between this and the first step, call

@@ -16,6 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Value
+
 Arrays = dict[str, np.ndarray[Any, Any]]
 DEEPEST = 20
 """Levels of nesting: more than any state has, less than a structure that holds itself."""
@@ -26,7 +28,7 @@ class NotPlainError(ValueError):
     """A value is no number, text, array, list, tuple or dictionary of these."""
 
 
-def to_plain(value: object, arrays: Arrays, where: str, depth: int = 0) -> Any:  # noqa: ANN401
+def to_plain(value: object, arrays: Arrays, where: str, depth: int = 0) -> Value:
     """Turn a value into what JSON can hold; copies of arrays are put into ``arrays``.
 
     Args:
@@ -62,7 +64,7 @@ def to_plain(value: object, arrays: Arrays, where: str, depth: int = 0) -> Any: 
 def _plain_dictionary(
     value: dict[Any, Any], arrays: Arrays, where: str, depth: int
 ) -> dict[str, Any]:
-    def inner(key: object) -> Any:  # noqa: ANN401
+    def inner(key: object) -> Value:
         return to_plain(value[key], arrays, f"{where}.{key}", depth + 1)
 
     if all(isinstance(key, str) for key in value):
@@ -71,7 +73,7 @@ def _plain_dictionary(
     return {"$items": [list(pair) for pair in keys]}
 
 
-def from_plain(value: Any, arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def from_plain(value: Value, arrays: Mapping[str, Any]) -> Value:
     """The value that ``to_plain`` was given, with numpy's numbers as Python's."""
     if isinstance(value, list):
         return [from_plain(item, arrays) for item in value]

@@ -16,6 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from tfdyno.core.base.untyped import DataIterator, Value
+
 _KERAS_NAME = "global_seed_generator"
 
 
@@ -60,7 +62,7 @@ def restore_random_state(state: dict[str, Any], *, leave: Container[str] = ()) -
         np.random.set_state(state["numpy"])
 
 
-def _listed(state: Any) -> Any:  # noqa: ANN401
+def _listed(state: Value) -> Value:
     """Numpy's state with lists for its arrays."""
     if isinstance(state, dict):
         return {key: _listed(value) for key, value in state.items()}
@@ -75,7 +77,7 @@ def _tensorflow_seeds() -> tuple[int, Any] | None:
     return None if seed is None or draws is None else (int(seed), draws.getstate())
 
 
-def _set_tensorflow_seeds(seed: int, state: Any) -> None:  # noqa: ANN401
+def _set_tensorflow_seeds(seed: int, state: Value) -> None:
     import tensorflow as tf
     from tensorflow.python.eager import context
 
@@ -86,22 +88,22 @@ def _set_tensorflow_seeds(seed: int, state: Any) -> None:  # noqa: ANN401
         draws.setstate(state)
 
 
-def _tensorflow_generator() -> Any:  # noqa: ANN401
+def _tensorflow_generator() -> Value:
     from tensorflow.python.ops import stateful_random_ops
 
     return stateful_random_ops.global_generator  # the public getter would make one
 
 
-def _keras_generator() -> Any:  # noqa: ANN401
+def _keras_generator() -> Value:
     from keras.src.backend.common import global_state
 
     return global_state.get_global_attribute(_KERAS_NAME)
 
 
-def _values(generator: Any) -> list[int] | None:  # noqa: ANN401
+def _values(generator: DataIterator) -> list[int] | None:
     return None if generator is None else np.asarray(generator.state).ravel().tolist()
 
 
-def _assign(generator: Any, values: list[int]) -> None:  # noqa: ANN401
+def _assign(generator: DataIterator, values: list[int]) -> None:
     state = generator.state
     state.assign(np.array(values, np.asarray(state).dtype).reshape(tuple(state.shape)))

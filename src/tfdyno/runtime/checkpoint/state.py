@@ -21,6 +21,7 @@ from tfdyno.runtime.checkpoint.files import Array, Entry, read_arrays
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tfdyno.core.base.untyped import Model, Optimizer, Value, Variable
     from tfdyno.runtime.checkpoint.files import Checkpoint
 
 State = list[tuple[str, Any]]
@@ -30,7 +31,7 @@ _REPLICAS = "replicas/"
 """Before the name of a variable: what each replica has of its sum, one after the other."""
 
 
-def state_of(model: Any, extra: Iterable[Any] = ()) -> State:  # noqa: ANN401
+def state_of(model: Model, extra: Iterable[Any] = ()) -> State:
     """Everything that training changes, in a stable order and under unique names.
 
     The model's variables with the states of its seed generators, then those of its optimizers
@@ -58,7 +59,7 @@ def state_of(model: Any, extra: Iterable[Any] = ()) -> State:  # noqa: ANN401
     return state
 
 
-def optimizers_of(model: Any) -> list[Any]:  # noqa: ANN401
+def optimizers_of(model: Model) -> list[Any]:
     """The optimizer of ``compile``, then those that a model with an own ``train_step`` keeps."""
     import keras
 
@@ -69,13 +70,13 @@ def optimizers_of(model: Any) -> list[Any]:  # noqa: ANN401
     return [each for each in found if isinstance(each, keras.Optimizer)]
 
 
-def _variables(optimizer: Any) -> list[Any]:  # noqa: ANN401
+def _variables(optimizer: Optimizer) -> list[Any]:
     inner = getattr(optimizer, "inner_optimizer", None)  # of a LossScaleOptimizer
     own = optimizer.variables
     return [*(own() if callable(own) else own), *(_variables(inner) if inner is not None else ())]
 
 
-def _path(variable: Any) -> str:  # noqa: ANN401
+def _path(variable: Variable) -> str:
     import keras
 
     if isinstance(variable, keras.Variable):  # to ask others for a path would read the value
@@ -149,7 +150,7 @@ def take_part(state: State) -> None:
             _read(raw)
 
 
-def _raw(variable: Any) -> Any:  # noqa: ANN401
+def _raw(variable: Variable) -> Value:
     """TensorFlow's variable inside a Keras one; on JAX what reads and sets all its parts."""
     import keras
 
@@ -162,7 +163,7 @@ def _raw(variable: Any) -> Any:  # noqa: ANN401
     return variable.value
 
 
-def _is_on_read(raw: Any) -> bool:  # noqa: ANN401
+def _is_on_read(raw: Value) -> bool:
     """Whether each replica has a value of its own, as those of metrics do."""
     if not hasattr(raw, "values"):
         return False
@@ -172,7 +173,7 @@ def _is_on_read(raw: Any) -> bool:  # noqa: ANN401
     return bool(getattr(raw, "synchronization", None) == on_read)
 
 
-def _is_sum(raw: Any) -> bool:  # noqa: ANN401
+def _is_sum(raw: Value) -> bool:
     """Whether several replicas add to it, each to its own share."""
     if not _is_on_read(raw):
         return False
@@ -183,7 +184,7 @@ def _is_sum(raw: Any) -> bool:  # noqa: ANN401
     return bool(raw.distribute_strategy.num_replicas_in_sync > 1)
 
 
-def _stacked(raw: Any) -> Array:  # noqa: ANN401
+def _stacked(raw: Value) -> Array:
     """What each replica has of a sum, those of other workers included: ``(replicas, *shape)``."""
     import tensorflow as tf
 
@@ -194,7 +195,7 @@ def _stacked(raw: Any) -> Array:  # noqa: ANN401
     return np.asarray(strategy.gather(local, axis=0))
 
 
-def _read(raw: Any) -> Array:  # noqa: ANN401
+def _read(raw: Value) -> Array:
     """The value without a copy where TensorFlow gives it so."""
     import tensorflow as tf
 
@@ -235,7 +236,7 @@ def set_state(state: State, checkpoint: Checkpoint) -> dict[str, Array]:
     return arrays
 
 
-def _described(name: str, variable: Any) -> Entry:  # noqa: ANN401
+def _described(name: str, variable: Variable) -> Entry:
     raw = _raw(variable)
     shape = tuple(int(size) for size in raw.shape)
     dtype = getattr(raw.dtype, "as_numpy_dtype", raw.dtype)
@@ -279,7 +280,7 @@ def _words(entry: Entry) -> str:
     return f"{entry.name} ({entry.dtype} {list(entry.shape)})"
 
 
-def _set(raw: Any, value: Array) -> None:  # noqa: ANN401
+def _set(raw: Value, value: Array) -> None:
     if _is_sum(raw):
         # The whole to the first replica of all: shares would round, whole numbers most.
         whole = np.zeros((raw.distribute_strategy.num_replicas_in_sync, *value.shape), value.dtype)
@@ -292,7 +293,7 @@ def _set(raw: Any, value: Array) -> None:  # noqa: ANN401
         raw.assign(value)
 
 
-def _set_shares(raw: Any, stack: Array) -> None:  # noqa: ANN401
+def _set_shares(raw: Value, stack: Array) -> None:
     """Give each replica of this process its share, if there are as many as there were."""
     import tensorflow as tf
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Dataset, Value
     from tfdyno.runtime.checkpoint.files import Array, Checkpoint
 
 _PART = ".part"
@@ -152,10 +153,10 @@ def _write_bytes(path: Path, data: bytes) -> None:
 class _Summed:
     """A file that counts and sums what is written to it."""
 
-    def __init__(self, file: Any) -> None:  # noqa: ANN401
+    def __init__(self, file: Value) -> None:
         self._file, self.size, self.crc32 = file, 0, 0
 
-    def write(self, data: Any) -> int:  # noqa: ANN401
+    def write(self, data: Dataset) -> int:
         count: int = self._file.write(data)
         self.size += count
         self.crc32 = zlib.crc32(data, self.crc32)
@@ -179,7 +180,7 @@ def _write_arrays(path: Path, arrays: Iterable[Array]) -> tuple[int, int]:
     return summed.size, summed.crc32
 
 
-def _write_array(entry: Any, array: Array) -> None:  # noqa: ANN401
+def _write_array(entry: Value, array: Array) -> None:
     stored = np.asarray(array, order="C")
     if stored.dtype.isbuiltin == 2:  # bfloat16, float8, int4: numpy has no name for them
         stored = stored.view(f"uint{8 * stored.dtype.itemsize}")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from jaxlib.mlir import ir
 
+    from tfdyno.core.base.untyped import Operation
+
 SHARED = {
     "data parallel": (),
     "optimizer state": ("optimizer",),
@@ -118,7 +120,7 @@ def share(module: ir.Module, tensors: Sequence[TensorSpec], kind: str, cards: in
         module.operation.attributes["mhlo.num_partitions"] = count
 
 
-def _name(operation: Any) -> str:  # noqa: ANN401 - any operation of a module
+def _name(operation: Operation) -> str:
     return operation.name.value if hasattr(operation, "arg_attrs") else ""
 
 

@@ -11,7 +11,7 @@ import os
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.kernels.hlo.plan import MemoryTotals
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jaxlib.mlir import ir
+
+    from tfdyno.core.base.untyped import Value
 
 PACKAGES = ("jax", "jaxlib", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
 INSTALL = 'install it with: pip install "tfdyno[exact]" (Linux on x86-64 only)'
@@ -103,7 +105,7 @@ def compile_module(module: ir.Module, target_text: str, *, cards: int = 1) -> Co
     )
 
 
-def _options(cards: int) -> Any:  # noqa: ANN401 - a class of jaxlib without types
+def _options(cards: int) -> Value:
     from jax._src import compiler
 
     if cards == 1:

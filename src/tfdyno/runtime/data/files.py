@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
+    from tfdyno.core.base.untyped import Dataset
+
 MOST_READ_BYTES = 512 << 20
 MOST_READ_S = 3.0
 """Of the cold reading; what it read is read warm again."""
@@ -34,7 +36,7 @@ _LOOK_S = 0.002
 _NOT_DATA = (".py", ".pyc", ".so", ".pyi", ".log", ".json.part")
 
 
-def named_files(dataset: Any) -> tuple[str, ...]:  # noqa: ANN401
+def named_files(dataset: Dataset) -> tuple[str, ...]:
     """Files whose names a source of the pipeline holds, in its order.
 
     A tensor of text holds names if one of a few of its values is a file.
@@ -49,7 +51,7 @@ def named_files(dataset: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(found)
 
 
-def _texts(stage: Any) -> list[Any]:  # noqa: ANN401
+def _texts(stage: Dataset) -> list[Any]:
     """Tensors of text that a source holds: file names of a reader, or elements."""
     named = getattr(stage, "_filenames", None)
     if isinstance(named, tf.data.Dataset):

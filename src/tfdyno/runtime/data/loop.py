@@ -19,6 +19,7 @@ from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Function, Value
     from tfdyno.core.choose.workload import Workload
 
 NO_DATA = "there is no input pipeline to measure"
@@ -64,11 +65,11 @@ class LoopData(LoopBench):
 
     def function_called(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         named: dict[str, Any],
-    ) -> Any:  # noqa: ANN401
+    ) -> Value:
         """Run one call of a ``tf.function``; keep what an iterator among its arguments reads."""
         for value in (*args, *named.values()):
             if isinstance(value, OwnedIterator):

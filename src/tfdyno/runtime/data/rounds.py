@@ -16,6 +16,7 @@ from tfdyno.runtime.diagnose.input import IN_PYTHON, endless, read_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.feed import RoundKind
     from tfdyno.runtime.diagnose.input import Source
 
@@ -77,7 +78,7 @@ class Flow:
         self.start_s = time.perf_counter() - began
         return self.first is not None
 
-    def next(self) -> Any:  # noqa: ANN401
+    def next(self) -> Value:
         """The next batch; None: there are no more.
 
         Raises:

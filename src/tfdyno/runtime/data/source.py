@@ -26,6 +26,7 @@ from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.workloads import function_of
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Tensor, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.runtime.diagnose.input import Kind
     from tfdyno.runtime.workload.fit_call import Call
@@ -53,7 +54,7 @@ class Data:
 Use = Callable[[Data], Any]
 
 
-def with_data(workload: Workload, use: Use, *, task: str = "", batch_size: int = 0) -> Any:  # noqa: ANN401
+def with_data(workload: Workload, use: Use, *, task: str = "", batch_size: int = 0) -> Value:
     """Run a workload up to its training, and ``use`` the data while everything still stands.
 
     Args:
@@ -155,12 +156,12 @@ def of_fit(
     )
 
 
-def _is_shuffled(x: Any) -> bool:  # noqa: ANN401
+def _is_shuffled(x: Tensor) -> bool:
     """Whether ``shuffle`` of ``fit`` means something for it."""
     return not isinstance(x, tf.data.Dataset | types.GeneratorType)
 
 
-def _script(workload: Workload, use: Use, batch_size: int) -> Any:  # noqa: ANN401
+def _script(workload: Workload, use: Use, batch_size: int) -> Value:
     loop = LoopData(workload, lambda dataset, called: use(_of_loop(dataset, called)), batch_size)
 
     def trained(call: Call) -> tuple[Any]:
@@ -172,7 +173,7 @@ def _script(workload: Workload, use: Use, batch_size: int) -> Any:  # noqa: ANN4
     return (found or loop.used)[0]
 
 
-def _of_loop(dataset: Any, title: str) -> Data:  # noqa: ANN401
+def _of_loop(dataset: Dataset, title: str) -> Data:
     note = "A loop of the script's own: its first step was run to find its data."
     count = max(0, int(dataset.cardinality()))
     return Data(source=Source(dataset=dataset), title=title, batches_per_epoch=count, notes=(note,))

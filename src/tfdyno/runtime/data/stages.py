@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.diagnose.held import leading
 from tfdyno.runtime.diagnose.input import IN_PYTHON, as_written, flowing, run
 from tfdyno.runtime.diagnose.stages import matched, model_of, stage_facts
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Batch
     from tfdyno.core.measure.step_facts import StageFacts
     from tfdyno.runtime.data.rounds import Flow
     from tfdyno.runtime.diagnose.input import Source
@@ -39,6 +40,6 @@ def looked_at_stages(source: Source, flow: Flow, most_s: float) -> tuple[StageFa
     return ()
 
 
-def batch_size(batch: Any) -> int:  # noqa: ANN401
+def batch_size(batch: Batch) -> int:
     """Samples in a batch; 1 where it has no first dimension."""
     return leading(batch) or 1

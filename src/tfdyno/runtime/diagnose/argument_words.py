@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Shape, Value
 
 Leaf = tuple[str, ...]
 """``("tensor", shape, dtype)``, ``("value", text)`` or ``("object", type, identity)``."""
@@ -87,7 +90,7 @@ def _named(
     return list(bound.items())
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN401
+def _leaves(path: str, value: Value) -> Iterator[tuple[str, Leaf]]:
     spec = getattr(value, "element_spec", None)
     if spec is not None:  # an iterator or a dataset: what it gives
         yield from _leaves(path, spec)
@@ -101,7 +104,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN40
         yield path, _leaf(value)
 
 
-def _leaf(value: Any) -> Leaf:  # noqa: ANN401
+def _leaf(value: Value) -> Leaf:
     if isinstance(value, bool | int | float | complex | str | bytes) or value is None:
         return "value", repr(value)[:_MOST_LETTERS]
     if isinstance(value, tf.Variable):
@@ -115,6 +118,6 @@ def _leaf(value: Any) -> Leaf:  # noqa: ANN401
     return "object", type(value).__name__, str(id(value))
 
 
-def _sizes(shape: Any) -> Any:  # noqa: ANN401
+def _sizes(shape: Shape) -> Value:
     known = tf.TensorShape(shape)
     return "of any rank" if known.rank is None else tuple(known.as_list())

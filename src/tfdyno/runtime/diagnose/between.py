@@ -21,6 +21,7 @@ from tfdyno.runtime.diagnose.clock import RARE_RATIO, rare, seen_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.base.untyped import Function
     from tfdyno.runtime.diagnose.clock import Step, StepTimes
 
 SAVING = "checkpoint"
@@ -46,7 +47,7 @@ class Between:
 
     def ran(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         call: Callable[[], Any],
         seconds_s: float,
         *,

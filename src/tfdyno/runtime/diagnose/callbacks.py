@@ -16,6 +16,7 @@ from tfdyno.runtime.diagnose.waits import line_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.base.untyped import DataIterator, Model, Value
     from tfdyno.runtime.diagnose.clock import StepTimes
 
 VALIDATION = "validation"
@@ -79,7 +80,7 @@ class CallbackTimes:
 
     def _timed(self, method: Callable[..., Any], name: str, spent: _Spent) -> Callable[..., Any]:
         @functools.wraps(method)
-        def timed(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        def timed(*arguments: Any, **named: Any) -> Value:
             if self._is_inside or threading.get_ident() != self._thread:
                 return method(*arguments, **named)
             if name in PER_EPOCH and arguments:
@@ -145,7 +146,7 @@ def _typical(taken: Sequence[float]) -> float:
     return mean(taken[1:] or taken)
 
 
-def _place(callback: Any, name: str) -> str:  # noqa: ANN401
+def _place(callback: Value, name: str) -> str:
     given = vars(callback).get(name)
     own = getattr(given, "__wrapped__", None)  # what a LambdaCallback was given
     return line_of(getattr(own, "__func__", own)) or line_of(getattr(type(callback), name, None))
@@ -156,7 +157,7 @@ class ValidationTimes:
 
     def __init__(
         self,
-        model: Any,  # noqa: ANN401
+        model: Model,
         now: Callable[[], float] = time.perf_counter,
         most_s: float = MOST_VALIDATION_S,
         told: Callable[[float], None] = lambda _seconds_s: None,
@@ -176,7 +177,7 @@ class ValidationTimes:
         """From now on every validation of the model's ``fit`` is timed."""
         model, evaluate, make = self.model, self.model.evaluate, self.model.make_test_function
 
-        def timed_evaluate(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        def timed_evaluate(*arguments: Any, **named: Any) -> Value:
             if not named.get("_use_cached_eval_dataset"):
                 return evaluate(*arguments, **named)  # a callback's own, or the script's
             began = self.now()
@@ -213,7 +214,7 @@ class ValidationTimes:
             return ("Validation was cut short: its time is that of the part that was seen.",)
         return ()
 
-    def _validate(self, evaluate: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def _validate(self, evaluate: Callable[[], Any]) -> Value:
         if self.seconds_s and self.is_enough():
             self._call_limit = 1
             return evaluate()
@@ -239,7 +240,7 @@ class ValidationTimes:
         return math.ceil((batches or 0) / int(self.model.steps_per_execution))
 
     def _counted(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def counted(iterator: Any) -> Any:  # noqa: ANN401
+        def counted(iterator: DataIterator) -> Value:
             logs = run(iterator)
             self._calls += 1
             if self._call_limit or self.now() >= self._until:

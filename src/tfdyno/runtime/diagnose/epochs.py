@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs
     from tfdyno.runtime.diagnose.clock import StepTimes
 
 
@@ -57,7 +58,7 @@ class Epochs(keras.callbacks.Callback):
         if params and "epochs" in params:
             params["epochs"] = self.last
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras. Data that gave nothing in the epoch before has ended."""
         if self._has_begun and not self.position:
             self._has_ended = self.model.stop_training = True
@@ -65,7 +66,7 @@ class Epochs(keras.callbacks.Callback):
         self.longest, self.position = max(self.longest, self.position), 0
         self.times.epoch()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras. Who stops early has seen data that were repeated for the look."""
         self.keep_going()
 

@@ -50,6 +50,7 @@ from tfdyno.runtime.workload.synthetic import batch_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Instance, Value
     from tfdyno.core.measure.step_facts import CallFacts, StepFacts
     from tfdyno.runtime.diagnose.clock import StepTimes
     from tfdyno.runtime.diagnose.input import Kind
@@ -126,7 +127,7 @@ def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
     return {**arguments, "epochs": MANY_EPOCHS}
 
 
-def _workers(adapter: Any) -> int:  # noqa: ANN401
+def _workers(adapter: Value) -> int:
     """Of a PyDataset that makes its batches ahead; 0: it does not."""
     has_queue = getattr(adapter, "enqueuer", None) is not None
     return max(1, int(adapter.py_dataset.workers)) if has_queue else 0
@@ -246,7 +247,7 @@ class _Parts:
         batches = self.iterator.data_adapter.num_batches or math.inf
         return bool(0 < steps < batches)
 
-    def _source(self, adapter: Any) -> Source:  # noqa: ANN401
+    def _source(self, adapter: Value) -> Source:
         if getattr(adapter, "_within_epoch", False):
             adapter.on_epoch_end()  # of the epoch that was cut
         return Source(
@@ -259,8 +260,8 @@ class _Parts:
 
     def _held(
         self,
-        batch: Any,  # noqa: ANN401
-        dataset: Any,  # noqa: ANN401
+        batch: Batch,
+        dataset: Dataset,
         said: dict[str, Any],
     ) -> dict[str, Any]:
         """The same train function on one batch, its profile, and its steps in fewer calls."""
@@ -277,7 +278,7 @@ class _Parts:
         operations = profile_of(call, held_s, said, self.several)
         return {"held_s": held_s, "calls": calls, "operations": operations}
 
-    def _calls(self, iterator: Any, held_s: tuple[float, ...]) -> CallFacts | None:  # noqa: ANN401
+    def _calls(self, iterator: DataIterator, held_s: tuple[float, ...]) -> CallFacts | None:
         """None where they would tell nothing, or cannot be run."""
         model, times = self.model, self.times
         if replicas(model) > 1 or not worth_a_look(model, held_s, times.steps[0].call_s):
@@ -290,7 +291,7 @@ class _Parts:
     def _iterator_kept(self) -> Iterator[None]:
         original, parts = TFEpochIterator.__init__, self
 
-        def made(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
+        def made(self: Instance, *arguments: Any, **named: Any) -> None:
             original(self, *arguments, **named)
             if parts.iterator is None:  # later ones are of validation and of callbacks
                 parts.iterator = self
@@ -310,7 +311,7 @@ class _Parts:
                 return
             self.run_step = run = model.train_function
 
-            def timed(iterator: Any) -> Any:  # noqa: ANN401
+            def timed(iterator: DataIterator) -> Value:
                 times.begin()
                 try:
                     logs = run(iterator)

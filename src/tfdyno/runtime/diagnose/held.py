@@ -12,6 +12,8 @@ from tfdyno.process.failure import first_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Batch, Spec, Value
+
 SEVERAL_WORKERS = "The step of several workers was not run without its data."
 """The others would wait for it, or it for them."""
 MOST_STEPS = 200
@@ -21,7 +23,7 @@ _HELD_TIMES = 100
 _WARM_S, _WARM_STEPS = 0.5, 3
 
 
-def held_dataset(batch: Any, element_spec: Any = None) -> Any:  # noqa: ANN401
+def held_dataset(batch: Batch, element_spec: Spec = None) -> Value:
     """One batch without end, with the open sizes of the dataset that it is from.
 
     A step is traced for the shapes of its iterator: with others it would be traced again. No
@@ -39,11 +41,11 @@ def held_dataset(batch: Any, element_spec: Any = None) -> Any:  # noqa: ANN401
     return held
 
 
-def _is_plain(element_spec: Any) -> bool:  # noqa: ANN401
+def _is_plain(element_spec: Spec) -> bool:
     return all(isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(element_spec))
 
 
-def _opened(parts: tuple[Any, ...], element_spec: Any) -> Any:  # noqa: ANN401
+def _opened(parts: tuple[Any, ...], element_spec: Spec) -> Value:
     """The parts of a batch, which ``map`` gives one by one, with open sizes and in their order."""
     given = zip(tf.nest.flatten(parts), tf.nest.flatten(element_spec), strict=True)
     opened = [
@@ -52,7 +54,7 @@ def _opened(parts: tuple[Any, ...], element_spec: Any) -> Any:  # noqa: ANN401
     return tf.nest.pack_sequence_as(element_spec, opened)
 
 
-def leading(batch: Any) -> int:  # noqa: ANN401
+def leading(batch: Batch) -> int:
     """The first dimension of a batch's first tensor; 0: it has none."""
     first = next(iter(tf.nest.flatten(batch)), None)
     if isinstance(first, tf.RaggedTensor):

@@ -32,6 +32,7 @@ from tfdyno.runtime.workload.input_stages import kind, title, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Batch, Dataset, Value
     from tfdyno.core.measure.step_facts import StageFacts
     from tfdyno.runtime.diagnose.clock import Limits
 
@@ -136,7 +137,7 @@ def looked(
     return facts, ran.first
 
 
-def run(dataset: Any, most_s: float, now: Callable[[], float]) -> Ran:  # noqa: ANN401
+def run(dataset: Dataset, most_s: float, now: Callable[[], float]) -> Ran:
     """Take batches for so long, or until the dataset ends.
 
     The first batch and those of a short warm-up are not told: buffers fill, threads start.
@@ -217,16 +218,16 @@ def _timed(iterator: Iterator[Any], until: float, now: Callable[[], float]) -> l
     return batch_s
 
 
-def endless(dataset: Any) -> Any:  # noqa: ANN401
+def endless(dataset: Dataset) -> Value:
     """The dataset again and again; one that is empty ends nevertheless."""
     return dataset if _has_no_end(dataset) else added(dataset.repeat())
 
 
-def _has_no_end(dataset: Any) -> bool:  # noqa: ANN401
+def _has_no_end(dataset: Dataset) -> bool:
     return bool(int(dataset.cardinality()) == tf.data.INFINITE_CARDINALITY)
 
 
-def flowing(dataset: Any) -> Any:  # noqa: ANN401
+def flowing(dataset: Dataset) -> Value:
     """The same stages over sources that never end, so that none begins anew while it is timed.
 
     TensorFlow forgets what a stage took when it ends, which is at once for what lies below a
@@ -236,7 +237,7 @@ def flowing(dataset: Any) -> Any:  # noqa: ANN401
     below = {id(each) for stage in stages if _is_source(stage) for each in walk(stage)}
     below -= {id(stage) for stage in stages if _is_source(stage)}
 
-    def change(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
+    def change(stage: Dataset, inputs: list[Any]) -> Value:
         if kind(stage) == "assert_cardinality":  # what never ends has another
             return inputs[0]
         is_top = _is_source(stage) and id(stage) not in below
@@ -250,26 +251,26 @@ def flowing(dataset: Any) -> Any:  # noqa: ANN401
         return endless(dataset)
 
 
-def _is_source(stage: Any) -> bool:  # noqa: ANN401
+def _is_source(stage: Dataset) -> bool:
     """Whether a stage is repeated as a whole: a source, also one of files or of Python."""
     return not stage._inputs() or kind(stage) in _WHOLE or title(stage) == "from_generator"
 
 
-def as_written(dataset: Any) -> Any:  # noqa: ANN401
+def as_written(dataset: Dataset) -> Value:
     """The same stages without what TensorFlow would rewrite: fused, added, made parallel."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     return dataset.with_options(options)
 
 
-def _ends_with_prefetch(dataset: Any) -> bool:  # noqa: ANN401
+def _ends_with_prefetch(dataset: Dataset) -> bool:
     kinds = [kind(stage) for stage in walk(dataset)]
     while kinds and kinds[-1] in ("options", "repeat", "take", "restructured"):
         kinds.pop()
     return bool(kinds) and kinds[-1] == "prefetch"
 
 
-def bytes_of(batch: Any) -> int:  # noqa: ANN401
+def bytes_of(batch: Batch) -> int:
     """Bytes of the tensors of a batch, of texts their characters."""
     total = 0
     for leaf in tf.nest.flatten(batch, expand_composites=True):
@@ -280,7 +281,7 @@ def bytes_of(batch: Any) -> int:  # noqa: ANN401
     return total
 
 
-def _files(dataset: Any) -> int:  # noqa: ANN401
+def _files(dataset: Dataset) -> int:
     """Files whose names a source of the pipeline holds, where a stage reads files."""
     stages = list(walk(dataset))
     named = sum(_names(getattr(stage, "_filenames", None)) for stage in stages)
@@ -292,11 +293,11 @@ def _files(dataset: Any) -> int:  # noqa: ANN401
     return max([int(stage.cardinality()) for stage in texts], default=0)
 
 
-def _gives_text(stage: Any) -> bool:  # noqa: ANN401
+def _gives_text(stage: Dataset) -> bool:
     return any(spec.dtype == tf.string for spec in tf.nest.flatten(stage.element_spec))
 
 
-def _names(names: Any) -> int:  # noqa: ANN401
+def _names(names: Value) -> int:
     if isinstance(names, tf.data.Dataset):
         return max(0, int(names.cardinality()))
     return int(tf.size(names)) if names is not None else 0

@@ -37,6 +37,7 @@ from tfdyno.runtime.diagnose.watching import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Function, Model, Value
     from tfdyno.core.measure.step_facts import OperationFacts, StepFacts
     from tfdyno.runtime.base.written_files import Aside
     from tfdyno.runtime.diagnose.clock import StepTimes
@@ -110,11 +111,11 @@ class LoopLook(LoopBench):
 
     def function_called(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         named: dict[str, Any],
-    ) -> Any:  # noqa: ANN401
+    ) -> Value:
         """Run one call of a ``tf.function``; keep what the step was called with."""
         if not self._active and id(function.python_function) == self._step:
             self._call = LastCall(function=function, run=call, args=args, named=named)
@@ -134,7 +135,7 @@ class LoopLook(LoopBench):
             )
         return result
 
-    def batch_trained(self, model: Any, call: Callable[[], Any], bound: dict[str, Any]) -> Any:  # noqa: ANN401
+    def batch_trained(self, model: Model, call: Callable[[], Any], bound: dict[str, Any]) -> Value:
         """Run one ``train_on_batch``; of a second model it belongs to the step of the first."""
         began, count = time.perf_counter(), len(self.times.steps)
         result = super().batch_trained(model, call, bound)
@@ -147,7 +148,7 @@ class LoopLook(LoopBench):
         """Whether what the loop does beside its steps is run, and timed."""
         return self.outcome is not None and not self.times.done
 
-    def beside(self, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def beside(self, name: str, call: Callable[[], Any]) -> Value:
         """Run what Keras does for the loop between two steps."""
         began = time.perf_counter()
         self._active.append(self._step)  # no function within is the loop's own
@@ -176,7 +177,7 @@ class LoopLook(LoopBench):
         super()._prepare()
         self.reading.forget()  # what the script read before its loop
 
-    def gradient_asked(self, sources: Any, _target: Any = None) -> None:  # noqa: ANN401
+    def gradient_asked(self, sources: Dataset, _target: Value = None) -> None:
         """Note that a tape was asked for gradients; in a loop without functions that is a step."""
         if not self._active and tf.executing_eagerly():
             self._read = self.reading.of_step()
@@ -238,7 +239,7 @@ class LoopLook(LoopBench):
         return step_facts(subject, self.watched, rest)
 
     @property
-    def _function(self) -> Any:  # noqa: ANN401
+    def _function(self) -> Value:
         return self._compiled or self._call.function if self._call else None
 
     def _said(self) -> dict[str, Any]:
@@ -266,7 +267,7 @@ class LoopLook(LoopBench):
         found = replace(found, samples_per_epoch=max(0, count) * size)
         return replace(rest, input=found), size
 
-    def _timed(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def _timed(self, call: Callable[[], Any]) -> Value:
         self._last, self._beside = call, self.between.step_begins()
         self._read = self.reading.of_step()
         self.times.begin()

@@ -14,6 +14,8 @@ from tfdyno.runtime.diagnose.held import held_dataset
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.base.untyped import Value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCall:
@@ -36,12 +38,12 @@ class LastCall:
         return any(isinstance(one, DistributedIteratorBase) for one in self.arguments.values())
 
     @property
-    def iterator(self) -> Any:  # noqa: ANN401
+    def iterator(self) -> Value:
         """What it reads its data from; None: it is given its data."""
         values = self.arguments.values()
         return next((one for one in values if isinstance(one, OwnedIterator)), None)
 
-    def held(self, compiled: Any = None) -> Callable[[], Any]:  # noqa: ANN401
+    def held(self, compiled: Value = None) -> Callable[[], Any]:
         """The same with a batch that is held in each of its iterators.
 
         Args:
@@ -63,7 +65,7 @@ def in_turns(step: Callable[[], Any], others: Sequence[Callable[[], Any]]) -> Ca
     return every
 
 
-def _held(value: Any) -> Any:  # noqa: ANN401
+def _held(value: Value) -> Value:
     if not isinstance(value, OwnedIterator):
         return value
     return iter(held_dataset(next(value), value.element_spec))

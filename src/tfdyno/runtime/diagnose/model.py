@@ -8,12 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
 
 from tfdyno.process.own_lines import code_place, own_file, place_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import (
+        Function,
+        Graph,
+        Model,
+        Operation,
+        Structure,
+        Value,
+        Variable,
+    )
 
 _PYTHON = {
     "EagerPyFunc": "py_function",
@@ -27,7 +38,7 @@ _FUNCTION = type(tf.function(lambda: None))
 
 
 def facts_of(
-    model: Any, arguments: Any = None, *, function: Any = None  # noqa: ANN401
+    model: Model, arguments: Structure = None, *, function: Function = None
 ) -> dict[str, Any]:  # fmt: skip
     """Fields of ``StepFacts`` that the model tells; nothing runs.
 
@@ -61,7 +72,7 @@ def facts_of(
     }
 
 
-def step_graphs(model: Any, function: Any = None) -> Iterator[Any]:  # noqa: ANN401
+def step_graphs(model: Model, function: Function = None) -> Iterator[Any]:
     """Graphs of all traces of a model's train step or of a function, those it calls included."""
     begin = function if function is not None else getattr(model, "train_function", None)
     waiting = [
@@ -79,7 +90,7 @@ def step_graphs(model: Any, function: Any = None) -> Iterator[Any]:  # noqa: ANN
         waiting += [inner for called in _called(graph) if (inner := called) is not None]
 
 
-def _functions(begin: Any) -> list[Any]:  # noqa: ANN401
+def _functions(begin: Value) -> list[Any]:
     """The ``tf.function`` objects that a Python function is, or closes over."""
     found: list[Any] = []
     waiting, seen = [(begin, 0)], set()
@@ -102,7 +113,7 @@ def _functions(begin: Any) -> list[Any]:  # noqa: ANN401
     return found
 
 
-def _called(graph: Any) -> list[Any]:  # noqa: ANN401
+def _called(graph: Graph) -> list[Any]:
     """Graphs of the functions that a graph holds."""
     held = getattr(graph, "_functions", {})
     return [
@@ -110,7 +121,7 @@ def _called(graph: Any) -> list[Any]:  # noqa: ANN401
     ]
 
 
-def _variables(model: Any, function: Any) -> list[Any]:  # noqa: ANN401
+def _variables(model: Model, function: Function) -> list[Any]:
     if model is not None:
         found = list(model.variables)
         optimizer = getattr(model, "optimizer", None)
@@ -125,7 +136,7 @@ def _variables(model: Any, function: Any) -> list[Any]:  # noqa: ANN401
     return list({id(_inner(one)): one for one in found}.values())
 
 
-def _precision(model: Any, trainable: list[Any]) -> str:  # noqa: ANN401
+def _precision(model: Model, trainable: list[Any]) -> str:
     """The policy that most layers with weights have; without a model the variables' dtype."""
     if model is not None and hasattr(model, "_flatten_layers"):
         parts = [one for one in model._flatten_layers(include_self=False) if one.weights]
@@ -135,7 +146,7 @@ def _precision(model: Any, trainable: list[Any]) -> str:  # noqa: ANN401
     return kinds.most_common(1)[0][0] if kinds else "float32"
 
 
-def _execution(model: Any, function: Any, graphs: list[Any]) -> str:  # noqa: ANN401
+def _execution(model: Model, function: Function, graphs: list[Any]) -> str:
     if tf.config.functions_run_eagerly() or getattr(model, "run_eagerly", False):
         return "eager"
     begin = function if function is not None else getattr(model, "train_function", None)
@@ -146,7 +157,7 @@ def _execution(model: Any, function: Any, graphs: list[Any]) -> str:  # noqa: AN
     return "graph"
 
 
-def _wide_inputs(arguments: Any) -> Iterator[str]:  # noqa: ANN401
+def _wide_inputs(arguments: Structure) -> Iterator[str]:
     """Arrays are left out where ``fit`` gets them: Keras turns them into its own float."""
     named = arguments if isinstance(arguments, Mapping) else {}
     for name, value in named.items():
@@ -182,7 +193,7 @@ def _wide_operations(wide: list[Any]) -> Iterator[str]:
         yield f"operation {kind} in {place}"
 
 
-def _python_steps(model: Any, operations: list[Any]) -> Iterator[str]:  # noqa: ANN401
+def _python_steps(model: Model, operations: list[Any]) -> Iterator[str]:
     if getattr(model, "run_eagerly", False):
         yield "run_eagerly"
     elif tf.config.functions_run_eagerly():
@@ -193,7 +204,7 @@ def _python_steps(model: Any, operations: list[Any]) -> Iterator[str]:  # noqa: 
             yield f"{_PYTHON[one.type]} in {place}" if place else _PYTHON[one.type]
 
 
-def _line(operation: Any) -> str:  # noqa: ANN401
+def _line(operation: Operation) -> str:
     """The user's line that made an operation of a graph; empty where it is not known."""
     for frame in reversed(operation.traceback or ()):
         filename, line = frame[0], frame[1]
@@ -202,7 +213,7 @@ def _line(operation: Any) -> str:  # noqa: ANN401
     return ""
 
 
-def _registered(operation: Any) -> str:  # noqa: ANN401
+def _registered(operation: Operation) -> str:
     """Where the Python function behind a ``PyFunc`` operation is defined."""
     from tensorflow.python.ops import script_ops
 
@@ -212,24 +223,24 @@ def _registered(operation: Any) -> str:  # noqa: ANN401
     return code_place(called.__code__) if isinstance(called, FunctionType) else ""
 
 
-def _device(variable: Any) -> str:  # noqa: ANN401
+def _device(variable: Variable) -> str:
     """``CPU:0``; of a mirrored variable that of its first part."""
     name = str(getattr(_inner(variable), "device", "") or "")
     return ":".join(name.split("/")[-1].replace("device:", "").split(":")[-2:]) or "unknown"
 
 
-def _inner(variable: Any) -> Any:  # noqa: ANN401
+def _inner(variable: Variable) -> Value:
     """TensorFlow's variable inside of Keras' own."""
     return (
         getattr(variable, "value", variable) if isinstance(variable, keras.Variable) else variable
     )
 
 
-def _path(variable: Any) -> str:  # noqa: ANN401
+def _path(variable: Variable) -> str:
     return str(getattr(variable, "path", "") or variable.name).removesuffix(":0")
 
 
-def _bytes(variable: Any) -> int:  # noqa: ANN401
+def _bytes(variable: Variable) -> int:
     count = 1
     for size in variable.shape:
         count *= int(size or 1)

@@ -21,6 +21,8 @@ from tfdyno.runtime.workload.input_stages import kind, order_is_free, title, wal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import DataIterator, Dataset, Value
+
 _UNSEEN = {"options", "restructured", "variant", "assert_cardinality"}
 """Stages of Python alone, for which TensorFlow runs nothing, and one that only counts."""
 _ADDED = {"root", "model", "maxintraopparallelism", "privatethreadpool", "memorycacheimpl"}
@@ -51,7 +53,7 @@ class Node:
 Model = dict[int, Node]
 
 
-def model_of(iterator: Any) -> Model:  # noqa: ANN401
+def model_of(iterator: DataIterator) -> Model:
     """The model of a running iterator; empty where TensorFlow keeps none or does not tell."""
     try:
         from tensorflow.python.data.experimental.ops.iterator_model_ops import get_model_proto
@@ -102,7 +104,7 @@ class Spent:
     elements: int = 0
 
 
-def matched(dataset: Any, model: Model) -> dict[int, Spent]:  # noqa: ANN401
+def matched(dataset: Dataset, model: Model) -> dict[int, Spent]:
     """What was spent, by ``id`` of each stage that a node of the model stands for.
 
     What iterators made by a stage's own function took (the files of an ``interleave``) is the
@@ -116,7 +118,7 @@ def matched(dataset: Any, model: Model) -> dict[int, Spent]:  # noqa: ANN401
     return found
 
 
-def _match(stage: Any, number: int, model: Model, found: dict[int, Spent]) -> None:  # noqa: ANN401
+def _match(stage: Dataset, number: int, model: Model, found: dict[int, Spent]) -> None:
     inputs = list(stage._inputs())
     if kind(stage) in _UNSEEN and len(inputs) == 1:
         return _match(inputs[0], number, model, found)
@@ -140,12 +142,12 @@ def _match(stage: Any, number: int, model: Model, found: dict[int, Spent]) -> No
     return None
 
 
-def _is_of(stage: Any, node: Node) -> bool:  # noqa: ANN401
+def _is_of(stage: Dataset, node: Node) -> bool:
     name = kind(stage)
     return node.name == name.replace("_", "") or node.name in _ALSO.get(name, ())
 
 
-def _leads_to(stage: Any, number: int, model: Model) -> bool:  # noqa: ANN401
+def _leads_to(stage: Dataset, number: int, model: Model) -> bool:
     """Whether a node, or one above it that TensorFlow added, stands for the stage."""
     while kind(stage) in _UNSEEN and len(stage._inputs()) == 1:
         stage = stage._inputs()[0]
@@ -160,15 +162,15 @@ def _total_s(number: int, model: Model) -> float:
     return node.seconds_s + sum(_total_s(place, model) for place in node.inputs)
 
 
-def added(stage: Any) -> Any:  # noqa: ANN401
+def added(stage: Dataset) -> Value:
     """Mark a stage as one that a look has put into the pipeline."""
     object.__setattr__(stage, _ADDED_STAGE, True)
     return stage
 
 
 def stage_facts(
-    dataset: Any,  # noqa: ANN401
-    alike: Any,  # noqa: ANN401
+    dataset: Dataset,
+    alike: Value,
     spent: dict[int, Spent],
     batches: int,
     running: Model,
@@ -213,7 +215,7 @@ def stage_facts(
     return tuple(found)
 
 
-def _seen(dataset: Any) -> Iterator[Any]:  # noqa: ANN401
+def _seen(dataset: Dataset) -> Iterator[Any]:
     for stage in walk(dataset):
         if kind(stage) not in _UNSEEN and not hasattr(stage, _ADDED_STAGE):
             yield stage
@@ -225,13 +227,13 @@ def _maps_are_parallel(running: Model) -> bool:
     return bool(maps) and all(node.is_parallel and node.name == "map" for node in maps)
 
 
-def parallel_calls(stage: Any) -> int:  # noqa: ANN401
+def parallel_calls(stage: Dataset) -> int:
     """Elements that a stage works on at once; -1: TensorFlow chooses."""
     calls = _number(stage, "_num_parallel_calls") or _number(stage, "_num_parallel_reads")
     return calls or 1
 
 
-def _number(stage: Any, name: str) -> int:  # noqa: ANN401
+def _number(stage: Dataset, name: str) -> int:
     value = getattr(stage, name, None)
     try:
         value = tf.get_static_value(value) if tf.is_tensor(value) else value
@@ -240,12 +242,12 @@ def _number(stage: Any, name: str) -> int:  # noqa: ANN401
         return 0
 
 
-def _own(stage: Any) -> Iterator[Callable[..., Any]]:  # noqa: ANN401
+def _own(stage: Dataset) -> Iterator[Callable[..., Any]]:
     for wrapper in stage._functions():
         yield wrapper._func
 
 
-def operations(stage: Any) -> list[str]:  # noqa: ANN401
+def operations(stage: Dataset) -> list[str]:
     """Names of the TensorFlow operations in a stage's functions, each once, nested ones too."""
     found: dict[str, None] = {}
     for wrapper in stage._functions():

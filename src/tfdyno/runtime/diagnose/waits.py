@@ -19,6 +19,8 @@ from tfdyno.process.failure import is_own
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import DataIterator, Dataset, Function, Instance, Value
+
 _MADE_AT = "_tfdyno_made_at"
 _DEEPEST = 40
 """Frames above a call in which a line of the user's own is looked for."""
@@ -42,20 +44,20 @@ class Reading:
         self._of: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._whole: Any = None
 
-    def distributed(self, dataset: Any) -> None:  # noqa: ANN401
+    def distributed(self, dataset: Dataset) -> None:
         """Remember the whole dataset that a strategy is about to split."""
         if not self._deep:
             self._whole = dataset
 
-    def opened(self, iterator: Any, dataset: Any) -> None:  # noqa: ANN401
+    def opened(self, iterator: DataIterator, dataset: Dataset) -> None:
         """Remember what an iterator reads."""
         self._of[iterator] = dataset
 
-    def dataset_of(self, iterator: Any) -> Any:  # noqa: ANN401
+    def dataset_of(self, iterator: DataIterator) -> Value:
         """What an iterator reads; None: not known."""
         return self._of.get(iterator, self._whole)
 
-    def of_step(self) -> Any:  # noqa: ANN401
+    def of_step(self) -> Value:
         """What was read for the step that begins now; None: nothing.
 
         Of several datasets, as of a ``zip``, the one that Python waited for longest. One that was
@@ -82,7 +84,7 @@ class Reading:
         finally:
             self._deep = False
 
-    def took(self, iterator: Any, take: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def took(self, iterator: DataIterator, take: Callable[[], Any]) -> Value:
         """Take the next element, timed where it is Python that waits for it."""
         eager = tf.executing_eagerly() and threading.get_ident() == self._thread
         if self._deep or not eager:
@@ -109,12 +111,12 @@ def reading_watched(reading: Reading) -> Iterator[None]:
     originals = [(kind, name, vars(kind)[name]) for kind, name in nexts]
     start, split = tf.data.Dataset.__iter__, strategy.experimental_distribute_dataset
 
-    def started(self: Any) -> Any:  # noqa: ANN401
+    def started(self: Instance) -> Value:
         iterator = start(self)
         reading.opened(iterator, self)
         return iterator
 
-    def distributed(self: Any, dataset: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401
+    def distributed(self: Instance, dataset: Dataset, *rest: Any, **named: Any) -> Value:
         reading.distributed(dataset)
         return split(self, dataset, *rest, **named)
 
@@ -137,7 +139,7 @@ def _nexts(kind: type) -> list[str]:
 
 
 def _timed(original: Callable[..., Any], reading: Reading) -> Callable[..., Any]:
-    def timed(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def timed(self: Instance, *arguments: Any, **named: Any) -> Value:
         return reading.took(self, lambda: original(self, *arguments, **named))
 
     return timed
@@ -149,7 +151,7 @@ def places_kept() -> Iterator[None]:
     kind = tf.data.Dataset
     original = kind.__init__
 
-    def made(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
+    def made(self: Instance, *arguments: Any, **named: Any) -> None:
         original(self, *arguments, **named)
         with contextlib.suppress(AttributeError):
             object.__setattr__(self, _MADE_AT, own_line())
@@ -161,7 +163,7 @@ def places_kept() -> Iterator[None]:
         kind.__init__ = original
 
 
-def made_at(stage: Any) -> str:  # noqa: ANN401
+def made_at(stage: Dataset) -> str:
     """``train.py:41`` of the call that made a stage; empty: not the user's own, or not known."""
     return str(getattr(stage, _MADE_AT, ""))
 
@@ -178,7 +180,7 @@ def own_line() -> str:
     return ""
 
 
-def line_of(function: Any) -> str:  # noqa: ANN401
+def line_of(function: Function) -> str:
     """``train.py:12`` where a function of the user's own begins; empty for any other."""
     code = getattr(getattr(function, "func", function), "__code__", None)
     if code is None:

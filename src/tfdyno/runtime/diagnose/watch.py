@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.measure.step_facts import GrowthFacts, MemoryCourse, RetraceFacts
 
 
@@ -37,7 +38,7 @@ class Watching:
         self,
         *,
         callbacks: Sequence[Any] = (),
-        model: Any = None,  # noqa: ANN401
+        model: Model = None,
         callback_now: Callable[[], str] = str,
         memory_alone: bool = False,
     ) -> None:

@@ -25,6 +25,8 @@ from tfdyno.runtime.diagnose.argument_words import Description, described, diffe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Function, Value
+
 FUNCTION_TYPE: Any = type(tf.function(lambda: None))
 MADE_AGAIN = "a new tf.function for each call"
 DATASET_AGAIN = "a new dataset for each call"
@@ -105,7 +107,7 @@ class TraceWatch:
         original = self._originals["__init__"]
 
         @functools.wraps(original)
-        def watched_init(function: Any, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        def watched_init(function: Function, *args: Any, **named: Any) -> None:
             original(function, *args, **named)
             self._made_at[function] = own_place()
 
@@ -115,7 +117,7 @@ class TraceWatch:
         original, within = self._originals[name], self._within
 
         @functools.wraps(original)
-        def watched(function: Any, *args: Any, **named: Any) -> Any:  # noqa: ANN401
+        def watched(function: Function, *args: Any, **named: Any) -> Value:
             if getattr(within, "depth", 0) or not tf.executing_eagerly():  # a part of another
                 return original(function, *args, **named)
             before = function.experimental_get_tracing_count()
@@ -134,9 +136,9 @@ class TraceWatch:
 
     def _called(
         self,
-        function: Any,  # noqa: ANN401
-        args: Any,  # noqa: ANN401
-        named: Any,  # noqa: ANN401
+        function: Function,
+        args: Value,
+        named: Value,
         before: int,
         began: float,
     ) -> None:
@@ -148,7 +150,7 @@ class TraceWatch:
                 self._compiled_again(function, args, named, key, began)
 
     def _traced(
-        self, function: Any, args: Any, named: Any, before: int, seconds_s: float  # noqa: ANN401
+        self, function: Function, args: Value, named: Value, before: int, seconds_s: float
     ) -> None:  # fmt: skip
         now = described(_python(function), args, named)
         seen = self._of(function)
@@ -168,7 +170,7 @@ class TraceWatch:
         self._remember(function, now)
 
     def _compiled_again(
-        self, function: Any, args: Any, named: Any, key: Any, began: float  # noqa: ANN401
+        self, function: Function, args: Value, named: Value, key: Value, began: float
     ) -> None:  # fmt: skip
         """One trace may serve all shapes, but XLA compiles for each of them."""
         seconds_s = time.perf_counter() - began
@@ -195,12 +197,12 @@ class TraceWatch:
     def _spend(self, seconds_s: float) -> None:
         self.step_s[self.step] = self.step_s.get(self.step, 0.0) + seconds_s
 
-    def _remember(self, function: Any, now: Description) -> None:  # noqa: ANN401
+    def _remember(self, function: Function, now: Description) -> None:
         earlier = self._earlier.setdefault(function, [])
         earlier.append(now)
         del earlier[:-_MOST_EARLIER]
 
-    def _known(self, function: Any) -> list[Description]:  # noqa: ANN401
+    def _known(self, function: Function) -> list[Description]:
         """Arguments of earlier traces; those from before the watch as TensorFlow kept them."""
         if function in self._earlier:
             return self._earlier[function]
@@ -210,7 +212,7 @@ class TraceWatch:
             found.append(described(_python(function), args, named))
         return found
 
-    def _of(self, function: Any) -> _Seen:  # noqa: ANN401
+    def _of(self, function: Function) -> _Seen:
         key, title, of_data = _identity(function)
         key = (*key, own_place()) if of_data else key
         self._keys[function] = key
@@ -255,7 +257,7 @@ def _made_again(seen: _Seen) -> str:
     return DATASET_AGAIN if seen.of_data else MADE_AGAIN
 
 
-def _identity(function: Any) -> tuple[Key, str, bool]:  # noqa: ANN401
+def _identity(function: Function) -> tuple[Key, str, bool]:
     """The same for all functions that one piece of code makes, its name, whether of ``tf.data``.
 
     Keras makes its train and its test function by the same lines: the functions, layers and
@@ -287,18 +289,18 @@ def _identity(function: Any) -> tuple[Key, str, bool]:  # noqa: ANN401
     return tuple(parts), title, of_data
 
 
-def _content(cell: Any) -> Any:  # noqa: ANN401
+def _content(cell: Value) -> Value:
     try:
         return cell.cell_contents
     except (AttributeError, ValueError):  # empty so far
         return None
 
 
-def _python(function: Any) -> Any:  # noqa: ANN401
+def _python(function: Function) -> Value:
     return getattr(function, "_python_function", None) or function.python_function
 
 
-def _shapes(args: Any, named: Any) -> Any:  # noqa: ANN401
+def _shapes(args: Value, named: Value) -> Value:
     return tuple(
         tuple(one.shape) for one in tf.nest.flatten((args, named)) if isinstance(one, tf.Tensor)
     )

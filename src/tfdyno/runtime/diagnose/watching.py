@@ -35,6 +35,7 @@ from tfdyno.runtime.diagnose.watch import Watching
 from tfdyno.runtime.diagnose.work import memory, work_of
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
     from tfdyno.runtime.diagnose.clock import OwnSteps
 
 Source = Literal["run", "loop"]
@@ -108,7 +109,7 @@ class Watched:
         times: StepTimes,
         *,
         callbacks: Sequence[Any] = (),
-        model: Any = None,  # noqa: ANN401
+        model: Model = None,
         progress: Callable[[str], None] = lambda _message: None,
     ) -> None:
         """Wait for the end of warm-up.

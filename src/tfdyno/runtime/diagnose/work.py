@@ -18,6 +18,8 @@ from tfdyno.runtime.recipe.flops import LOOPS, PASSES, PRODUCTS, forward_flops
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Function, Graph, Layer, Model
+
 BYTES_PER_S = "bytes_per_s"
 """Key of the cards' memory rate, beside the dtypes that their peaks are of."""
 _PRODUCTS = PRODUCTS | {"Conv2DBackpropInput", "Conv2DBackpropFilter"}
@@ -34,8 +36,8 @@ _MOST_LAYERS = 5
 
 
 def work_of(
-    model: Any,  # noqa: ANN401
-    function: Any,  # noqa: ANN401
+    model: Model,
+    function: Function,
     batch_size: int,
     precision: str,
     cards: Mapping[str, Sequence[float]],
@@ -62,7 +64,7 @@ def work_of(
     return found
 
 
-def graph_flops(function: Any) -> float:  # noqa: ANN401
+def graph_flops(function: Function) -> float:
     """FLOPs of the products in a traced step, backward pass included; 0.0 where not all are known.
 
     Two for a multiply-add. A step that was traced for several shapes has no single number.
@@ -86,7 +88,7 @@ def graph_flops(function: Any) -> float:  # noqa: ANN401
     return total
 
 
-def _needed(graph: Any) -> list[Any]:  # noqa: ANN401
+def _needed(graph: Graph) -> list[Any]:
     """Operations that run: gradients that nobody asked for stand in a graph and are left out."""
     waiting = [one.op for one in graph.outputs] + list(graph.control_outputs)
     found: dict[str, Any] = {}
@@ -98,7 +100,7 @@ def _needed(graph: Any) -> list[Any]:  # noqa: ANN401
     return list(found.values())
 
 
-def unaligned(model: Any) -> tuple[str, ...]:  # noqa: ANN401
+def unaligned(model: Model) -> tuple[str, ...]:
     """Layers with a tenth of the products or more whose width is no multiple of 8.
 
     A head of ten classes is no matter: it has next to no work.
@@ -132,13 +134,13 @@ def memory() -> tuple[int, int]:
     return memory_used_bytes(Path("/"))
 
 
-def _layers(model: Any) -> Sequence[Any]:  # noqa: ANN401
+def _layers(model: Model) -> Sequence[Any]:
     if model is None or not hasattr(model, "_flatten_layers"):
         return ()
     return list(model._flatten_layers(include_self=False))
 
 
-def _work(layer: Any) -> tuple[str, float, int] | None:  # noqa: ANN401
+def _work(layer: Layer) -> tuple[str, float, int] | None:
     """``dense_1: 1001 units`` with products per sample and width; None: it has none."""
     kind = type(layer).__name__
     noun = "units" if kind == "Dense" else "filters" if kind.startswith("Conv") else ""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.source import Source, compute_dtypes
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Operation, Value
 
 _NUMBER = re.compile(r"_\d+$")
 Names = Mapping[str, Mapping[str, list[str]]]
@@ -133,7 +136,7 @@ def _frozen(source: Source) -> list[Any]:
     return nodes
 
 
-def _functions(node: Any) -> list[str]:  # noqa: ANN401
+def _functions(node: Operation) -> list[str]:
     return [value.func.name for value in node.attr.values() if value.HasField("func")]
 
 
@@ -159,7 +162,7 @@ def _texts(one: Mapping[str, Any]) -> Fact:
     return {key: str(value) for key, value in one.items()}
 
 
-def tf2onnx_module() -> Any:  # noqa: ANN401
+def tf2onnx_module() -> Value:
     """The converter, made to work with numpy 2 as Keras does; raises ``UsageError`` without it."""
     try:
         import onnx  # noqa: F401

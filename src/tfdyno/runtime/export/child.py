@@ -15,6 +15,8 @@ from tfdyno.runtime.base.software import software, tensorflow_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Dataset, Spec, Value
+
 ONNX_OPERATIONS = "onnx_operation"
 TORCH_ROWS = 2048
 """That are compared on PyTorch: they pass through a file."""
@@ -77,9 +79,9 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
 
 
 def _made(
-    source: Any,  # noqa: ANN401
+    source: Dataset,
     one: Mapping[str, str],
-    data: Any,  # noqa: ANN401
+    data: Dataset,
     request: Request,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -127,8 +129,8 @@ def _made(
     }
 
 
-def _signature(source: Any) -> Signature:  # noqa: ANN401
-    def infos(specs: Any) -> tuple[TensorInfo, ...]:  # noqa: ANN401
+def _signature(source: Dataset) -> Signature:
+    def infos(specs: Spec) -> tuple[TensorInfo, ...]:
         return tuple(
             TensorInfo(name=s.name, dtype=s.dtype.name,
                        shape=tuple(s.shape) if s.shape.rank is not None else ())
@@ -138,7 +140,7 @@ def _signature(source: Any) -> Signature:  # noqa: ANN401
     return Signature(inputs=infos(source.specs), outputs=infos(source.outputs.values()))
 
 
-def _facts(source: Any) -> dict[str, Any]:  # noqa: ANN401
+def _facts(source: Dataset) -> dict[str, Any]:
     from tfdyno.runtime.export.source import compute_dtypes, weights_bytes, weights_sha256
 
     model = source.model
@@ -152,7 +154,7 @@ def _facts(source: Any) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
-def _vocabularies(source: Any) -> dict[str, int]:  # noqa: ANN401
+def _vocabularies(source: Dataset) -> dict[str, int]:
     """How many numbers the embedding knows that an input of whole numbers goes to, by input."""
     if source.model is None:
         return {}
@@ -165,7 +167,7 @@ def _vocabularies(source: Any) -> dict[str, int]:  # noqa: ANN401
     return {spec.name: least for spec in source.specs if spec.dtype.is_integer}
 
 
-def _keep_for_torch(source: Any, before: Any, data: Any, folder: Path) -> dict[str, Any]:  # noqa: ANN401
+def _keep_for_torch(source: Dataset, before: Value, data: Dataset, folder: Path) -> dict[str, Any]:
     """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow.
 
     Returns:

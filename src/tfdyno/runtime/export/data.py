@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +14,9 @@ import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line, user_code
 from tfdyno.runtime.workload.workloads import function_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
 
 RANDOM_ROWS = 64
 OPEN_SIZE = 16
@@ -69,7 +72,7 @@ def read(text: str) -> tuple[Any, Any, Any]:
     return x, y, None
 
 
-def example(x: Any) -> Arrays:  # noqa: ANN401
+def example(x: Tensor) -> Arrays:
     """The first row by name, to build a model that was never called."""
     if isinstance(x, Mapping):
         return {str(name): np.asarray(value)[:1] for name, value in x.items()}
@@ -166,13 +169,13 @@ def _of_file(path: Path) -> tuple[Any, Any, Any]:
     return x, y if y is not None else (classes or None), arrays.get(_TRAINING)
 
 
-def _called(text: str) -> Any:  # noqa: ANN401
+def _called(text: str) -> Value:
     function = function_of(text)
     with user_code(text):
         return function()
 
 
-def _of_returned(found: Any, text: str) -> tuple[Any, Any]:  # noqa: ANN401
+def _of_returned(found: Value, text: str) -> tuple[Any, Any]:
     if isinstance(found, tf.data.Dataset):
         return _of_dataset(found, text)
     if isinstance(found, Mapping) and {"x", "y"} >= set(found):
@@ -201,13 +204,13 @@ def _of_dataset(dataset: tf.data.Dataset, text: str) -> tuple[Any, Any]:
     return joined[0], joined[1]
 
 
-def _joined(parts: list[Any]) -> Any:  # noqa: ANN401
+def _joined(parts: list[Any]) -> Value:
     if parts[0] is None:
         return None
     return tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
 
 
-def _named(x: Any, specs: tuple[tf.TensorSpec, ...], text: str) -> Arrays:  # noqa: ANN401
+def _named(x: Tensor, specs: tuple[tf.TensorSpec, ...], text: str) -> Arrays:
     names = [spec.name for spec in specs]
     if isinstance(x, Mapping):
         given = {str(name): value for name, value in x.items()}
@@ -242,7 +245,7 @@ def _cast(array: np.ndarray, spec: tf.TensorSpec, text: str) -> np.ndarray:
     return array.astype(object) if is_text else array.astype(spec.dtype.as_numpy_dtype)
 
 
-def _classes(y: Any, outputs: tuple[str, ...], text: str) -> Arrays:  # noqa: ANN401
+def _classes(y: Tensor, outputs: tuple[str, ...], text: str) -> Arrays:
     if y is None:
         return {}
     if isinstance(y, Mapping):

@@ -14,6 +14,8 @@ from tfdyno.process.failure import first_line, user_code
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Model, Value
+
 BUILD = "give --data, or --signature such as image=float32[batch,28,28,1]"
 
 
@@ -33,7 +35,7 @@ def spec_of(text: str) -> tf.TensorSpec:
 
 
 def signature_of(
-    model: Any,  # noqa: ANN401
+    model: Model,
     asked: Sequence[tf.TensorSpec],
     example: Mapping[str, Any] | None,
     title: str,
@@ -61,13 +63,13 @@ def signature_of(
     return _with_types(found, asked, title) if asked else found
 
 
-def _knows_inputs(model: Any) -> bool:  # noqa: ANN401
+def _knows_inputs(model: Model) -> bool:
     known = isinstance(model, keras.Sequential) or hasattr(model, "_inputs_struct")
     return known or bool(getattr(model, "_called", False))
 
 
 def _built_from(
-    model: Any,  # noqa: ANN401
+    model: Model,
     asked: Sequence[tf.TensorSpec],
     example: Mapping[str, Any] | None,
     title: str,
@@ -84,7 +86,7 @@ def _built_from(
     return [signature]
 
 
-def _zeros(spec: tf.TensorSpec) -> Any:  # noqa: ANN401
+def _zeros(spec: tf.TensorSpec) -> Value:
     shape = [1 if size is None else size for size in spec.shape]
     return tf.fill(shape, "") if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -19,6 +19,9 @@ from tfdyno.process.failure import Declined, first_line, user_code
 from tfdyno.runtime.export.signature import named_specs, signature_of, spec_of, specs_of_data
 from tfdyno.runtime.workload.kerasfile import has_lambda
 from tfdyno.runtime.workload.workloads import application, function_of, model_and_data, title_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Value
 
 Named = dict[str, Any]
 """Tensors or arrays by the name of the input or output."""
@@ -47,7 +50,7 @@ class Source:
         """``call`` with its inputs in the order of ``specs``."""
         return self.call({s.name: t for s, t in zip(self.specs, tensors, strict=True)})
 
-    def function(self) -> Any:  # noqa: ANN401
+    def function(self) -> Value:
         """``flat`` as a TensorFlow function that keeps open what the specs leave open."""
         return tf.function(self.flat, input_signature=list(self.specs), autograph=False)
 
@@ -91,7 +94,7 @@ def load(request: Mapping[str, Any], example: Mapping[str, Any] | None) -> Sourc
     return _traced(source)
 
 
-def weights_sha256(model: Any) -> str:  # noqa: ANN401
+def weights_sha256(model: Model) -> str:
     """Digest of all weights in their order."""
     digest = hashlib.sha256()
     for one in model.weights:
@@ -106,7 +109,7 @@ def weights_bytes(source: Source) -> int:
     return sum(int(np.prod(one.shape)) * tf.as_dtype(one.dtype).size for one in own)
 
 
-def compute_dtypes(model: Any) -> tuple[str, ...]:  # noqa: ANN401
+def compute_dtypes(model: Model) -> tuple[str, ...]:
     """Types of floats that the layers compute in."""
     found = {str(layer.compute_dtype) for layer in model._flatten_layers()}
     return tuple(sorted(one for one in found if "float" in one))
@@ -127,7 +130,7 @@ def _keras_model(request: Mapping[str, Any]) -> tuple[Any, str, list[str]]:
     return model, title, []
 
 
-def _keras_file(path: Path) -> Any:  # noqa: ANN401
+def _keras_file(path: Path) -> Value:
     if has_lambda(path):
         raise UsageError(
             f"{path} holds a lambda",
@@ -151,12 +154,12 @@ def _processing(reference: str) -> Callable[[Any], Any] | None:
 
 
 def _served(
-    model: Any,  # noqa: ANN401
+    model: Model,
     signature: list[Any],
 ) -> tuple[tuple[tf.TensorSpec, ...], Callable[[Named], Any]]:
     specs = tuple(named_specs(signature))
 
-    def call(named: Named) -> Any:  # noqa: ANN401
+    def call(named: Named) -> Value:
         arguments = tree.pack_sequence_as(signature, [named[spec.name] for spec in specs])
         return model(*arguments, training=False)
 
@@ -164,14 +167,14 @@ def _served(
 
 
 def _with_preprocessing(
-    model: Any,  # noqa: ANN401
+    model: Model,
     before: Callable[[Any], Any],
     specs: tuple[tf.TensorSpec, ...],
     what: str,
 ) -> Callable[[Named], Any]:
     """The function gets the one input, or all by name; what it returns is given to the model."""
 
-    def call(named: Named) -> Any:  # noqa: ANN401
+    def call(named: Named) -> Value:
         given = named[specs[0].name] if len(specs) == 1 else dict(named)
         with user_code(what):
             made = before(given)
@@ -181,7 +184,7 @@ def _with_preprocessing(
 
 
 def _with_names(
-    model: Any,  # noqa: ANN401
+    model: Model,
     call: Callable[[Named], Any],
     after: Callable[[Any], Any] | None,
     what: str,

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.process.child import Progress, Request, leave, serve
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.compare import Judge, filled
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
 
 STATE = "state_dict.pt"
 REMEDY = "write its own layers with keras.ops, or export to onnx"
@@ -88,7 +91,7 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _outputs(model: Any, tensors: list[Any], request: Request) -> dict[str, Any]:  # noqa: ANN401
+def _outputs(model: Model, tensors: list[Any], request: Request) -> dict[str, Any]:
     from keras import tree
 
     structure = getattr(model, "_inputs_struct", None)

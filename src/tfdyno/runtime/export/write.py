@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.runtime.export.data import Data
 
 Details = dict[str, Any]
@@ -99,7 +100,7 @@ def _onnx(source: Source, target: Path) -> Details:
     return {"opset": int(opset), "operations": dict(sorted(counts.items()))}
 
 
-def _with_constants(source: Source) -> Any:  # noqa: ANN401
+def _with_constants(source: Source) -> Value:
     """The model's function; what it took from outside as plain tensors is in it as constants.
 
     A Normalization layer holds its mean and variance so; tf2onnx would make inputs of them.
@@ -176,7 +177,7 @@ _WRITERS: dict[str, Callable[[Source, Path], Details]] = {
 }
 
 
-def texts_of(value: Any) -> Any:  # noqa: ANN401
+def texts_of(value: Value) -> Value:
     """A converter's details as JSON; numbers of numpy become Python's."""
     if isinstance(value, dict):
         return {str(key): texts_of(item) for key, item in value.items()}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.litert.signature import input_specs
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Spec, Value
+
 Samples = Sequence[Mapping[str, Any]]
 MOST = 500
 """Samples that are used: the guide of the converter asks for a few hundred."""
 
 
-def calibration_of(model: Any, samples: Samples | None) -> list[dict[str, Any]]:  # noqa: ANN401
+def calibration_of(model: Model, samples: Samples | None) -> list[dict[str, Any]]:
     """At most ``MOST`` samples, spread evenly over those given, each with a batch axis of one.
 
     Raises:
@@ -49,7 +52,7 @@ def _rows(sample: Mapping[str, Any], specs: Mapping[str, Any]) -> list[dict[str,
     return [{name: array[i : i + 1] for name, array in arrays.items()} for i in range(min(counts))]
 
 
-def _array(sample: Mapping[str, Any], name: str, spec: Any, inputs: int) -> Any:  # noqa: ANN401
+def _array(sample: Mapping[str, Any], name: str, spec: Spec, inputs: int) -> Value:
     if name in sample:
         value = sample[name]
     elif inputs == 1 and len(sample) == 1:

@@ -7,13 +7,15 @@ import functools
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.litert.names import layer_of
 from tfdyno.runtime.litert.signature import signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from tfdyno.core.base.untyped import Model
 
 _TABLE = Path(__file__).parents[1] / "tables" / "litert_operations.csv"
 _REFUSED = re.compile(r'fused\["(?P<kind>\w+):", "(?P<path>[^"@]*)[^"]*"\].*?: (?:error: )?\'tf\.(?P<operation>\w+)\' op (?P<why>[^\n]*)')  # fmt: skip  # noqa: E501
@@ -41,7 +43,7 @@ class Refusal:
         return asdict(self)
 
 
-def traced_operations(model: Any) -> dict[str, str]:  # noqa: ANN401
+def traced_operations(model: Model) -> dict[str, str]:
     """Each kind of operation that the model is made of, with the path of the first."""
     import keras
     import tensorflow as tf

@@ -19,6 +19,7 @@ from tfdyno.runtime.litert.policy import in_float32
 from tfdyno.runtime.litert.signature import layer_names, signature_of
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Value
     from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
 
 Kind = Literal["litert", "litert-fp16", "litert-int8"]
@@ -27,7 +28,7 @@ _LOOPS = ("TensorList", "element_shape to be static")
 
 
 def convert(
-    model: Any,  # noqa: ANN401
+    model: Model,
     *,
     kind: Kind,
     samples: Samples | None,
@@ -74,7 +75,7 @@ def convert(
     }
 
 
-def check(model: Any) -> list[dict[str, str]]:  # noqa: ANN401
+def check(model: Model) -> list[dict[str, str]]:
     """What LiteRT cannot take of a model, found by its operations and not by exporting it.
 
     The operations of the traced model are looked up in a table of those that are known to convert.
@@ -109,7 +110,7 @@ class _Refused(UsageError):  # noqa: N818  (an answer of the converter)
 
 
 def _converted(
-    model: Any,  # noqa: ANN401
+    model: Model,
     kind: Kind,
     calibration: Samples | None,
     integer_ports: bool,
@@ -140,7 +141,7 @@ class _ConverterSays(Exception):  # noqa: N818  (turned into words at once)
         self.text = text
 
 
-def _judged(model: Any, said: _ConverterSays) -> UsageError | ToolError:  # noqa: ANN401
+def _judged(model: Model, said: _ConverterSays) -> UsageError | ToolError:
     found = refused(said.text, layer_names(model))
     if found:
         return _Refused(found)
@@ -150,7 +151,7 @@ def _judged(model: Any, said: _ConverterSays) -> UsageError | ToolError:  # noqa
 
 
 def _attempt(
-    model: Any,  # noqa: ANN401
+    model: Model,
     kind: Kind,
     calibration: Samples | None,
     integer_ports: bool,
@@ -168,7 +169,7 @@ def _attempt(
             raise _ConverterSays(str(error)) from None
 
 
-def _save(model: Any, folder: Path, batch: int | None) -> None:  # noqa: ANN401
+def _save(model: Model, folder: Path, batch: int | None) -> None:
     """As a SavedModel of one signature, which keeps the names of inputs and outputs."""
     import keras
 
@@ -184,7 +185,7 @@ def _save(model: Any, folder: Path, batch: int | None) -> None:  # noqa: ANN401
         ) from None
 
 
-def _set(converter: Any, kind: Kind, calibration: Samples | None, integer_ports: bool) -> None:  # noqa: ANN401
+def _set(converter: Value, kind: Kind, calibration: Samples | None, integer_ports: bool) -> None:
     import tensorflow as tf
 
     if kind == "litert":

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 _IDENTIFIER = b"TFL3"
 _DTYPES = {
     "FLOAT32": ("float32", 32), "FLOAT16": ("float16", 16), "FLOAT64": ("float64", 64),
@@ -84,13 +86,13 @@ class _Reader:
             description=_text(self.model.description),
         )
 
-    def _signature(self) -> Any:  # noqa: ANN401
+    def _signature(self) -> Value:
         """The one called ``serving_default`` if there is one, else the first."""
         of_main = [one for one in self.model.signatureDefs or [] if one.subgraphIndex == 0]
         usual = [one for one in of_main if _text(one.signatureKey) == "serving_default"]
         return next(iter([*usual, *of_main]), None)
 
-    def _subgraph(self, raw: Any) -> LitertSubgraph:  # noqa: ANN401
+    def _subgraph(self, raw: Value) -> LitertSubgraph:
         tensors = tuple(self._tensor(one) for one in _list(raw.tensors))
         operators = tuple(self._operator(one, tensors) for one in _list(raw.operators))
         return LitertSubgraph(
@@ -100,7 +102,7 @@ class _Reader:
             outputs=_places(raw.outputs),
         )
 
-    def _tensor(self, raw: Any) -> LitertTensor:  # noqa: ANN401
+    def _tensor(self, raw: Value) -> LitertTensor:
         shape = _places(raw.shape)
         signature = _places(raw.shapeSignature) or shape
         dtype, bits = _DTYPES[self.dtypes[raw.type]]
@@ -122,7 +124,7 @@ class _Reader:
             channel_scales=0 if one else len(scales),
         )
 
-    def _operator(self, raw: Any, tensors: tuple[LitertTensor, ...]) -> LitertOperator:  # noqa: ANN401
+    def _operator(self, raw: Value, tensors: tuple[LitertTensor, ...]) -> LitertOperator:
         code = self.model.operatorCodes[raw.opcodeIndex]
         # Files of before 2020 have the number in the old field only, which holds no more than 127.
         kind = self.kinds[max(code.builtinCode, code.deprecatedBuiltinCode)]
@@ -143,7 +145,7 @@ class _Reader:
             repeats_known=repeats > 0,
         )  # fmt: skip
 
-    def _trips(self, options: Any) -> int:  # noqa: ANN401
+    def _trips(self, options: Value) -> int:
         """How often a loop runs that counts up to a constant, as those of Keras do; 0: unknown."""
         condition = self.model.subgraphs[options.condSubgraphIndex]
         bounds = []
@@ -160,7 +162,7 @@ class _Reader:
 
 
 def _ports(
-    given: Any,  # noqa: ANN401
+    given: Value,
     main: LitertSubgraph,
     places: tuple[int, ...],
 ) -> tuple[LitertPort, ...]:
@@ -173,24 +175,24 @@ def _ports(
     return tuple(LitertPort(name=main.tensors[place].name, tensor=place) for place in places)
 
 
-def _calls(options: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _calls(options: Value) -> tuple[int, ...]:
     names = ("condSubgraphIndex", "bodySubgraphIndex", "thenSubgraphIndex", "elseSubgraphIndex",
              "initSubgraphIndex", "subgraph")  # fmt: skip
     found = [getattr(options, name, None) for name in names]
     return tuple(int(one) for one in found if one is not None)
 
 
-def _names(kind: Any) -> dict[int, str]:  # noqa: ANN401
+def _names(kind: Value) -> dict[int, str]:
     return {value: name for name, value in vars(kind).items() if not name.startswith("_")}
 
 
-def _list(values: Any) -> Sequence[Any]:  # noqa: ANN401
+def _list(values: Value) -> Sequence[Any]:
     return [] if values is None else values
 
 
-def _places(values: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _places(values: Value) -> tuple[int, ...]:
     return tuple(int(value) for value in _list(values))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401
+def _text(value: Value) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else (value or "")

@@ -7,7 +7,7 @@ Keras can be written out as one operation after the other where its number of st
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.litert.check import traced_operations
@@ -15,11 +15,13 @@ from tfdyno.runtime.litert.check import traced_operations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Model
+
 _LOOPS = ("While", "StatelessWhile")
 
 
 @contextlib.contextmanager
-def without_loops(model: Any) -> Iterator[None]:  # noqa: ANN401
+def without_loops(model: Model) -> Iterator[None]:
     """Write the loops of its recurrent layers out within the block.
 
     Raises:
@@ -42,12 +44,12 @@ def without_loops(model: Any) -> Iterator[None]:  # noqa: ANN401
             layer.unroll = False
 
 
-def _loops(model: Any) -> list[str]:  # noqa: ANN401
+def _loops(model: Model) -> list[str]:
     found = traced_operations(model)
     return [found[name] for name in _LOOPS if name in found]
 
 
-def _check(model: Any) -> None:  # noqa: ANN401
+def _check(model: Model) -> None:
     remedy = "export with --to litert or litert-fp16, which keep loops"
     try:
         left = _loops(model)

@@ -7,12 +7,15 @@ Result: what ``export_litert.convert`` says.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process import child
 from tfdyno.process.failure import Declined, first_line, user_code
 from tfdyno.runtime.litert.needs import needs
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
 
 
 def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     return convert(model, kind="litert", samples=None, target=Path(request["target"]))
 
 
-def _model(reference: str, *, unsafe: bool) -> Any:  # noqa: ANN401
+def _model(reference: str, *, unsafe: bool) -> Model:
     import keras
 
     if reference.endswith(".keras"):

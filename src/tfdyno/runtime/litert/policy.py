@@ -7,14 +7,16 @@ weights of such models are float32 already, so that only the arithmetic between 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Model
+
 
 @contextlib.contextmanager
-def in_float32(model: Any) -> Iterator[bool]:  # noqa: ANN401
+def in_float32(model: Model) -> Iterator[bool]:
     """Compute in float32 within the block; tells whether that changed anything."""
     import keras
 

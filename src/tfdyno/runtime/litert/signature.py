@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Spec, Value
 
-def signature_of(model: Any, batch: int | None = None) -> Any:  # noqa: ANN401
+
+def signature_of(model: Model, batch: int | None = None) -> Value:
     """Shapes and types of what ``model`` is called with, in its own structure.
 
     Args:
@@ -38,7 +41,7 @@ def signature_of(model: Any, batch: int | None = None) -> Any:  # noqa: ANN401
     return keras.tree.map_structure(lambda one: _named(one, next(places), batch), signature)
 
 
-def _named(spec: Any, place: int, batch: int | None) -> Any:  # noqa: ANN401
+def _named(spec: Spec, place: int, batch: int | None) -> Value:
     """With a name, which inputs of a subclassed model lack, and the batch that is asked for."""
     import keras
 
@@ -46,14 +49,14 @@ def _named(spec: Any, place: int, batch: int | None) -> Any:  # noqa: ANN401
     return keras.InputSpec(shape=shape, dtype=spec.dtype, name=spec.name or f"input_{place}")
 
 
-def input_specs(model: Any) -> dict[str, Any]:  # noqa: ANN401
+def input_specs(model: Model) -> dict[str, Any]:
     """Every input by the name that its signature gives it, in the order of the call."""
     import keras
 
     return {spec.name: spec for spec in keras.tree.flatten(signature_of(model))}
 
 
-def layer_names(model: Any) -> frozenset[str]:  # noqa: ANN401
+def layer_names(model: Model) -> frozenset[str]:
     """Of all layers, those inside of others too, without the model's own."""
     flatten = getattr(model, "_flatten_layers", None)
     layers = flatten(include_self=False, recursive=True) if flatten else ()

@@ -24,6 +24,7 @@ from tfdyno.runtime.nan.look import sight as sight_of
 from tfdyno.runtime.nan.words import HALF, HALF_MOST, LARGE, finding
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Batch, Model, Tensor, Value
     from tfdyno.core.doctor.finding import Finding
 
 Evidence = list[tuple[str, str]]
@@ -32,7 +33,7 @@ BACKWARD = "the backward pass of this batch"
 LOSS = "the loss of this batch"
 
 
-def locate(model: Any, batch: Any, *, seen: str = "") -> Finding:  # noqa: ANN401
+def locate(model: Model, batch: Batch, *, seen: str = "") -> Finding:
     """Find where a loss stops to be finite.
 
     Args:
@@ -62,7 +63,7 @@ def locate(model: Any, batch: Any, *, seen: str = "") -> Finding:  # noqa: ANN40
     return _nowhere(looked, evidence)
 
 
-def _in_data(batch: Any, evidence: Evidence) -> Finding | None:  # noqa: ANN401
+def _in_data(batch: Batch, evidence: Evidence) -> Finding | None:
     x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
     groups = (("x", x), ("y", y), ("sample_weight", weight))
     for name, tensor in [pair for title, part in groups for pair in named(part, title)]:
@@ -85,7 +86,7 @@ def _in_data(batch: Any, evidence: Evidence) -> Finding | None:  # noqa: ANN401
     return None
 
 
-def _in_weights(model: Any, evidence: Evidence) -> Finding | None:  # noqa: ANN401
+def _in_weights(model: Model, evidence: Evidence) -> Finding | None:
     optimizer = getattr(model, "optimizer", None)
     weights = [("weight", v) for v in model.variables]
     weights += [("optimizer's", v) for v in getattr(optimizer, "variables", ())]
@@ -145,7 +146,7 @@ def _in_forward(looked: Look, evidence: Evidence) -> Finding | None:
     )
 
 
-def _in_loss(model: Any, batch: Any, looked: Look, evidence: Evidence) -> Finding | None:  # noqa: ANN401
+def _in_loss(model: Model, batch: Batch, looked: Look, evidence: Evidence) -> Finding | None:
     lost = [name for name, value in looked.losses.items() if not np.isfinite(value)]
     if is_finite(looked.loss) and not lost:
         return None
@@ -290,7 +291,7 @@ def _touches_a_limit(outputs: list[tuple[str, Sight]]) -> bool:
     return any(s.low >= 0 and s.high <= 1 and (s.low == 0 or s.high == 1) for _, s in outputs)
 
 
-def _label_out_of_range(predicted: Any, y: Any) -> str:  # noqa: ANN401
+def _label_out_of_range(predicted: Value, y: Tensor) -> str:
     """What is wrong with numbers of classes, where there are more than the model has outputs."""
     if not (tf.is_tensor(predicted) and tf.is_tensor(y) and y.dtype.is_integer):
         return ""

@@ -26,6 +26,8 @@ from tfdyno.runtime.base.step_hooks import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Batch, Model, Structure, Tensor, Value, Variable
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
@@ -84,7 +86,7 @@ class Look:
     """Why the step could not be run to its end."""
 
 
-def sight(tensor: Any) -> Sight:  # noqa: ANN401
+def sight(tensor: Tensor) -> Sight:
     """Look at a tensor, an array or the values of ``IndexedSlices``."""
     array = np.asarray(getattr(tensor, "values", tensor))
     kind = str(getattr(getattr(tensor, "dtype", array.dtype), "name", array.dtype))
@@ -107,14 +109,14 @@ def sight(tensor: Any) -> Sight:  # noqa: ANN401
     )
 
 
-def is_finite(tensor: Any) -> bool:  # noqa: ANN401
+def is_finite(tensor: Tensor) -> bool:
     """Whether all values are; what is not there is."""
     if tensor is None:
         return True
     return bool(tf.reduce_all(tf.math.is_finite(getattr(tensor, "values", tensor))))
 
 
-def look(model: Any, batch: Any) -> Look:  # noqa: ANN401
+def look(model: Model, batch: Batch) -> Look:
     """Run a train step on a batch: no variable, optimizer or metric is changed.
 
     Args:
@@ -136,7 +138,7 @@ def look(model: Any, batch: Any) -> Look:  # noqa: ANN401
     return found
 
 
-def _usual_step(model: Any, batch: Any, recorder: Recorder, found: Look) -> None:  # noqa: ANN401
+def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: Look) -> None:
     """The forward and backward pass as Keras' own ``train_step`` makes them."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
     variables = model.trainable_variables
@@ -162,7 +164,7 @@ def _usual_step(model: Any, batch: Any, recorder: Recorder, found: Look) -> None
     found.flows = {key: flow for key, flow in zip(tensors, flows, strict=True) if flow is not None}
 
 
-def _own_step(model: Any, batch: Any, recorder: Recorder, found: Look) -> None:  # noqa: ANN401
+def _own_step(model: Model, batch: Batch, recorder: Recorder, found: Look) -> None:
     """A ``train_step`` of the user's: what it calls and what it gives to optimizers is seen."""
     updates: list[Update] = []
     with held_updates(updates):
@@ -197,7 +199,7 @@ def _eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(before)
 
 
-def _as_replica(model: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: ANN401
+def _as_replica(model: Model) -> contextlib.AbstractContextManager[Any]:
     """Under a strategy the first replica's point of view: its copies of the variables."""
     strategy = getattr(model, "distribute_strategy", None)
     if strategy is None or int(strategy.num_replicas_in_sync) == 1:
@@ -205,7 +207,7 @@ def _as_replica(model: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: 
     return tf.distribute.ReplicaContext(strategy, replica_id_in_sync_group=0)
 
 
-def value_of(variable: Any) -> Any:  # noqa: ANN401
+def value_of(variable: Variable) -> Value:
     """A variable's present value as a tensor: under a strategy that of the first copy."""
     value = getattr(variable, "_value", variable)
     return tf.convert_to_tensor(getattr(value, "values", (value,))[0])
@@ -216,7 +218,7 @@ def not_finite_inside(call: Call) -> bool:
     return not all(map(is_finite, call.outputs)) and all(map(is_finite, call.inputs))
 
 
-def named(structure: Any, name: str) -> list[tuple[str, Any]]:  # noqa: ANN401
+def named(structure: Structure, name: str) -> list[tuple[str, Any]]:
     """The tensors of floats in the data of a batch with names: ``x['age']``, ``y[1]``."""
     if isinstance(structure, dict):
         return [pair for key in structure for pair in named(structure[key], f"{name}[{key!r}]")]
@@ -230,17 +232,17 @@ def named(structure: Any, name: str) -> list[tuple[str, Any]]:  # noqa: ANN401
     return [(name, tensor) for tensor in floats(as_tensor(structure))]
 
 
-def as_tensor(leaf: Any) -> Any:  # noqa: ANN401
+def as_tensor(leaf: Tensor) -> Value:
     """An array as a tensor; the empty ``tf.experimental.Optional`` of Keras' data as None."""
     if isinstance(leaf, tf.experimental.Optional):
         return None
     return leaf if tf.is_tensor(leaf) or leaf is None else tf.convert_to_tensor(leaf)
 
 
-def parts(batch: Any) -> list[Any]:  # noqa: ANN401
+def parts(batch: Batch) -> list[Any]:
     """The batch of each replica, as tensors."""
 
-    def is_spread(leaf: Any) -> bool:  # noqa: ANN401
+    def is_spread(leaf: Tensor) -> bool:
         return isinstance(leaf, tf.distribute.DistributedValues)
 
     leaves = tf.nest.flatten(batch)

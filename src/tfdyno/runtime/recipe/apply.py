@@ -13,6 +13,7 @@ from tfdyno.runtime.base.replicas import replicas
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Mode
     from tfdyno.core.recipe.recipe import Recipe
 
@@ -154,7 +155,7 @@ def _ignored(name: str, setting: str, notes: list[str]) -> Callable[..., None]:
     return ignored
 
 
-def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
+def settle(model: Model, recipe: Recipe, mode: Mode) -> list[str]:
     """Set what belongs to a compiled model that has not run a step yet; returns notes.
 
     Raises:
@@ -174,7 +175,7 @@ def settle(model: Any, recipe: Recipe, mode: Mode) -> list[str]:  # noqa: ANN401
     return notes
 
 
-def settle_execution(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
+def settle_execution(model: Model, recipe: Recipe) -> list[str]:
     """Let a compiled model run its step as the recipe asks; returns notes.
 
     Raises:
@@ -195,7 +196,7 @@ def settle_execution(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
     return notes
 
 
-def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+def _check_strategy(model: Model, recipe: Recipe) -> None:
     """Keras 3 fails inside TensorFlow with these settings on more than one replica."""
     if replicas(model) == 1:
         return
@@ -207,7 +208,7 @@ def _check_strategy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         raise UsageError(what, remedy=f"leave {name.partition('=')[0]} out, or use one device")
 
 
-def check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+def check_policy(model: Model, recipe: Recipe) -> None:
     """Refuse a model that keeps another dtype policy; raises ``UsageError``."""
     if not recipe.precision:
         return
@@ -221,13 +222,13 @@ def check_policy(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         )
 
 
-def first_step_words(model: Any, execution: str) -> str:  # noqa: ANN401
+def first_step_words(model: Model, execution: str) -> str:
     """Words for the first step; whether XLA compiles it decides what a crash in it means."""
     compiled = execution == "xla" or (execution == "auto" and bool(model.jit_compile))
     return FIRST_STEP_XLA if compiled else FIRST_STEP
 
 
-def set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
+def set_execution(model: Model, execution: str) -> None:
     """Let Keras compile its step with XLA or not; raises ``UsageError`` where a layer cannot."""
     model.jit_compile = execution == "xla"
     if bool(model.jit_compile) != (execution == "xla"):
@@ -237,7 +238,7 @@ def set_execution(model: Any, execution: str) -> None:  # noqa: ANN401
         raise UsageError(what, why=why, remedy="use execution = graph")
 
 
-def settle_optimizer(model: Any, recipe: Recipe, notes: list[str]) -> None:  # noqa: ANN401
+def settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
     """Set accumulation and clipping; raises ``UsageError`` where the optimizer cannot."""
     optimizer = getattr(model, "optimizer", None)
     inner = getattr(optimizer, "inner_optimizer", optimizer)

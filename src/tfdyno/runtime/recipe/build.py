@@ -15,11 +15,12 @@ from tfdyno.runtime.workload.dataspec import of_fit
 from tfdyno.runtime.workload.rebatch import is_arrays
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Model, Spec, Value
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.remat.rewrite import RematPlan
 
 
-def build_for(model: Any, element_spec: Any) -> None:  # noqa: ANN401
+def build_for(model: Model, element_spec: Spec) -> None:
     """Make all variables that training needs, without a batch of the data.
 
     Args:
@@ -31,7 +32,7 @@ def build_for(model: Any, element_spec: Any) -> None:  # noqa: ANN401
         model.optimizer.build(model.trainable_variables)
 
 
-def build_model(model: Any, element_spec: Any) -> None:  # noqa: ANN401
+def build_model(model: Model, element_spec: Spec) -> None:
     """Make the variables of the model, its metrics and its loss.
 
     A model with a step of its own has what that makes, its optimizers' variables included: it need
@@ -49,19 +50,19 @@ def build_model(model: Any, element_spec: Any) -> None:  # noqa: ANN401
     model._symbolic_build(data_batch=tf.nest.map_structure(_leaf, element_spec))
 
 
-def is_aside(model: Any) -> bool:  # noqa: ANN401
+def is_aside(model: Model) -> bool:
     """Whether the step of a built model updates by other optimizers than that of ``compile``."""
     kept, *others = optimizers_of(model)
     return has_own_step(model) and not kept.built and any(each.built for each in others)
 
 
-def _is_left_to_step(model: Any) -> bool:  # noqa: ANN401
+def _is_left_to_step(model: Model) -> bool:
     """Whether the first step would make variables that no call of the model makes."""
     parts = [*model._flatten_layers(), *optimizers_of(model)]
     return not all(part.built for part in parts if part is not model.optimizer)
 
 
-def _trace_step(model: Any, element_spec: Any) -> None:  # noqa: ANN401
+def _trace_step(model: Model, element_spec: Spec) -> None:
     """Make what a trace of the model's own step makes, as Keras does with the first batch.
 
     Its optimizers are built afterwards, for the variables that it gives them: within a replica of
@@ -69,7 +70,7 @@ def _trace_step(model: Any, element_spec: Any) -> None:  # noqa: ANN401
     """
     updates: list[Update] = []
 
-    def step(data: Any) -> Any:  # noqa: ANN401
+    def step(data: Dataset) -> Value:
         return model.distribute_strategy.run(model.train_step, args=(data,))
 
     try:
@@ -88,9 +89,9 @@ def _trace_step(model: Any, element_spec: Any) -> None:  # noqa: ANN401
 
 
 def change_model(
-    model: Any,  # noqa: ANN401
+    model: Model,
     recipe: Recipe,
-    element_spec: Any,  # noqa: ANN401
+    element_spec: Spec,
     batch_size: int,
     notes: list[str],
 ) -> RematPlan | None:
@@ -135,13 +136,13 @@ def change_model(
     return plan
 
 
-def is_always_full(element_spec: Any) -> bool:  # noqa: ANN401
+def is_always_full(element_spec: Spec) -> bool:
     """Whether the shapes promise that every batch has the same number of samples."""
     leaves = [leaf for leaf in tf.nest.flatten(element_spec) if leaf.shape.rank]
     return bool(leaves) and all(leaf.shape[0] is not None for leaf in leaves)
 
 
-def samples_of(element_spec: Any, arguments: dict[str, Any]) -> int:  # noqa: ANN401
+def samples_of(element_spec: Spec, arguments: dict[str, Any]) -> int:
     """Samples of a full batch over all replicas; 0: not known."""
     leaves = [leaf for leaf in tf.nest.flatten(element_spec) if leaf.shape.rank]
     known = leaves[0].shape[0] if leaves else None
@@ -152,5 +153,5 @@ def samples_of(element_spec: Any, arguments: dict[str, Any]) -> int:  # noqa: AN
     return int(known or 0)
 
 
-def _leaf(spec: Any) -> Any:  # noqa: ANN401
+def _leaf(spec: Spec) -> Value:
     return None if isinstance(spec, tf.OptionalSpec | tf.NoneTensorSpec) else spec

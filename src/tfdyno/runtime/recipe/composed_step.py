@@ -24,6 +24,8 @@ from tfdyno.runtime.recipe.shared_state import SEED_STRIDE, seed_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import DataIterator, Dataset, Function, Model, Strategy, Value
+
 SUM = tf.distribute.ReduceOp.SUM
 
 
@@ -43,7 +45,7 @@ class ComposedStep:
 
     def __init__(
         self,
-        model: Any,  # noqa: ANN401
+        model: Model,
         *,
         compiled: bool,
         accumulation: int = 1,
@@ -108,13 +110,13 @@ class ComposedStep:
         one = tf.function(batch_step, autograph=False, reduce_retracing=True)
 
         @tf.function(autograph=False, reduce_retracing=True)
-        def full(iterator: Any) -> dict[str, Any]:  # noqa: ANN401
+        def full(iterator: DataIterator) -> dict[str, Any]:
             """As many batches as an execution has, without going back to Python."""
             logs = one(iterator.get_next())
             if several == 1:
                 return logs
 
-            def body(index: Any, _logs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+            def body(index: Value, _logs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
                 return index + 1, one(iterator.get_next())
 
             rest = tf.while_loop(
@@ -123,7 +125,7 @@ class ComposedStep:
             )  # fmt: skip
             return dict(rest[1])
 
-        def run(iterator: Any) -> dict[str, Any]:  # noqa: ANN401
+        def run(iterator: DataIterator) -> dict[str, Any]:
             if isinstance(iterator, Whole):
                 return self._or_directly(full, iterator.iterator)
             logs: dict[str, Any] = {}
@@ -139,7 +141,7 @@ class ComposedStep:
 
         return run
 
-    def _or_directly(self, function: Any, given: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _or_directly(self, function: Function, given: Value) -> dict[str, Any]:
         """Call it; where its trace finds several updates, with the same data Keras' own way."""
         try:
             return function(given)
@@ -159,7 +161,7 @@ class ComposedStep:
 
     # In the context of the whole strategy
 
-    def _train_batch(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _train_batch(self, data: Dataset) -> dict[str, Any]:
         if self.direct:
             return self._local(self.strategy.run(self.model.train_step, args=(data,)))
         if self.wait:
@@ -177,7 +179,7 @@ class ComposedStep:
         self.batch_count.assign_add(1)
         return self._local(logs)
 
-    def _update(self) -> Any:  # noqa: ANN401
+    def _update(self) -> Value:
         if self.wait:
             self.wait.begin()
         self.strategy.run(self._update_replica)
@@ -185,19 +187,19 @@ class ComposedStep:
             self.wait.add()
         return tf.constant(0)
 
-    def _test_batch(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _test_batch(self, data: Dataset) -> dict[str, Any]:
         return self._local(self.strategy.run(self._test_replica, args=(data,)))
 
     def _local(self, logs: dict[str, Any]) -> dict[str, Any]:
         """The mean over the replicas of this process, as Keras has it."""
 
-        def mean(value: Any) -> Any:  # noqa: ANN401
+        def mean(value: Value) -> Value:
             parts = self.strategy.experimental_local_results(value)
             return tf.reduce_mean(tf.stack(parts), axis=0) if len(parts) > 1 else parts[0]
 
         return {name: tf.nest.map_structure(mean, value) for name, value in logs.items()}
 
-    def _overwrite_by_average(self) -> Any:  # noqa: ANN401
+    def _overwrite_by_average(self) -> Value:
         averages = self._inner._model_variables_moving_average
         for variable, average in zip(self._inner._trainable_variables, averages, strict=True):
             self.strategy.extended.update(
@@ -207,7 +209,7 @@ class ComposedStep:
 
     # In the context of one replica
 
-    def _train_replica(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _train_replica(self, data: Dataset) -> dict[str, Any]:
         context = tf.distribute.get_replica_context()
         gradients, values, logs = self._run(self.model.train_step, context, data)
         # 1 where all have the same, which keeps the last bit.
@@ -242,19 +244,19 @@ class ComposedStep:
         ]
         self._apply(context, gradients, total_count)
 
-    def _exchange(self, context: Any, count: Any, parts: list[Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401
+    def _exchange(self, context: Value, count: Value, parts: list[Any]) -> tuple[Any, list[Any]]:
         """The sums over all replicas, with the wait for them counted where that is asked."""
         if not self.wait:
             return _exchanged(context, count, parts)
         found: tuple[Any, list[Any]] = self.wait.timed(_exchanged, context, count, parts)
         return found
 
-    def _apply(self, context: Any, totals: list[Any], total_count: Any) -> None:  # noqa: ANN401
+    def _apply(self, context: Value, totals: list[Any], total_count: Value) -> None:
         # Keras has divided the loss by the number of replicas; here it is by samples.
         factor = context.num_replicas_in_sync / tf.maximum(total_count, 1.0)
         self.optimizer.apply([times(total, factor) for total in totals], self._targets)
 
-    def _test_replica(self, data: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _test_replica(self, data: Dataset) -> dict[str, Any]:
         context = tf.distribute.get_replica_context()
         _, values, logs = self._run(self.model.test_step, context, data)
         count = _count(data)
@@ -265,8 +267,8 @@ class ComposedStep:
     def _run(
         self,
         step: Callable[[Any], dict[str, Any]],
-        context: Any,  # noqa: ANN401
-        data: Any,  # noqa: ANN401
+        context: Value,
+        data: Dataset,
     ) -> tuple[list[Any], list[Any], dict[str, Any]]:
         compute = tf.function(
             lambda data, replica: self._computed(step, data, replica),
@@ -276,7 +278,7 @@ class ComposedStep:
         return compute(data, number)
 
     def _computed(
-        self, step: Callable[[Any], dict[str, Any]], data: Any, replica: Any  # noqa: ANN401
+        self, step: Callable[[Any], dict[str, Any]], data: Dataset, replica: Value
     ) -> tuple[list[Any], list[Any], dict[str, Any]]:  # fmt: skip
         """Gradients, values of what was written, and logs of one replica; writes nothing."""
         offset = tf.stack([tf.cast(replica, tf.int64) * SEED_STRIDE, tf.constant(0, tf.int64)])
@@ -300,7 +302,7 @@ class ComposedStep:
             self._targets = updates[0].variables
         return updates[0].gradients if updates else [], values, logs
 
-    def _accumulate(self, sums: list[Any], count: Any) -> None:  # noqa: ANN401
+    def _accumulate(self, sums: list[Any], count: Value) -> None:
         """Add a batch to the sums of this replica."""
         places = {key_of(v): number for number, v in enumerate(self.model.trainable_variables)}
         self._sums[0].assign_add(count)
@@ -315,7 +317,7 @@ class ComposedStep:
         self,
         step: Callable[[Any], dict[str, Any]],
         values: list[Any],
-        count: Any,  # noqa: ANN401
+        count: Value,
     ) -> list[tuple[Any, Any]]:
         """Write the variables that each replica has for itself; returns the others."""
         common = []
@@ -333,7 +335,7 @@ class ComposedStep:
         written: list[tuple[Any, Any]],
         agreed: list[tuple[Any, Any]],
         totals: list[Any],
-        total_count: Any,  # noqa: ANN401
+        total_count: Value,
     ) -> None:
         """Write what all replicas have in common, from what they agreed upon."""
         new = dict(zip((id(v) for v, _ in agreed), totals, strict=True))
@@ -346,7 +348,7 @@ class ComposedStep:
         if not variables:
             return
 
-        def write(strategy: Any, values: list[Any]) -> None:  # noqa: ANN401
+        def write(strategy: Strategy, values: list[Any]) -> None:
             for variable, value in zip(variables, values, strict=True):
                 strategy.extended.update(
                     variable, lambda a, b: a.assign(tf.cast(b, a.dtype)), args=(value,), group=False
@@ -355,7 +357,7 @@ class ComposedStep:
         tf.__internal__.distribute.interim.maybe_merge_call(write, self.strategy, values)
 
 
-def _count(data: Any) -> Any:  # noqa: ANN401
+def _count(data: Dataset) -> Value:
     """Samples of this replica; 1 where nothing tells."""
     leaves = [leaf for leaf in tf.nest.flatten(data) if hasattr(leaf, "shape")]
     if not leaves or not leaves[0].shape.rank:
@@ -363,7 +365,7 @@ def _count(data: Any) -> Any:  # noqa: ANN401
     return tf.cast(tf.shape(leaves[0])[0], tf.float32)
 
 
-def _exchanged(context: Any, count: Any, parts: list[Any]) -> tuple[Any, list[Any]]:  # noqa: ANN401
+def _exchanged(context: Value, count: Value, parts: list[Any]) -> tuple[Any, list[Any]]:
     """The sums over all replicas of a count and of values, some of which may be None."""
     given = [part for part in parts if part is not None]
     if not given:

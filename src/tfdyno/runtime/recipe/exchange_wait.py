@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Strategy, Value
 
 Exchange = Callable[[Any, Any, list[Any]], tuple[Any, list[Any]]]
 
@@ -21,7 +24,7 @@ Exchange = Callable[[Any, Any, list[Any]], tuple[Any, list[Any]]]
 class ExchangeWait:
     """The seconds of one process; in a graph ``timed`` comes first and ``add`` after it."""
 
-    def __init__(self, strategy: Any) -> None:  # noqa: ANN401
+    def __init__(self, strategy: Strategy) -> None:
         """Must be called in the strategy's scope; ``give_back`` ends it."""
         self._strategy, self._reduce = strategy, strategy.reduce
         strategy.reduce = self._timed_reduce
@@ -33,7 +36,7 @@ class ExchangeWait:
         """A step is to be traced."""
         self._parts = []
 
-    def timed(self, exchange: Exchange, context: Any, count: Any, parts: list[Any]) -> Any:  # noqa: ANN401
+    def timed(self, exchange: Exchange, context: Value, count: Value, parts: list[Any]) -> Value:
         """What ``exchange`` returns; called in the context of one replica."""
         before = _moment([count, *parts])
         total, totals = exchange(context, count, parts)
@@ -62,7 +65,7 @@ class ExchangeWait:
         if "reduce" in vars(self._strategy):
             del self._strategy.reduce
 
-    def _timed_reduce(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def _timed_reduce(self, *args: Any, **options: Any) -> Value:
         if not tf.executing_eagerly():
             return self._reduce(*args, **options)
         began_s = time.perf_counter()
@@ -71,7 +74,7 @@ class ExchangeWait:
         return found
 
 
-def _moment(values: list[Any], *before: Any) -> Any:  # noqa: ANN401
+def _moment(values: list[Any], *before: Any) -> Value:
     """The time when all values are there."""
     given = [value for value in values if value is not None]
     tensors = tf.nest.flatten(given, expand_composites=True)

@@ -14,6 +14,7 @@ from tfdyno.runtime.workload.rebatch import is_arrays
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Model, Operation
     from tfdyno.core.recipe.recipe import Recipe
 
 PASSES = 3
@@ -26,7 +27,7 @@ LOOPS = frozenset({"While", "StatelessWhile", "CudnnRNNV3", "CudnnRNN"})
 
 
 def flops_and_peak(
-    model: Any,  # noqa: ANN401
+    model: Model,
     arguments: Mapping[str, Any],
     peaks: Mapping[str, Sequence[float]],
     recipe: Recipe,
@@ -50,7 +51,7 @@ def flops_and_peak(
     return PASSES * forward_flops(model) * _batch_size(arguments), peak
 
 
-def forward_flops(model: Any) -> float:  # noqa: ANN401
+def forward_flops(model: Model) -> float:
     """FLOPs of the products in a forward pass of one sample; 0.0 where that is not known."""
     import tensorflow as tf
     from tensorflow.python.framework.ops import get_stats_for_node_def
@@ -78,7 +79,7 @@ def forward_flops(model: Any) -> float:  # noqa: ANN401
     return 0.0
 
 
-def _einsum_flops(operation: Any) -> int:  # noqa: ANN401
+def _einsum_flops(operation: Operation) -> int:
     """Two for each combination of all indices, where the shapes are known."""
     terms = operation.get_attr("equation").decode().partition("->")[0].split(",")
     sizes = {
@@ -89,7 +90,7 @@ def _einsum_flops(operation: Any) -> int:  # noqa: ANN401
     return 2 * math.prod(sizes.values())
 
 
-def _compute_dtype(model: Any) -> str:  # noqa: ANN401
+def _compute_dtype(model: Model) -> str:
     """That of the layer with the most weights."""
     layers = [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
     if not layers:

@@ -11,6 +11,7 @@ import keras
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import DataIterator, Instance, Logs, Model, Value
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
 
@@ -36,7 +37,7 @@ class Moments(Protocol):
         """After the user's callbacks."""
 
 
-def _nothing(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+def _nothing(self: Instance, batch: int, logs: Logs = None) -> None:
     """Called by Keras for each step and each callback; its own way to do nothing calls twice."""
 
 
@@ -53,11 +54,11 @@ class First(keras.callbacks.Callback):
         super().__init__()
         self.moments = moments
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.epoch_begin(epoch)
 
-    def on_test_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.test_begin()
 
@@ -76,11 +77,11 @@ class Last(keras.callbacks.Callback):
         super().__init__()
         self.moments = moments
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.train_begin()
 
-    def on_test_end(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_test_end(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.test_end()
 
@@ -91,7 +92,7 @@ class Last(keras.callbacks.Callback):
 
 @contextlib.contextmanager
 def functions_of(
-    model: Any,  # noqa: ANN401
+    model: Model,
     composed: Callable[[], ComposedStep | None],
     *,
     is_composed: bool,
@@ -112,7 +113,7 @@ def functions_of(
     make = {"train": model.make_train_function, "test": model.make_test_function}
     around = {"train": partial(_followed, by=after_train), "test": partial(_led, by=before_test)}
 
-    def maker(kind: str) -> Any:  # noqa: ANN401
+    def maker(kind: str) -> Value:
         name = f"{kind}_function"
 
         def made(force: bool = False) -> None:
@@ -147,8 +148,8 @@ def functions_of(
         model.train_function = model.test_function = None
 
 
-def _followed(run: Any, by: Callable[[Any], None]) -> Any:  # noqa: ANN401
-    def train(iterator: Any) -> Any:  # noqa: ANN401
+def _followed(run: Value, by: Callable[[Any], None]) -> Value:
+    def train(iterator: DataIterator) -> Value:
         logs = run(iterator)
         by(logs)
         return logs
@@ -156,8 +157,8 @@ def _followed(run: Any, by: Callable[[Any], None]) -> Any:  # noqa: ANN401
     return train
 
 
-def _led(run: Any, by: Callable[[], None]) -> Any:  # noqa: ANN401
-    def test(iterator: Any) -> Any:  # noqa: ANN401
+def _led(run: Value, by: Callable[[], None]) -> Value:
+    def test(iterator: DataIterator) -> Value:
         by()
         return run(iterator)
 

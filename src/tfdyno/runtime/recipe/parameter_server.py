@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.runtime.recipe.steps_under_way import unreachable
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Strategy
 
 CLUSTER_S = 120.0
 """So long the chief waits for the workers and parameter servers to start."""
@@ -41,7 +44,7 @@ def serve_forever() -> NoReturn:
     os._exit(0)  # TensorFlow's server cannot be stopped
 
 
-def make_strategy(wait_s: float = CLUSTER_S) -> Any:  # noqa: ANN401
+def make_strategy(wait_s: float = CLUSTER_S) -> Strategy:
     """The strategy of the chief, from ``TF_CONFIG``, when all other processes answer.
 
     Args:

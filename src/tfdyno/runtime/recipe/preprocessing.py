@@ -22,6 +22,8 @@ from tfdyno.runtime.recipe.preprocessing_split import Split, grows, split, why_w
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Instance, Layer, Model
+
 __all__ = ["PreprocessingLayer", "Split", "check_xla", "found", "split", "statistics_on_cpu"]
 
 
@@ -46,7 +48,7 @@ class PreprocessingLayer:
         return f"{layer} runs {on}inside of the step: {self.why}."
 
 
-def found(model: Any, *, is_whole: bool = False) -> tuple[PreprocessingLayer, ...]:  # noqa: ANN401
+def found(model: Model, *, is_whole: bool = False) -> tuple[PreprocessingLayer, ...]:
     """The preprocessing layers of a model, those inside of other models included.
 
     Args:
@@ -69,14 +71,14 @@ def found(model: Any, *, is_whole: bool = False) -> tuple[PreprocessingLayer, ..
     return tuple(result)
 
 
-def _preprocessing(model: Any) -> list[Any]:  # noqa: ANN401
+def _preprocessing(model: Model) -> list[Any]:
     """The layers that prepare data, each without those that it is made of."""
     layers = [each for each in _inside(model) if preprocesses(each) or why_cpu(each)]
     parts = {id(p) for each in layers for p in each._flatten_layers(include_self=False)}
     return [each for each in layers if id(each) not in parts]
 
 
-def _why_inside(model: Any, layer: Any, *, is_whole: bool) -> str:  # noqa: ANN401
+def _why_inside(model: Model, layer: Layer, *, is_whole: bool) -> str:
     if is_random(layer):
         return "it draws random numbers for each step, whose order would change"
     if why_whole(model):
@@ -90,7 +92,7 @@ def _why_inside(model: Any, layer: Any, *, is_whole: bool) -> str:  # noqa: ANN4
     return "it does not stand at the inputs of the model"
 
 
-def check_xla(model: Any, *, is_whole: bool = False) -> None:  # noqa: ANN401
+def check_xla(model: Model, *, is_whole: bool = False) -> None:
     """Refuse ``execution=xla`` where a layer that stays inside of the step cannot be compiled.
 
     Args:
@@ -111,7 +113,7 @@ def check_xla(model: Any, *, is_whole: bool = False) -> None:  # noqa: ANN401
         raise UsageError(what, why=why, remedy="put it into dataset.map(...)")
 
 
-def _inside(model: Any) -> list[Any]:  # noqa: ANN401
+def _inside(model: Model) -> list[Any]:
     return list(model._flatten_layers(include_self=False))
 
 
@@ -134,7 +136,7 @@ def statistics_on_cpu() -> Iterator[None]:
 
 def _adapted_on_cpu(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
-    def adapt(self: Any, data: Any) -> None:  # noqa: ANN401
+    def adapt(self: Instance, data: Dataset) -> None:
         with tf.device("CPU:0"):
             original(self, data)
         self.finalize_state()

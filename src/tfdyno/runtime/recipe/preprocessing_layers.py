@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Layer
 
 _FOLDER = "keras.src.layers.preprocessing"
 _TABLES = {"IndexLookup", "TextVectorization"}
 _HASHES = {"Hashing", "HashedCrossing"}
 
 
-def preprocesses(layer: Any) -> bool:  # noqa: ANN401
+def preprocesses(layer: Layer) -> bool:
     """Whether it is one of Keras' preprocessing layers, or a class made from one."""
     return any(each.__module__.startswith(_FOLDER) for each in type(layer).__mro__)
 
 
-def is_random(layer: Any) -> bool:  # noqa: ANN401
+def is_random(layer: Layer) -> bool:
     """Whether it draws random numbers, as ``RandomFlip``: the seed moves on with each step."""
     generator = getattr(layer, "generator", None)
     return bool(getattr(layer, "_seed_generators", ())) or generator is not None
 
 
-def why_cpu(layer: Any) -> str:  # noqa: ANN401
+def why_cpu(layer: Layer) -> str:
     """Why the layer can run on the CPU only; empty where it could run on a card."""
     names = {each.__name__ for each in type(layer).__mro__}
     if names & _TABLES:
@@ -30,6 +33,6 @@ def why_cpu(layer: Any) -> str:  # noqa: ANN401
     return "it reads text" if _reads_text(layer) else ""
 
 
-def _reads_text(layer: Any) -> bool:  # noqa: ANN401
+def _reads_text(layer: Layer) -> bool:
     nodes = getattr(layer, "_inbound_nodes", ())
     return any(tensor.dtype == "string" for node in nodes for tensor in node.input_tensors)

@@ -24,6 +24,8 @@ from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Layer, Model, Operation, Tensor, Value
+
 _GLUE = {"Concatenate", "Flatten", "Identity", "Permute", "Reshape"}
 """Layers without weights that may stand between two that prepare the data."""
 _GLUE_FOLDERS = ("keras.src.ops.numpy", "keras.src.ops.core")
@@ -49,7 +51,7 @@ class Split:
         """Names of the tensors between the parts, as keys of what the step gets."""
         return tuple(f"{_MARK}{number}" for number in range(len(self.before.outputs)))
 
-    def prepare(self, x: Any) -> dict[str, Any]:  # noqa: ANN401
+    def prepare(self, x: Tensor) -> dict[str, Any]:
         """What the step gets instead of the model's inputs."""
         inputs = _functional(self.model)._standardize_inputs(x)
         with tf.device("CPU:0"):
@@ -58,21 +60,21 @@ class Split:
             )
         return dict(zip(self.names, values, strict=True))
 
-    def batch(self, *data: Any) -> Any:  # noqa: ANN401
+    def batch(self, *data: Any) -> Value:
         """A batch of a dataset, ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, prepared."""
         prepared = self.prepare(data[0])
         return (prepared, *data[1:]) if len(data) > 1 else (prepared,)
 
-    def dataset(self, dataset: Any) -> Any:  # noqa: ANN401
+    def dataset(self, dataset: Dataset) -> Dataset:
         """A dataset of batches with prepared inputs, in the same order."""
         made = dataset.map(self.batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         return made.prefetch(tf.data.AUTOTUNE)
 
-    def is_prepared(self, inputs: Any) -> bool:  # noqa: ANN401
+    def is_prepared(self, inputs: Tensor) -> bool:
         """Whether these inputs come from ``prepare``."""
         return isinstance(inputs, dict) and set(inputs) == set(self.names)
 
-    def run(self, inputs: dict[str, Any], training: Any = None) -> Any:  # noqa: ANN401
+    def run(self, inputs: dict[str, Any], training: Value = None) -> Value:
         """What the model gives for prepared inputs."""
         values = [inputs[name] for name in self.names]
         outputs = self.rest._run_through_graph(
@@ -104,12 +106,14 @@ class Split:
         model, jit = self.model, self.model.jit_compile
         whole, check = model.call, model._assert_input_compatibility
 
-        def call(inputs: Any, training: Any = None, mask: Any = None, **other: Any) -> Any:  # noqa: ANN401
+        def call(
+            inputs: Tensor, training: Value = None, mask: Tensor = None, **other: Any
+        ) -> Value:
             if self.is_prepared(inputs):
                 return self.run(inputs, training)
             return whole(inputs, training=training, mask=mask, **other)
 
-        def compatible(inputs: Any, *others: Any) -> None:  # noqa: ANN401
+        def compatible(inputs: Tensor, *others: Any) -> None:
             if not self.is_prepared(inputs):
                 check(inputs, *others)
 
@@ -125,15 +129,15 @@ class Split:
                 setattr(model, name, None)  # traced for prepared inputs
 
 
-def _parts(layer: Any) -> list[Any]:  # noqa: ANN401
+def _parts(layer: Layer) -> list[Any]:
     return list(layer._flatten_layers())
 
 
-def _functional(model: Any) -> Any:  # noqa: ANN401
+def _functional(model: Model) -> Value:
     return model._functional if isinstance(model, keras.Sequential) else model
 
 
-def why_whole(model: Any) -> str:  # noqa: ANN401
+def why_whole(model: Model) -> str:
     """Why nothing can be moved out of this model; empty where its graph may be cut."""
     functional = _functional(model)
     if not isinstance(functional, Functional):
@@ -149,7 +153,7 @@ def why_whole(model: Any) -> str:  # noqa: ANN401
     return ""
 
 
-def split(model: Any) -> Split | None:  # noqa: ANN401
+def split(model: Model) -> Split | None:
     """The model cut after the preprocessing layers at its inputs; None: there is nothing to move.
 
     Args:
@@ -182,18 +186,18 @@ def split(model: Any) -> Split | None:  # noqa: ANN401
     )
 
 
-def _nodes(functional: Any) -> list[Any]:  # noqa: ANN401
+def _nodes(functional: Model) -> list[Any]:
     """All calls of layers in the model, each after those that it needs."""
     by_depth = functional._nodes_by_depth
     ordered = [node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth]]
     return [node for node in ordered if node.operation and not node.is_input]
 
 
-def _is_target(node: Any) -> bool:  # noqa: ANN401
+def _is_target(node: Operation) -> bool:
     return preprocesses(node.operation) or bool(why_cpu(node.operation))
 
 
-def _moved(functional: Any) -> list[Any]:  # noqa: ANN401
+def _moved(functional: Model) -> list[Any]:
     """The calls that can run before the step and lead to a preprocessing layer's output."""
     ready = {id(tensor) for tensor in functional.inputs}
     movable = []
@@ -210,7 +214,7 @@ def _moved(functional: Any) -> list[Any]:  # noqa: ANN401
     return kept[::-1]
 
 
-def _is_movable(node: Any) -> bool:  # noqa: ANN401
+def _is_movable(node: Operation) -> bool:
     operation = node.operation
     if getattr(operation, "trainable_weights", None) or is_random(operation):
         return False
@@ -223,12 +227,12 @@ def _is_movable(node: Any) -> bool:  # noqa: ANN401
     return type(operation).__module__.startswith(_GLUE_FOLDERS)
 
 
-def grows(node: Any) -> float:  # noqa: ANN401
+def grows(node: Operation) -> float:
     """How many times its input's bytes a call makes; 0 where that is within ``GROWTH``."""
     taken, made = (sum(map(_bytes, tensors)) for tensors in (node.input_tensors, node.outputs))
     return made / taken if made > GROWTH * taken else 0.0
 
 
-def _bytes(tensor: Any) -> int:  # noqa: ANN401
+def _bytes(tensor: Tensor) -> int:
     size = tf.as_dtype(tensor.dtype).size
     return math.prod(each or 1 for each in tensor.shape) * size

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from tfdyno.runtime.base.step_hooks import WithoutEffect
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Shape, Value, Variable
 
 
 class Written(WithoutEffect):
@@ -22,7 +25,7 @@ class Written(WithoutEffect):
         self.written[id(update[0])] = update[0]
 
 
-def is_averaged(variable: Any) -> bool:  # noqa: ANN401
+def is_averaged(variable: Variable) -> bool:
     """Whether the replicas' values become one by their mean.
 
     Keras names no way for moving averages and lets those of the replicas drift apart: then a
@@ -33,7 +36,7 @@ def is_averaged(variable: Any) -> bool:  # noqa: ANN401
     )
 
 
-def own_sum(shape: Any, number: int) -> Any:  # noqa: ANN401
+def own_sum(shape: Shape, number: int) -> Value:
     """A sum that each replica keeps for itself."""
     return tf.Variable(
         tf.zeros(shape),
@@ -44,12 +47,12 @@ def own_sum(shape: Any, number: int) -> Any:  # noqa: ANN401
     )
 
 
-def key_of(variable: Any) -> int:  # noqa: ANN401
+def key_of(variable: Variable) -> int:
     """What a Keras variable and TensorFlow's inside of it have in common."""
     return id(getattr(variable, "_value", variable))
 
 
-def times(value: Any, factor: Any) -> Any:  # noqa: ANN401
+def times(value: Value, factor: Value) -> Value:
     """A tensor, or rows of one, by a factor; 0 where the factor is 0, whatever the value."""
     if value is None:
         return None

@@ -34,6 +34,8 @@ from tfdyno.runtime.recipe.steps_under_way import StepsUnderWay
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import DataIterator, Model, Spec, Strategy, Value
+
 PER_WORKER = 2
 """Steps under way for each worker: one that runs and one that waits."""
 _TAKEN = "_tfdyno_steps"
@@ -53,7 +55,7 @@ class ScheduledSteps:
         batch_count: Batches of training that were given to the workers since the beginning.
     """
 
-    def __init__(self, model: Any, strategy: Any) -> None:  # noqa: ANN401
+    def __init__(self, model: Model, strategy: Strategy) -> None:
         """Replace the functions that Keras' loops call.
 
         Args:
@@ -84,7 +86,7 @@ class ScheduledSteps:
         self._is_built, self._is_first = False, True
         self._take_over()
 
-    def build(self, element_spec: Any) -> None:  # noqa: ANN401
+    def build(self, element_spec: Spec) -> None:
         """Make all variables on the servers; else the first batch does.
 
         Args:
@@ -108,7 +110,7 @@ class ScheduledSteps:
         """
         step = _in_graph(self._train_batches)
 
-        def run(iterator: Any) -> Logs:  # noqa: ANN401
+        def run(iterator: DataIterator) -> Logs:
             batches = self._next_batches(iterator)
             count = int(self.batch_count.numpy())
             due = [bool(self._every) and (count + n + 1) % self._every == 0
@@ -132,7 +134,7 @@ class ScheduledSteps:
         """Leave the model as it was."""
         self.join()
         for name in self._replaced:
-            vars(self.model).pop(name, None)
+            self.model.__dict__.pop(name, None)
         self.model._distribute_strategy = self.strategy
         self.model.train_function = self.model.test_function = None
         self._inner.ema_overwrite_frequency = self._every
@@ -149,7 +151,7 @@ class ScheduledSteps:
             "get_metrics_result": self._metrics_result,
             _TAKEN: self,
         }
-        vars(model).update(self._replaced)  # Keras is to track none of it
+        model.__dict__.update(self._replaced)  # Keras is to track none of it
         model.train_function = model.test_function = model.predict_function = None
 
     def _maker(self, name: str) -> Callable[..., None]:
@@ -159,7 +161,7 @@ class ScheduledSteps:
 
         return make
 
-    def _next_batches(self, iterator: Any) -> tuple[Batch, ...]:  # noqa: ANN401
+    def _next_batches(self, iterator: DataIterator) -> tuple[Batch, ...]:
         batches: list[Batch] = []
         for _ in range(self.model.steps_per_execution):
             try:
@@ -173,7 +175,7 @@ class ScheduledSteps:
             self.build(batches[0])
         return tuple(batches)
 
-    def _given(self, kind: str, step: Any, arguments: tuple[Any, ...]) -> Logs:  # noqa: ANN401
+    def _given(self, kind: str, step: Value, arguments: tuple[Any, ...]) -> Logs:
         self.under_way.add(step, arguments)
         if self._is_first:  # of an epoch: there is nothing to tell before it is done
             self.join()
@@ -195,7 +197,7 @@ class ScheduledSteps:
 
     # On a worker, in a graph
 
-    def _train_batches(self, batches: tuple[Batch, ...], due: Any) -> Any:  # noqa: ANN401
+    def _train_batches(self, batches: tuple[Batch, ...], due: Value) -> Value:
         logs: Logs = {}
         for number, batch in enumerate(batches):
             logs = self.strategy.run(self._replica, args=(self.model.train_step, batch))
@@ -205,7 +207,7 @@ class ScheduledSteps:
                 tf.cond(ready, self._overwrite_by_average, lambda: tf.constant(0))
         return self._packed("train", logs)
 
-    def _test_batches(self, batches: tuple[Batch, ...]) -> Any:  # noqa: ANN401
+    def _test_batches(self, batches: tuple[Batch, ...]) -> Value:
         logs: Logs = {}
         for batch in batches:
             logs = self.strategy.run(self._replica, args=(self.model.test_step, batch))
@@ -222,7 +224,7 @@ class ScheduledSteps:
         scope.add_differences()
         return logs
 
-    def _packed(self, kind: str, logs: Logs) -> Any:  # noqa: ANN401
+    def _packed(self, kind: str, logs: Logs) -> Value:
         """The logs as they go to the chief: one message instead of one for each number.
 
         Keras' rule: logs that have the names of the model's metrics are those of all that was done
@@ -234,7 +236,7 @@ class ScheduledSteps:
         self._names[kind] = list(logs) if are_numbers else []
         return tf.stack([tf.cast(v, tf.float32) for v in logs.values()]) if are_numbers else logs
 
-    def _overwrite_by_average(self) -> Any:  # noqa: ANN401
+    def _overwrite_by_average(self) -> Value:
         averages = self._inner._model_variables_moving_average
         for variable, average in zip(self._inner._trainable_variables, averages, strict=True):
             with tf.device(average._value.device):
@@ -258,18 +260,18 @@ def outside_scope() -> Iterator[None]:
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def call(*args: Any, **options: Any) -> Value:
         with outside_scope():
             return function(*args, **options)
 
     return call
 
 
-def _in_graph(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+def _in_graph(function: Callable[..., Any]) -> Value:
     return tf.function(function, autograph=False, reduce_retracing=True)
 
 
-def _check(model: Any, strategy: Any) -> None:  # noqa: ANN401
+def _check(model: Model, strategy: Strategy) -> None:
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     places = {
         model.name: model._distribute_strategy,
@@ -287,17 +289,17 @@ def _check(model: Any, strategy: Any) -> None:  # noqa: ANN401
         )
 
 
-def _worker_offset(kind: Any) -> Any:  # noqa: ANN401
+def _worker_offset(kind: Value) -> Value:
     index = tf.distribute.coordinator.experimental_get_current_worker_index()
     # Keras draws from 31 bits of the seed.
     first = tf.cast(index, tf.int64) * SEED_STRIDE % (1 << 31)
     return tf.cast(tf.stack([first, tf.constant(0, tf.int64)]), kind)
 
 
-def _none_if_optional(value: Any) -> Any:  # noqa: ANN401
+def _none_if_optional(value: Value) -> Value:
     """Keras' adapters send None as an empty optional."""
     return None if isinstance(value, tf.experimental.Optional) else value
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401
+def _is_number(value: Value) -> bool:
     return tf.is_tensor(value) and value.shape.rank == 0

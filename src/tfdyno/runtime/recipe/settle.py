@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -16,10 +16,11 @@ from tfdyno.runtime.recipe.apply import check_policy, set_execution, settle_opti
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Layer, Model, Tensor, Value, Variable
     from tfdyno.core.recipe.recipe import Recipe
 
 
-def settle_training(model: Any, recipe: Recipe, *, is_split: bool = False) -> list[str]:  # noqa: ANN401
+def settle_training(model: Model, recipe: Recipe, *, is_split: bool = False) -> list[str]:
     """Set what belongs to a model that has not run a step yet; returns notes.
 
     Under a strategy Keras' own switches for XLA and accumulation stay off: ``ComposedStep`` does
@@ -56,13 +57,13 @@ def settle_training(model: Any, recipe: Recipe, *, is_split: bool = False) -> li
     return notes
 
 
-def is_composed(model: Any) -> bool:  # noqa: ANN401
+def is_composed(model: Model) -> bool:
     """Whether Keras' own train function cannot do what a recipe asks of it."""
     return replicas(model) > 1 or _has_cluster(model)
 
 
 @contextlib.contextmanager
-def taken_over(model: Any, recipe: Recipe) -> Iterator[int]:  # noqa: ANN401
+def taken_over(model: Model, recipe: Recipe) -> Iterator[int]:
     """Turn Keras' own switches off for a while; gives the batches per update."""
     inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     compiled, own = model.jit_compile, inner.gradient_accumulation_steps
@@ -73,12 +74,12 @@ def taken_over(model: Any, recipe: Recipe) -> Iterator[int]:  # noqa: ANN401
         model.jit_compile, inner.gradient_accumulation_steps = compiled, own
 
 
-def _has_cluster(model: Any) -> bool:  # noqa: ANN401
+def _has_cluster(model: Model) -> bool:
     strategy = getattr(model, "distribute_strategy", None)
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
-def _set_average(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+def _set_average(model: Model, recipe: Recipe) -> None:
     inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     is_kept = inner.use_ema and inner.ema_momentum == recipe.ema
     if inner.built and not is_kept:
@@ -90,7 +91,7 @@ def _set_average(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         _average_updates(inner)
 
 
-def _average_updates(inner: Any) -> None:  # noqa: ANN401
+def _average_updates(inner: Layer) -> None:
     """Let the average move with updates alone, as under a strategy.
 
     Keras moves it with every batch, those that only accumulate included: the momentum of
@@ -98,8 +99,8 @@ def _average_updates(inner: Any) -> None:  # noqa: ANN401
     """
     from keras import ops
 
-    def with_updates(act: Any) -> Any:  # noqa: ANN401
-        def acted(variables: Any) -> None:  # noqa: ANN401
+    def with_updates(act: Tensor) -> Value:
+        def acted(variables: Variable) -> None:
             steps = inner.gradient_accumulation_steps
             if not steps:  # under a strategy the optimizer sees updates alone
                 act(variables)
@@ -116,7 +117,7 @@ def _average_updates(inner: Any) -> None:  # noqa: ANN401
         setattr(inner, name, with_updates(getattr(inner, name)))
 
 
-def _set_loss_scale(model: Any, factor: float) -> None:  # noqa: ANN401
+def _set_loss_scale(model: Model, factor: float) -> None:
     """A fixed factor instead of Keras' dynamic one."""
     inner = getattr(model.optimizer, "inner_optimizer", None)
     if inner is None and model.optimizer.loss_scale_factor == factor:

@@ -18,6 +18,8 @@ from keras.src.backend.common.stateless_scope import StatelessScope, get_statele
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Instance, Model, Value, Variable
+
 
 SEED_STRIDE = 0x9E3779B9
 """Golden ratio of 2^32: keeps the seeds of neighbouring replicas, or workers, apart."""
@@ -32,7 +34,7 @@ class Apart(StatelessScope):
         self._before = list(mapping)
         self._written: set[int] = set()
 
-    def get_current_value(self, variable: Any) -> Any:  # noqa: ANN401
+    def get_current_value(self, variable: Variable) -> Value:
         """The copy, or the variable itself (regularizers ask for all of them here)."""
         found = self.state_mapping.get(id(variable))
         return variable._value if found is None else found
@@ -63,7 +65,7 @@ def added_at_once() -> Iterator[None]:
 
     def replaced(name: str) -> Callable[[Any, Any], Any]:
         @functools.wraps(plain[name])
-        def at_once(self: Any, value: Any) -> Any:  # noqa: ANN401
+        def at_once(self: Instance, value: Value) -> Value:
             scope = get_stateless_scope()
             # No scope: a thread of a replica within the step, as LossScaleOptimizer begins one.
             if scope is not None and (
@@ -88,14 +90,14 @@ def added_at_once() -> Iterator[None]:
                 delattr(kind, name)
 
 
-def metric_variables(model: Any) -> list[Any]:  # noqa: ANN401
+def metric_variables(model: Model) -> list[Any]:
     """All states of a model's metrics that are sums over workers, as Keras' own metrics are."""
     found = {id(v): v for v in model.metrics_variables}
     found |= {id(v): v for metric in model.metrics for v in metric.variables}
     return [v for v in found.values() if v.aggregation == "sum"]
 
 
-def seed_states(model: Any) -> list[Any]:  # noqa: ANN401
+def seed_states(model: Model) -> list[Any]:
     """The states of all random layers: a seed and how often it was drawn from."""
     kind, own = keras.src.backend.random_seed_dtype(), keras.random.SeedGenerator
     found = [

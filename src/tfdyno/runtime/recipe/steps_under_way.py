@@ -12,11 +12,14 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Function, Value
 
 PATIENCE_S = 60.0
 LOOK_S = 1.0
@@ -39,7 +42,7 @@ class StepsUnderWay:
         patience_s: After so long without any step done, the processes are asked for.
     """
 
-    def __init__(self, coordinator: Any, cluster: Addresses, per_worker: int) -> None:  # noqa: ANN401
+    def __init__(self, coordinator: Value, cluster: Addresses, per_worker: int) -> None:
         """Prepare.
 
         Args:
@@ -57,7 +60,7 @@ class StepsUnderWay:
         self.last_value: Any = {}
         threading.Thread(target=self._wait, daemon=True).start()
 
-    def add(self, function: Any, arguments: tuple[Any, ...]) -> None:  # noqa: ANN401
+    def add(self, function: Function, arguments: tuple[Any, ...]) -> None:
         """Give one more step to whichever worker is free; waits while too many are under way.
 
         Raises:
@@ -141,7 +144,7 @@ class StepsUnderWay:
             raise ToolError(what, why=f"{_named(missing)} any more", remedy=RESUME)
 
 
-def _fetched(value: Any) -> Any:  # noqa: ANN401
+def _fetched(value: Value) -> Value:
     """What a step returned.
 
     It can be there on a worker that dies before it is copied from there. The copy fails then, each

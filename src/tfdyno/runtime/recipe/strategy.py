@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Strategy, Value
     from tfdyno.core.recipe.recipe import Recipe
 
 
-def make_strategy(recipe: Recipe) -> Any:  # noqa: ANN401
+def make_strategy(recipe: Recipe) -> Strategy:
     """The strategy that a recipe names; None: one device, or what the script makes itself.
 
     Raises:
@@ -42,7 +43,7 @@ def is_chief() -> bool:
     return role in (None, "chief") or (role == "worker" and index == 0 and not has_chief)
 
 
-def _mirrored(recipe: Recipe) -> Any:  # noqa: ANN401
+def _mirrored(recipe: Recipe) -> Value:
     import tensorflow as tf
 
     cards = len(tf.config.list_physical_devices("GPU"))
@@ -58,7 +59,7 @@ def _mirrored(recipe: Recipe) -> Any:  # noqa: ANN401
     return tf.distribute.MirroredStrategy([f"CPU:{n}" for n in range(count)])
 
 
-def _multi_worker() -> Any:  # noqa: ANN401
+def _multi_worker() -> Value:
     import tensorflow as tf
 
     if not os.environ.get("TF_CONFIG"):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Strategy, Value
+
 _NAMES = (
     "CentralStorageStrategy", "MirroredStrategy", "MultiWorkerMirroredStrategy",
     "OneDeviceStrategy", "ParameterServerStrategy", "TPUStrategy",
@@ -15,7 +17,7 @@ _NAMES = (
 
 
 @contextlib.contextmanager
-def strategies_held(strategy: Any, name: str, notes: list[str]) -> Iterator[None]:  # noqa: ANN401
+def strategies_held(strategy: Strategy, name: str, notes: list[str]) -> Iterator[None]:
     """Hand out the recipe's strategy for every one that the user's code makes.
 
     A scope inside another strategy's scope fails in TensorFlow, and a second multi-worker strategy
@@ -48,11 +50,11 @@ def strategies_held(strategy: Any, name: str, notes: list[str]) -> Iterator[None
             setattr(place, each, original)
 
 
-def _standing_for(kind: str, held: Any, name: str, notes: list[str]) -> type:  # noqa: ANN401
+def _standing_for(kind: str, held: Value, name: str, notes: list[str]) -> type:
     """A class, so that ``isinstance`` and annotations of the user's code still work."""
     note = f"The code makes a {kind}; strategy = {name} of the recipe holds."
 
-    def make(_class: type, *_args: Any, **_options: Any) -> Any:  # noqa: ANN401
+    def make(_class: type, *_args: Any, **_options: Any) -> Value:
         if note not in notes:
             notes.append(note)
         return held

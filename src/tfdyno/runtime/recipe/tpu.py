@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 TABLE = Path(__file__).parents[1] / "tables" / "tensorflow_tpu.csv"
 REMEDY = "start it on a machine with TPUs, as tfdyno launch --on vertex --with tpu=v5e-8 does"
 
 
-def tpu_strategy() -> Any:  # noqa: ANN401
+def tpu_strategy() -> Value:
     """The strategy of all TPUs of this machine, which are reset for it.
 
     Raises:

@@ -16,6 +16,8 @@ from tfdyno.runtime.remat.trace import Traced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tfdyno.core.base.untyped import Layer, Model, Operation
+
 
 _PREFERRED = 1.1
 """Blocks that a person made are taken unless a cut of the graph is better by more than this."""
@@ -49,13 +51,13 @@ class Subject:
     batch_size: int
 
 
-def composites(model: Any) -> list[Any]:  # noqa: ANN401
+def composites(model: Model) -> list[Any]:
     """Layers that hold two or more layers with weights, outer ones before inner ones."""
     inner = model._flatten_layers(include_self=False)
     return [layer for layer in inner if is_composite(layer)]
 
 
-def is_composite(layer: Any) -> bool:  # noqa: ANN401
+def is_composite(layer: Layer) -> bool:
     """Whether a layer holds two or more layers with weights of their own."""
     inner = layer._flatten_layers(include_self=False)
     return sum(bool(x._trainable_variables or x._non_trainable_variables) for x in inner) > 1
@@ -178,7 +180,7 @@ def _matcher(patterns: Sequence[str], names: Sequence[str]) -> Callable[[str], b
     return lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _outermost(layer: Any, able: set[int]) -> list[Any]:  # noqa: ANN401
+def _outermost(layer: Layer, able: set[int]) -> list[Any]:
     """Layers inside a layer whose ids are given, but none inside another of them."""
     found: dict[int, Any] = {}
     for inner in layer._layers:
@@ -242,7 +244,7 @@ def _parts(subject: Subject, cut: Cut) -> list[Part]:
     return [part for part in parts if part.name or part.kept_bytes]
 
 
-def _kept(traced: Traced | None, layer: Any) -> int:  # noqa: ANN401
+def _kept(traced: Traced | None, layer: Layer) -> int:
     """Most bytes that a call of a layer keeps."""
     spans = traced.spans if traced else []
     sizes = [traced.kept_bytes(x.first, x.last) for x in spans if x.key == id(layer)]  # type: ignore[union-attr]
@@ -259,5 +261,5 @@ def _amounts(subject: Subject, functional: Functional, number: int) -> tuple[int
     return kept, sum(subject.traced.forward_flops(x.first, x.last) for x in spans)
 
 
-def _holds_graph(operation: Any) -> bool:  # noqa: ANN401
+def _holds_graph(operation: Operation) -> bool:
     return hasattr(operation, "_functional") or hasattr(operation, "_nodes_by_depth")

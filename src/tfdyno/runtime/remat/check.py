@@ -10,6 +10,8 @@ from tensorflow.python.framework import op_def_registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Graph
+
 HARMLESS = (
     "ReadVariableOp", "VarHandleOp", "ResourceGather", "Placeholder", "While", "If", "Case",
     "StatefulPartitionedCall", "PartitionedCall", "TensorList", "TensorArray", "Stack", "Assert",
@@ -50,7 +52,7 @@ def why_not(traced: Callable[[Sequence[Any]], Probe], inputs: Sequence[Any]) -> 
     return _lost(graph, probe) or _kept_by_a_layer(graph, probe)
 
 
-def _lost(graph: Any, probe: Probe) -> str:  # noqa: ANN401
+def _lost(graph: Graph, probe: Probe) -> str:
     """What a gradient would miss, or what would happen twice."""
     if not probe.outputs:
         return "nothing that comes out of it has a gradient"
@@ -66,7 +68,7 @@ def _lost(graph: Any, probe: Probe) -> str:  # noqa: ANN401
     return ""
 
 
-def _kept_by_a_layer(graph: Any, probe: Probe) -> str:  # noqa: ANN401
+def _kept_by_a_layer(graph: Graph, probe: Probe) -> str:
     """A tensor that a layer keeps, through which a gradient might be taken later."""
     for layer in probe.layers:
         for name, value in vars(layer).items():
@@ -76,7 +78,7 @@ def _kept_by_a_layer(graph: Any, probe: Probe) -> str:  # noqa: ANN401
     return ""
 
 
-def _stateful(graph: Any) -> Iterator[str]:  # noqa: ANN401
+def _stateful(graph: Graph) -> Iterator[str]:
     """Kinds of operations, also in loops and branches, that must not run twice."""
     for operation in graph.get_operations():
         if operation.op_def.is_stateful and not operation.type.startswith(HARMLESS):

@@ -13,6 +13,7 @@ from tfdyno.runtime.remat.plan import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tfdyno.core.base.untyped import Function, Model, Tensor, Value
     from tfdyno.runtime.remat.gradient import Region
     from tfdyno.runtime.remat.plan import Segment
 
@@ -29,7 +30,7 @@ class Functional:
         nodes: Calls of operations, without inputs.
     """
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401
+    def __init__(self, model: Model) -> None:
         """Take a built model."""
         self.model = model
         levels = sorted(model._nodes_by_depth.items(), reverse=True)
@@ -92,7 +93,7 @@ class Functional:
 
     def remove(self) -> None:
         """Let Keras run the model by itself again."""
-        vars(self.model).pop(_METHOD, None)
+        self.model.__dict__.pop(_METHOD, None)
 
     def layers(self, first: int, last: int) -> list[Any]:
         """The layers among some operations, each once."""
@@ -108,16 +109,16 @@ class Functional:
                  for first, last, region in rows]  # fmt: skip
 
         def run(
-            inputs: Any,  # noqa: ANN401
+            inputs: Tensor,
             operation_fn: Callable[[Any], Any] = lambda operation: operation,
-            call_fn: Any = None,  # noqa: ANN401
-        ) -> Any:  # noqa: ANN401
+            call_fn: Function = None,
+        ) -> Value:
             flat = keras.tree.flatten(inputs)
             if call_fn is not None or any(isinstance(x, keras.KerasTensor) for x in flat):
                 return original(self.model, inputs, operation_fn, call_fn)
             values = dict(zip((id(x) for x in self.model.inputs), flat, strict=False))
 
-            def stretch(first: int, last: int, given: dict[int, Any], wanted: list[int]) -> Any:  # noqa: ANN401
+            def stretch(first: int, last: int, given: dict[int, Any], wanted: list[int]) -> Value:
                 inside = dict(given)
                 for number in range(first, last):
                     node = self.nodes[number]
@@ -138,7 +139,7 @@ class Functional:
             results = [values[key] for key in self.results]
             return keras.tree.pack_sequence_as(self.model._outputs_struct, results)
 
-        vars(self.model)[_METHOD] = run
+        self.model.__dict__[_METHOD] = run
 
     def _edges(
         self, first: int, last: int, last_use: dict[int, int]
@@ -151,7 +152,7 @@ class Functional:
         return [key for key in reads if key not in made], later
 
 
-def _ordered(stretch: Callable[..., Any], first: int, last: int, makes: list[int]) -> Any:  # noqa: ANN401
+def _ordered(stretch: Callable[..., Any], first: int, last: int, makes: list[int]) -> Value:
     """A stretch as a function of what it reads."""
     return lambda given: stretch(first, last, given, makes)
 
@@ -160,7 +161,7 @@ def _named(tensors: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:
     return {id(x): value for x, value in zip(tensors, values, strict=False)}
 
 
-def functionals(model: Any) -> list[Functional]:  # noqa: ANN401
+def functionals(model: Model) -> list[Functional]:
     """Every functional model in a model, itself first."""
     found: dict[int, Any] = {}
     for layer in model._flatten_layers():
@@ -170,7 +171,7 @@ def functionals(model: Any) -> list[Functional]:  # noqa: ANN401
     return [Functional(inner) for inner in found.values()]
 
 
-def float_bytes(tensor: Any, batch_size: int = 1) -> int:  # noqa: ANN401
+def float_bytes(tensor: Tensor, batch_size: int = 1) -> int:
     """Size of a tensor that carries a gradient, 0 of any other.
 
     Args:

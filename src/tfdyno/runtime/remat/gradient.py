@@ -24,6 +24,8 @@ from tfdyno.runtime.remat.check import Probe, why_not
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Loss, Tensor, Value, Variable
+
 _SURROUNDINGS = ("stateless_scope", "autocast_scope", "current_call_ctx")
 """What Keras keeps beside the arguments: values of variables, dtype, training of the caller."""
 
@@ -31,7 +33,7 @@ _SURROUNDINGS = ("stateless_scope", "autocast_scope", "current_call_ctx")
 class State(keras.StatelessScope):
     """Variables of one run: weights as given, others as first seen, assignments collected."""
 
-    def __init__(self, weights: dict[int, Any], seen: dict[int, Any], outer: Any) -> None:  # noqa: ANN401
+    def __init__(self, weights: dict[int, Any], seen: dict[int, Any], outer: Value) -> None:
         """Set what the run reads.
 
         Args:
@@ -45,7 +47,7 @@ class State(keras.StatelessScope):
         self.updates: dict[int, tuple[Any, Any]] = {}
         self._seen, self._outer = seen, outer
 
-    def get_current_value(self, variable: Any) -> Any:  # noqa: ANN401
+    def get_current_value(self, variable: Variable) -> Value:
         """The value that this run reads; None: the variable's own."""
         key = id(variable)
         if key in self.state_mapping:
@@ -77,7 +79,7 @@ class Region:
         self._tops, self._notes = layers, notes
         self._probed = self._ran = False
 
-    def run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Value:
         """The result of ``function(*args, **options)``, with less kept for the backward pass."""
         leaves = keras.tree.flatten((args, options))
         if self.unfit or not record.could_possibly_record() or not self._is_ready(leaves):
@@ -106,7 +108,7 @@ class Region:
         return not first or all(layer.built for layer in self.layers if layer not in self._tops)
 
 
-def _is_other_tensor(leaf: Any) -> bool:  # noqa: ANN401
+def _is_other_tensor(leaf: Tensor) -> bool:
     """Symbolic, ragged and sparse tensors, through which no gradient is led here."""
     return isinstance(leaf, keras.KerasTensor | tf.__internal__.CompositeTensor) and not isinstance(
         leaf, tf.Tensor | tf.Variable
@@ -138,17 +140,17 @@ class _Call:
         # Layers inside write to the context of the call: the second run needs it as it is now.
         self.surroundings["current_call_ctx"] = copy.copy(self.surroundings["current_call_ctx"])
 
-    def result(self) -> Any:  # noqa: ANN401
+    def result(self) -> Value:
         """Run once, with the gradient that runs again; assign what the run assigns."""
         seen: dict[int, Any] = {}
         runs: list[_Run] = []
 
         @tf.custom_gradient
-        def twice(*inputs: Any) -> Any:  # noqa: ANN401
+        def twice(*inputs: Any) -> Value:
             with record.stop_recording():
                 runs.append(self.run(inputs, seen))
 
-            def gradient(*upstream: Any, variables: Any = None) -> Any:  # noqa: ANN401
+            def gradient(*upstream: Any, variables: Variable = None) -> Value:
                 found = self._gradient(inputs, seen, upstream, list(variables or ()))
                 count = len(inputs)
                 return (found[:count], found[count:]) if variables else found
@@ -202,7 +204,7 @@ class _Call:
 class _Run:
     """What came out of a run of the function."""
 
-    def __init__(self, outputs: Any, state: State, layers: Sequence[Any]) -> None:  # noqa: ANN401
+    def __init__(self, outputs: Tensor, state: State, layers: Sequence[Any]) -> None:
         self.outputs, self.state = outputs, state
         self.leaves = keras.tree.flatten(outputs)
         self.places = [
@@ -211,7 +213,7 @@ class _Run:
         self.losses = [(_owner(loss, layers), loss) for loss in state.losses]
         self.differentiable = [self.leaves[n] for n in self.places] + list(state.losses)
 
-    def packed(self, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    def packed(self, results: Sequence[Any]) -> Value:
         """The outputs with ``results`` for those that have a gradient; losses to their layers."""
         leaves = list(self.leaves)
         for place, result in zip(self.places, results, strict=False):
@@ -225,7 +227,7 @@ class _Run:
         return keras.tree.pack_sequence_as(self.outputs, leaves)
 
 
-def _owner(loss: Any, layers: Sequence[Any]) -> Any:  # noqa: ANN401
+def _owner(loss: Loss, layers: Sequence[Any]) -> Value:
     """The layer that added a loss, which forgets this tensor: another one leaves the region."""
     for layer in layers:
         if id(loss) in layer._loss_ids:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import keras
 import tensorflow as tf
@@ -19,6 +19,9 @@ from tfdyno.runtime.remat.functional import functionals
 from tfdyno.runtime.remat.gradient import Region
 from tfdyno.runtime.remat.plan import blocks, cheapest, flops, peak_bytes
 from tfdyno.runtime.remat.trace import trace
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Spec, Tensor, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class RematPlan:
     """Makes the model as it was."""
 
 
-def apply_remat(model: Any, wanted: str, *, batch_size: int, inputs: Any = None) -> RematPlan:  # noqa: ANN401
+def apply_remat(model: Model, wanted: str, *, batch_size: int, inputs: Tensor = None) -> RematPlan:
     """Let parts of a model recompute their insides in the backward pass.
 
     The model is changed in place: its loss, gradients, moving averages and dropout masks are the
@@ -75,7 +78,7 @@ def apply_remat(model: Any, wanted: str, *, batch_size: int, inputs: Any = None)
     return _installed(subject, cut, chosen, notes)
 
 
-def _specs(model: Any, inputs: Any, batch_size: int) -> Any:  # noqa: ANN401
+def _specs(model: Model, inputs: Tensor, batch_size: int) -> Value:
     """Inputs with all dimensions known; None where nobody knows them."""
     if inputs is None:
         source = getattr(model, "_functional", None) or model
@@ -83,7 +86,7 @@ def _specs(model: Any, inputs: Any, batch_size: int) -> Any:  # noqa: ANN401
         if inputs is None:
             return None
 
-    def spec(x: Any) -> Any:  # noqa: ANN401
+    def spec(x: Tensor) -> Value:
         if x is None:
             return None
         shape = tuple(x.shape)
@@ -94,7 +97,7 @@ def _specs(model: Any, inputs: Any, batch_size: int) -> Any:  # noqa: ANN401
     return found if known else None
 
 
-def _build(model: Any, specs: Any) -> None:  # noqa: ANN401
+def _build(model: Model, specs: Spec) -> None:
     if model.built:
         return
     if specs is None:
@@ -106,7 +109,7 @@ def _build(model: Any, specs: Any) -> None:  # noqa: ANN401
     keras.src.backend.compute_output_spec(model, symbols, training=False)
 
 
-def _trace(subject: Subject, specs: Any, notes: list[str]) -> None:  # noqa: ANN401
+def _trace(subject: Subject, specs: Spec, notes: list[str]) -> None:
     if specs is None:
         notes.append("What remat saves is not foreseen: the shapes of the inputs are not known.")
         return

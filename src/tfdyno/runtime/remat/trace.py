@@ -23,6 +23,8 @@ from tfdyno.runtime.remat.functional import Functional, float_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Function, Graph, Model, Operation, Shape, Tensor, Value
+
 _VIEWS = frozenset(
     "Reshape Identity IdentityN ExpandDims Squeeze StopGradient PreventGradient Snapshot".split()
 )
@@ -71,8 +73,8 @@ class Traced:
 
 
 def trace(
-    model: Any,  # noqa: ANN401
-    inputs: Any,  # noqa: ANN401
+    model: Model,
+    inputs: Tensor,
     layers: Sequence[Any],
     functionals: Sequence[Functional],
 ) -> Traced:
@@ -109,12 +111,12 @@ def _watched(
     layers: Sequence[Any],
     functionals: Sequence[Functional],
     spans: list[Span],
-    graph: Any,  # noqa: ANN401
+    graph: Graph,
 ) -> Iterator[None]:
     """Note where each call begins and ends in the graph."""
 
     def watch(key: object, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+        def call(*args: Any, **options: Any) -> Value:
             first = _position(graph)
             outputs = function(*args, **options)
             size = sum(float_bytes(x) for x in keras.tree.flatten(outputs) if tf.is_tensor(x))
@@ -136,11 +138,11 @@ def _watched(
             functional.remove()
 
 
-def _by_number(watch: Any, key: int, number: int, function: Any) -> Any:  # noqa: ANN401
+def _by_number(watch: Value, key: int, number: int, function: Function) -> Value:
     return watch((key, number), function)
 
 
-def _position(graph: Any) -> int:  # noqa: ANN401
+def _position(graph: Graph) -> int:
     return len(graph.get_operations())
 
 
@@ -171,31 +173,31 @@ def _sums(amounts: Sequence[Any]) -> list[Any]:
     return sums
 
 
-def _root(tensor: Any) -> Any:  # noqa: ANN401
+def _root(tensor: Tensor) -> Value:
     """The tensor whose memory a tensor shows."""
     while tensor.op.type in _VIEWS and tensor.op.inputs:
         tensor = tensor.op.inputs[tensor.value_index if tensor.op.type == "IdentityN" else 0]
     return tensor
 
 
-def _is_source(operation: Any) -> bool:  # noqa: ANN401
+def _is_source(operation: Operation) -> bool:
     return operation.type in _SOURCES
 
 
-def _elements(shape: Any, batch_size: int) -> int:  # noqa: ANN401
+def _elements(shape: Shape, batch_size: int) -> int:
     """Of a shape; the batch stands for an unknown first dimension, other unknown ones count one."""
     dims = shape.as_list() if shape.rank is not None else [0]
     return math.prod((1 if n else batch_size) if x is None else x for n, x in enumerate(dims))
 
 
-def _bytes(tensor: Any, batch_size: int) -> int:  # noqa: ANN401
+def _bytes(tensor: Tensor, batch_size: int) -> int:
     if tensor.dtype == tf.variant and tensor.op.type in ("While", "StatelessWhile"):
         return _pushed_bytes(tensor, batch_size)
     size = getattr(tensor.dtype, "size", 0)
     return _elements(tensor.shape, batch_size) * size if tensor.dtype != tf.resource else 0
 
 
-def _pushed_bytes(tensor: Any, batch_size: int) -> int:  # noqa: ANN401
+def _pushed_bytes(tensor: Tensor, batch_size: int) -> int:
     """What a loop keeps in one of the lists that its gradient reads; 0: nobody knows how often."""
     body = while_v2._get_graph(tensor.op, "body", "_body_graph")
     push = body.outputs[tensor.value_index].op
@@ -206,7 +208,7 @@ def _pushed_bytes(tensor: Any, batch_size: int) -> int:  # noqa: ANN401
     return int(turns * _bytes(push.inputs[1], batch_size))
 
 
-def _flops(operation: Any, batch_size: int = 1) -> float:  # noqa: ANN401
+def _flops(operation: Operation, batch_size: int = 1) -> float:
     """Floating-point operations: two for each multiplication with its sum, one for the others."""
     shapes = [x.shape for x in operation.inputs]
     outputs = [x for x in operation.outputs if x.dtype.is_floating]
@@ -241,7 +243,7 @@ def _einsum(equation: str, shapes: Sequence[Any]) -> float:
     return float(math.prod(size or 0 for size in sizes.values()))
 
 
-def _convolution(kind: str, operation: Any, filters: Any, size: float) -> float:  # noqa: ANN401
+def _convolution(kind: str, operation: Operation, filters: Value, size: float) -> float:
     """Two for each weight that goes into each output of the forward convolution."""
     if "BackpropInput" in kind:
         filters = operation.inputs[1].shape

@@ -20,6 +20,7 @@ from jax import lax
 from jax import numpy as jnp
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Function, Tensor, Value
     from tfdyno.core.choose.program import Lowering
 
 SIX = 6.0
@@ -47,7 +48,7 @@ relu6.defjvps(lambda tangent, result, _: _where((result > 0) & (result < SIX), t
 
 def moments(
     x: jax.Array,
-    axes: Any,  # noqa: ANN401
+    axes: Value,
     keepdims: bool = False,
     synchronized: bool = False,
 ) -> tuple[jax.Array, jax.Array]:
@@ -66,7 +67,7 @@ def moments(
     return found[0], found[1]
 
 
-def transpose(x: Any, axes: Any = None) -> Any:  # noqa: ANN401
+def transpose(x: Tensor, axes: Value = None) -> Value:
     """Transpose; a variable in its own type."""
     from keras.src.backend.common.variables import AutocastScope
 
@@ -82,7 +83,7 @@ def as_tensorflow(lowering: Lowering) -> None:
     """
     from keras.src import backend
 
-    def converted(function: Any) -> Any:  # noqa: ANN401  (a custom_jvp object has no type of its own)
+    def converted(function: Function) -> Value:
         return lambda x: function(backend.convert_to_tensor(x))
 
     if not _OWN:

@@ -29,6 +29,7 @@ from tfdyno.runtime.trace.recurrent import cudnn_layers, keeps_xla_off, recurren
 from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimensions
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Module, Value, Variable
     from tfdyno.core.choose.program import Lowering
 
 BEGAN = time.perf_counter()
@@ -108,7 +109,7 @@ def building(workload: Workload, request: child.Request) -> str:
     return f"running {workload.reference} up to its fit, {request['limit_s']:.0f} s at most"
 
 
-def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
+def describe(subject: Model, notes: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a trace says about the model itself, as fields of ``Trace``."""
     model, data = subject.model, subject.data
     optimizer = getattr(model, "optimizer", None)
@@ -130,13 +131,13 @@ def describe(subject: Any, notes: tuple[str, ...] = ()) -> dict[str, Any]:  # no
     }
 
 
-def _compiles(model: Any) -> bool:  # noqa: ANN401
+def _compiles(model: Model) -> bool:
     compiles = bool(getattr(model, "jit_compile", False)) and not model.run_eagerly
     return compiles and not keeps_xla_off(model)
 
 
 def _lowered(
-    subject: Any,  # noqa: ANN401
+    subject: Model,
     workload: Workload,
     asked: int | None,
     lowering: Lowering,
@@ -166,7 +167,7 @@ def _lowered(
 
 
 def _sizes(
-    model: Any,  # noqa: ANN401
+    model: Model,
     batch: Batch,
     asked: int | None,
     own: int,
@@ -182,7 +183,7 @@ def _sizes(
     return [(*marker_batch(known), ()), *([(own, 0, note)] if own else [])]
 
 
-def _bytecode(module: Any) -> bytes:  # noqa: ANN401
+def _bytecode(module: Module) -> bytes:
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
     return buffer.getvalue()
@@ -200,7 +201,7 @@ def workload_of(fields: dict[str, Any]) -> Workload:
     )
 
 
-def _name_of(part: Any) -> str:  # noqa: ANN401
+def _name_of(part: Value) -> str:
     if part is None:
         return ""
     if isinstance(part, dict):
@@ -210,7 +211,7 @@ def _name_of(part: Any) -> str:  # noqa: ANN401
     return str(getattr(part, "name", None) or getattr(part, "__name__", None) or part)
 
 
-def _size(variables: Any) -> int:  # noqa: ANN401
+def _size(variables: Variable) -> int:
     import math
 
     return sum(math.prod(variable.shape) for variable in variables)

@@ -17,6 +17,8 @@ from tfdyno.core.base.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Tensor, Value
+
 KERNELS = {"ctc_loss": "CTCLoss", "ctc_loss_v2": "CTCLossV2"}
 """Functions of TensorFlow's generated code, with the operation that each makes."""
 
@@ -32,8 +34,8 @@ def ctc_outside(found: dict[str, int]) -> Iterator[None]:
 
     originals = {name: getattr(gen_ctc_ops, name) for name in KERNELS}
 
-    def replacement(operation: str) -> Any:  # noqa: ANN401
-        def met(inputs: Any, *_labels: Any, **_options: Any) -> Any:  # noqa: ANN401
+    def replacement(operation: str) -> Value:
+        def met(inputs: Tensor, *_labels: Any, **_options: Any) -> Value:
             logits = tf.convert_to_tensor(inputs)
             steps, _, classes = logits.shape
             found[operation] = (steps or 0) * (classes or 0) * logits.dtype.size
@@ -66,7 +68,7 @@ def outside_note(found: dict[str, int]) -> str:
     )
 
 
-def _loss_and_gradient(logits: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _loss_and_gradient(logits: Tensor) -> tuple[Any, Any]:
     """A loss of each sample and the gradient of the logits, in the sizes of the kernel's.
 
     Args:
@@ -74,10 +76,10 @@ def _loss_and_gradient(logits: Any) -> tuple[Any, Any]:  # noqa: ANN401
     """
 
     @tf.custom_gradient
-    def loss_of(logits: Any) -> Any:  # noqa: ANN401
+    def loss_of(logits: Tensor) -> Value:
         gradient = -logits  # a tensor of its own until the backward pass, as the kernel's is
 
-        def backward(upstream: Any) -> Any:  # noqa: ANN401
+        def backward(upstream: Dataset) -> Value:
             return gradient * upstream[None, :, None]
 
         return logits[0, :, 0], backward

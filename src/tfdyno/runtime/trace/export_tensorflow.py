@@ -12,13 +12,16 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.trace.ctc_outside import ctc_outside
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import DType, Function, Model, Shape, Value, Variable
 
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
@@ -78,7 +81,7 @@ def export(
     """
     flat = tf.nest.flatten(list(arguments))
 
-    def flat_step(*tensors: Any) -> Any:  # noqa: ANN401  (HLO is made for flat arguments only)
+    def flat_step(*tensors: Any) -> Value:
         return step(*tf.nest.pack_sequence_as(list(arguments), tensors))
 
     outside: dict[str, int] = {}
@@ -114,7 +117,7 @@ def export(
     )
 
 
-def _has_open_size(concrete: Any) -> bool:  # noqa: ANN401
+def _has_open_size(concrete: Function) -> bool:
     """Whether an operation returns as many elements as the data decide."""
     graph = concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
@@ -130,7 +133,7 @@ def _dense_gradients() -> Iterator[None]:
     """
     gradient = tf.GradientTape.gradient
 
-    def dense(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def dense(*arguments: Any, **named: Any) -> Value:
         found = gradient(*arguments, **named)
         return tf.nest.map_structure(lambda g: g if g is None else tf.convert_to_tensor(g), found)
 
@@ -141,7 +144,7 @@ def _dense_gradients() -> Iterator[None]:
         tf.GradientTape.gradient = gradient
 
 
-def split_by_model(model: Any) -> Callable[[Sequence[Any]], Variables]:  # noqa: ANN401
+def split_by_model(model: Model) -> Callable[[Sequence[Any]], Variables]:
     """Sort by what a Keras model says of its variables, by name those that it does not know."""
 
     def sort(used: Sequence[Any]) -> Variables:
@@ -173,7 +176,7 @@ def split_by_name(variables: Iterable[Any]) -> Variables:
     return Variables(weights=weights, state=state, optimizer=slots)
 
 
-def _resource(variable: Any) -> Any:  # noqa: ANN401
+def _resource(variable: Variable) -> Value:
     """The ``tf.Variable`` inside a Keras 3 variable, or the variable itself."""
     return getattr(variable, "value", variable) if hasattr(variable, "_value") else variable
 
@@ -189,7 +192,7 @@ def _given(arguments: Sequence[Any], roles: Sequence[str]) -> Iterable[dict[str,
             yield _row(name, role, spec.shape, spec.dtype)
 
 
-def _captured(concrete: Any, variables: Variables) -> Iterable[dict[str, Any]]:  # noqa: ANN401
+def _captured(concrete: Function, variables: Variables) -> Iterable[dict[str, Any]]:
     groups = {"weight": variables.weights, "optimizer": variables.optimizer}
     roles = {id(v.handle): role for role, group in groups.items() for v in group}
     known = {id(v.handle): v for v in concrete.graph.variables}  # the metrics' among them
@@ -206,11 +209,11 @@ def _captured(concrete: Any, variables: Variables) -> Iterable[dict[str, Any]]: 
         yield _row(_name(variable), roles.get(id(tensor), "state"), variable.shape, variable.dtype)
 
 
-def _name(variable: Any) -> str:  # noqa: ANN401
+def _name(variable: Variable) -> str:
     return str(getattr(variable, "path", None) or variable.name).removesuffix(":0")
 
 
-def _row(name: str, role: str, shape: Any, dtype: Any) -> dict[str, Any]:  # noqa: ANN401
+def _row(name: str, role: str, shape: Shape, dtype: DType) -> dict[str, Any]:
     sizes = [int(size) for size in shape]
     return {
         "name": name,

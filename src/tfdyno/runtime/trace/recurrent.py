@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Layer, Model
 
 KINDS = ("LSTM", "GRU")
 CUDNN_SETTINGS = {
@@ -15,7 +18,7 @@ CUDNN_SETTINGS = {
 """What the kernels of cuDNN compute; a layer that differs in one of them runs as a loop."""
 
 
-def recurrent_notes(model: Any) -> tuple[str, ...]:  # noqa: ANN401
+def recurrent_notes(model: Model) -> tuple[str, ...]:
     """One sentence if TensorFlow would replace loops of this model by cuDNN's kernels."""
     kinds = {type(layer).__name__ for layer in model._flatten_layers() if _by_cudnn(layer)}
     if not kinds:
@@ -27,7 +30,7 @@ def recurrent_notes(model: Any) -> tuple[str, ...]:  # noqa: ANN401
     )
 
 
-def cudnn_layers(model: Any) -> tuple[str, ...]:  # noqa: ANN401
+def cudnn_layers(model: Model) -> tuple[str, ...]:
     """Names of the layers whose loops TensorFlow would replace by cuDNN's kernels.
 
     Source:
@@ -37,7 +40,7 @@ def cudnn_layers(model: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(layer.name for layer in model._flatten_layers() if _by_cudnn(layer))
 
 
-def keeps_xla_off(model: Any) -> bool:  # noqa: ANN401
+def keeps_xla_off(model: Model) -> bool:
     """Whether a layer makes Keras run the whole model without XLA on TensorFlow.
 
     Such a layer clears its ``supports_jit`` when it is made, also where dropout in its loop then
@@ -49,11 +52,11 @@ def keeps_xla_off(model: Any) -> bool:  # noqa: ANN401
     return any(_suits_cudnn(layer) for layer in model._flatten_layers())
 
 
-def _by_cudnn(layer: Any) -> bool:  # noqa: ANN401
+def _by_cudnn(layer: Layer) -> bool:
     return _suits_cudnn(layer) and not layer.get_config().get("recurrent_dropout")
 
 
-def _suits_cudnn(layer: Any) -> bool:  # noqa: ANN401
+def _suits_cudnn(layer: Layer) -> bool:
     if type(layer).__name__ not in KINDS or getattr(layer, "use_cudnn", "auto") is False:
         return False
     settings = layer.get_config()

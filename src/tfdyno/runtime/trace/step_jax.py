@@ -17,6 +17,7 @@ from tfdyno.core.choose.workload import TensorRole, TensorSpec
 from tfdyno.runtime.trace.as_tensorflow import as_tensorflow
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Model, Structure, Tensor, Value, Variable
     from tfdyno.core.choose.program import Lowering
     from tfdyno.runtime.workload.batch import Batch
     from tfdyno.runtime.workload.dataspec import Leaf
@@ -31,7 +32,7 @@ class Lowered:
 
 
 def lower_step(
-    model: Any,  # noqa: ANN401
+    model: Model,
     batch: Batch,
     *,
     batch_size: int,
@@ -50,7 +51,7 @@ def lower_step(
     return _lower_infer(model, data[0])
 
 
-def _lower_train(model: Any, data: tuple[Any, Any, Any]) -> Lowered:  # noqa: ANN401
+def _lower_train(model: Model, data: tuple[Any, Any, Any]) -> Lowered:
     _build(model, data)
     groups: list[tuple[TensorRole, list[Any]]] = [
         ("weight", model.trainable_variables),
@@ -59,7 +60,7 @@ def _lower_train(model: Any, data: tuple[Any, Any, Any]) -> Lowered:  # noqa: AN
         ("state", model.metrics_variables),
     ]
 
-    def step(state: Any, data: Any) -> Any:  # noqa: ANN401
+    def step(state: Value, data: Dataset) -> Value:
         return model.train_step(state, data)
 
     state = tuple([_abstract(variable) for variable in group] for _, group in groups)
@@ -68,7 +69,7 @@ def _lower_train(model: Any, data: tuple[Any, Any, Any]) -> Lowered:  # noqa: AN
     return _lowered(step, (state, data), tensors)
 
 
-def _lower_infer(model: Any, x: Any) -> Lowered:  # noqa: ANN401
+def _lower_infer(model: Model, x: Tensor) -> Lowered:
     if not model.built:
         backend.compute_output_spec(model, _symbolic(x))
     groups: list[tuple[TensorRole, list[Any]]] = [
@@ -76,7 +77,7 @@ def _lower_infer(model: Any, x: Any) -> Lowered:  # noqa: ANN401
         ("state", model.non_trainable_variables),
     ]
 
-    def step(state: Any, x: Any) -> Any:  # noqa: ANN401
+    def step(state: Value, x: Tensor) -> Value:
         return model.predict_step(state, (x,))[0]
 
     state = tuple([_abstract(variable) for variable in group] for _, group in groups)
@@ -84,7 +85,7 @@ def _lower_infer(model: Any, x: Any) -> Lowered:  # noqa: ANN401
     return _lowered(step, (state, x), tensors, donate=())
 
 
-def _build(model: Any, data: tuple[Any, Any, Any]) -> None:  # noqa: ANN401
+def _build(model: Model, data: tuple[Any, Any, Any]) -> None:
     """Create the variables of layers, loss, metrics and optimizer that the first batch would."""
     x, y, weight = data
     parts = (x, y) if weight is None else (x, y, weight)
@@ -93,17 +94,17 @@ def _build(model: Any, data: tuple[Any, Any, Any]) -> None:  # noqa: ANN401
         model.optimizer.build(model.trainable_variables)
 
 
-def _lowered(step: Any, arguments: Any, tensors: Any, donate: Any = (0,)) -> Lowered:  # noqa: ANN401
+def _lowered(step: Value, arguments: Structure, tensors: Tensor, donate: Value = (0,)) -> Lowered:
     traced = jax.jit(step, donate_argnums=donate, keep_unused=True).trace(*arguments)
     module = traced.lower(lowering_platforms=("cuda",)).compiler_ir("stablehlo")
     return Lowered(module=module, tensors=tensors)
 
 
-def _abstract(variable: Any) -> jax.ShapeDtypeStruct:  # noqa: ANN401
+def _abstract(variable: Variable) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(variable.shape, variable.dtype)
 
 
-def _with_batch(structure: Any, batch_size: int) -> Any:  # noqa: ANN401
+def _with_batch(structure: Structure, batch_size: int) -> Value:
     def abstract(leaf: Leaf) -> jax.ShapeDtypeStruct:
         if leaf.dtype in ("string", "object", "str") or leaf.dtype.startswith("<U"):
             raise UsageError(
@@ -116,7 +117,7 @@ def _with_batch(structure: Any, batch_size: int) -> Any:  # noqa: ANN401
     return None if structure is None else tree.map_structure(abstract, structure)
 
 
-def _symbolic(structure: Any) -> Any:  # noqa: ANN401
+def _symbolic(structure: Structure) -> Value:
     return tree.map_structure(
         lambda leaf: keras.KerasTensor(leaf.shape, str(leaf.dtype)), structure
     )
@@ -128,7 +129,7 @@ def _variable_specs(groups: list[tuple[TensorRole, list[Any]]]) -> tuple[TensorS
     )
 
 
-def _data_specs(parts: Any) -> tuple[TensorSpec, ...]:  # noqa: ANN401
+def _data_specs(parts: Value) -> tuple[TensorSpec, ...]:
     specs = []
     for role, structure in parts:
         leaves = jax.tree_util.tree_flatten_with_path(structure)[0]
@@ -138,7 +139,7 @@ def _data_specs(parts: Any) -> tuple[TensorSpec, ...]:  # noqa: ANN401
     return tuple(specs)
 
 
-def _spec(name: str, role: TensorRole, tensor: Any) -> TensorSpec:  # noqa: ANN401
+def _spec(name: str, role: TensorRole, tensor: Tensor) -> TensorSpec:
     shape, dtype = tuple(map(int, tensor.shape)), keras.backend.standardize_dtype(tensor.dtype)
     width = jax.numpy.dtype(dtype).itemsize
     return TensorSpec(

@@ -23,6 +23,7 @@ from tfdyno.runtime.workload.dataspec import Leaf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Model, Structure, Tensor, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.process import child
     from tfdyno.runtime.workload.loop_step import LoopStep
@@ -135,7 +136,7 @@ def _by_keras(workload: Workload, request: child.Request, progress: child.Progre
     return _first_that_works(attempt, tries, subject.title)
 
 
-def _outside(exported: Any, about: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def _outside(exported: Model, about: dict[str, Any]) -> dict[str, Any]:
     """What the trace has to say otherwise of a step with operations that XLA does not have."""
     if not exported.outside:
         return {}
@@ -186,7 +187,7 @@ def _first_that_works(
 
 
 def _sizes(
-    model: Any,  # noqa: ANN401
+    model: Model,
     batch: Batch,
     asked: int | None,
     own: int,
@@ -199,7 +200,7 @@ def _sizes(
     return [marker_batch(known), *([(own, 0)] if own else [])]
 
 
-def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noqa: ANN401
+def _export_keras(model: Model, batch: Batch, size: int, mode: str) -> Value:
     from tfdyno.runtime.base.keras2 import is_keras2
     from tfdyno.runtime.trace.export_tensorflow import export, split_by_model
 
@@ -208,13 +209,13 @@ def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noq
     sort, autograph = split_by_model(model), is_keras2()
     if mode == "infer":
 
-        def forward(x: Any) -> Any:  # noqa: ANN401
+        def forward(x: Tensor) -> Value:
             return model(x, training=False)
 
         return export(forward, given[:1], ROLES[:1], sort, autograph=autograph)
     _build(model, given[0])
 
-    def step(*data: Any) -> Any:  # noqa: ANN401
+    def step(*data: Any) -> Value:
         alone = len(data) == 1 and not isinstance(data[0], tuple | list)  # as Keras packs it
         return model.train_step(data[0] if alone else data)
 
@@ -223,7 +224,7 @@ def _export_keras(model: Any, batch: Batch, size: int, mode: str) -> Any:  # noq
 
 @contextlib.contextmanager
 def _recomputing(
-    model: Any,  # noqa: ANN401
+    model: Model,
     wanted: str,
     batch: Batch,
     size: int,
@@ -249,7 +250,7 @@ def _recomputing(
         notes += plan.notes  # a part that cannot be computed again says so when it is traced
 
 
-def _build(model: Any, x: Any) -> None:  # noqa: ANN401
+def _build(model: Model, x: Tensor) -> None:
     """Make the weights and the optimizer's slots, where the model can be called by itself."""
     import tensorflow as tf
 
@@ -268,7 +269,7 @@ def _build(model: Any, x: Any) -> None:  # noqa: ANN401
             build(model.trainable_variables)
 
 
-def _specs(structure: Any, size: int) -> Any:  # noqa: ANN401
+def _specs(structure: Structure, size: int) -> Value:
     import tensorflow as tf
 
     if isinstance(structure, Leaf):

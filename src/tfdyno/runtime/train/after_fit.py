@@ -18,6 +18,8 @@ from tfdyno.runtime.recipe.strategy import is_chief
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Instance, Model, Value
+
 
 @contextlib.contextmanager
 def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
@@ -30,7 +32,7 @@ def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
 
     evaluate, predict = keras.Model.evaluate, keras.Model.predict
 
-    def own_evaluate(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def own_evaluate(self: Instance, *args: Any, **options: Any) -> Value:
         if is_training() or not self.built or not (is_composed(self) or _is_served()):
             return evaluate(self, *args, **options)
         if _is_served():
@@ -38,7 +40,7 @@ def evaluation_composed(is_training: Callable[[], bool]) -> Iterator[None]:
         with _composed(self):
             return evaluate(self, *args, **options)
 
-    def own_predict(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def own_predict(self: Instance, *args: Any, **options: Any) -> Value:
         if is_training() or not (is_composed(self) or _is_served()):
             return predict(self, *args, **options)
         return _without_strategy(self, lambda: predict(self, *args, **options))
@@ -70,7 +72,7 @@ def saved_by_chief() -> Iterator[None]:
 
 
 def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
-    def saved(self: Any, filepath: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def saved(self: Instance, filepath: Value, *args: Any, **options: Any) -> Value:
         with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
             return save(self, str(Path(folder) / Path(filepath).name), *args, **options)
 
@@ -78,7 +80,7 @@ def _elsewhere(save: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def _composed(model: Any) -> Iterator[None]:  # noqa: ANN401
+def _composed(model: Model) -> Iterator[None]:
     """The test function of the training loop, and no batch taken to build what is built."""
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
@@ -110,7 +112,7 @@ def _is_served() -> bool:
     return "ParameterServer" in type(tf.distribute.get_strategy()).__name__
 
 
-def _without_strategy(model: Any, run: Callable[[], Any]) -> Any:  # noqa: ANN401
+def _without_strategy(model: Model, run: Callable[[], Any]) -> Value:
     """Run as on one device, on this process' own data."""
     from tfdyno.runtime.recipe.scheduled_step import outside_scope
 

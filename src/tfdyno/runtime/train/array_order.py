@@ -7,11 +7,14 @@ not get that from the one that tfdyno sets to be able to go on after a kill.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from tensorflow.python.eager import context
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Value
 
 
 class ArrayOrder:
@@ -27,11 +30,11 @@ class ArrayOrder:
         """The iterators that are made next are of this epoch."""
         self._epoch.assign(epoch)
 
-    def dataset(self, adapter: Any) -> Any:  # noqa: ANN401
+    def dataset(self, adapter: Value) -> Dataset:
         """Keras' dataset of an adapter of arrays, with these orders in place of its own."""
         original = tf.random.shuffle
 
-        def shuffle(values: Any, *_args: Any, **_options: Any) -> Any:  # noqa: ANN401
+        def shuffle(values: Value, *_args: Any, **_options: Any) -> Value:
             seed = tf.stack([tf.constant(self.seed, tf.int64), self._epoch.read_value()])
             return tf.random.experimental.stateless_shuffle(values, seed)
 
@@ -42,7 +45,7 @@ class ArrayOrder:
             tf.random.shuffle = original
 
 
-def order_for(adapter: Any, seed: int | None) -> ArrayOrder | None:  # noqa: ANN401
+def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:
     """The order for the data of a ``fit``; None where Keras' own is right.
 
     Args:
@@ -54,7 +57,7 @@ def order_for(adapter: Any, seed: int | None) -> ArrayOrder | None:  # noqa: ANN
     return ArrayOrder(seed) if shuffles and seed is not None and _is_set(seed) else None
 
 
-def repeats(adapter: Any) -> bool:  # noqa: ANN401
+def repeats(adapter: Value) -> bool:
     """Whether Keras draws one order for all epochs."""
     is_shuffled = isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)
     return is_shuffled and context.global_seed() is not None

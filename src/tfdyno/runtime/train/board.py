@@ -14,6 +14,7 @@ from tfdyno.runtime.train.tensorboard import Board
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.training import RunSettings
 
@@ -36,7 +37,7 @@ class TrainBoard:
             self._board.texts(flat(recipe))
 
     def watching(
-        self, model: Any, run: Callable[[Any], Any], steps_done: Callable[[], int]  # noqa: ANN401
+        self, model: Model, run: Callable[[Any], Any], steps_done: Callable[[], int]
     ) -> Callable[[Any], Any]:  # fmt: skip
         """The train function, with norms each so many steps where they are asked for."""
         if not self._every:
@@ -44,7 +45,7 @@ class TrainBoard:
         return Norms(model, self._board, every=self._every, steps_done=steps_done).watching(run)
 
     def epoch_end(
-        self, epoch: int, logs: dict[str, Any], model: Any, samples_per_s: float  # noqa: ANN401
+        self, epoch: int, logs: dict[str, Any], model: Model, samples_per_s: float
     ) -> None:  # fmt: skip
         """Write what an epoch came to."""
         if self._board is None:

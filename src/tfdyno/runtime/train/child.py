@@ -19,6 +19,7 @@ from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 from tfdyno.runtime.base.software import import_tensorflow, software
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Workload
     from tfdyno.runtime.train.load import Train
     from tfdyno.runtime.train.meeting import Meeting
@@ -137,7 +138,7 @@ def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progres
     from tfdyno.runtime.train.loop import train
     from tfdyno.runtime.train.watch import TrainPlan, Watch
 
-    def run(model: Any, arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:  # noqa: ANN401
+    def run(model: Model, arguments: dict[str, Any], settings: RunSettings) -> TrainOutcome:
         flops, peak = flops_and_peak(model, arguments, peaks, recipe) if peaks else (0.0, 0.0)
         plan = TrainPlan(
             recipe=recipe,

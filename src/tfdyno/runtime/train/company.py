@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.recipe.strategy import worker_count, worker_rank
 from tfdyno.runtime.train.ranks import Ranks
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Value
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
 
@@ -20,7 +21,7 @@ class Company:
         notes: Sentences for the user.
     """
 
-    def __init__(self, model: Any, step: ComposedStep) -> None:  # noqa: ANN401
+    def __init__(self, model: Model, step: ComposedStep) -> None:
         """Take the model and the step that all of them run together."""
         self._model, self._step = model, step
         self._rank = worker_rank()
@@ -30,7 +31,7 @@ class Company:
         self._slow: set[int] = set()
         self.notes: list[str] = []
 
-    def table(self, own: list[float]) -> Any:  # noqa: ANN401
+    def table(self, own: list[float]) -> Value:
         """The numbers of all workers, a row for each; a joint operation."""
         began_s = time.perf_counter()
         found = self._ranks.table(own)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import contextlib
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Dataset, Model, Optimizer, Spec, Value
     from tfdyno.runtime.remat.rewrite import RematPlan
 
 OF_OPTIMIZER = ("accumulation", "clip_norm", "ema", "loss_scale")
@@ -39,7 +40,7 @@ class Engine:
         composed: The step of a strategy, once it is built.
     """
 
-    def __init__(self, model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    def __init__(self, model: Model, recipe: Recipe) -> None:
         """Set the recipe on the model; raises ``UsageError`` where it cannot be."""
         self.model, self.recipe = model, recipe
         # What is recomputed is cut out of the whole graph of the model.
@@ -101,7 +102,7 @@ class Engine:
             self._remat.undo()
             self.notes += self._remat.notes
 
-    def change(self, dataset: Any) -> Any:  # noqa: ANN401
+    def change(self, dataset: Dataset) -> Value:
         """The data of training as the step takes them."""
         changed, notes = with_input_options(dataset, self.recipe.input)
         self.notes += notes
@@ -112,11 +113,11 @@ class Engine:
             self.notes += tpu_notes(self.model.steps_per_execution, is_always_full=is_full)
         return self.change_test(changed)
 
-    def change_test(self, dataset: Any) -> Any:  # noqa: ANN401
+    def change_test(self, dataset: Dataset) -> Value:
         """The data of validation as the step takes them."""
         return self._parts.dataset(dataset) if self._parts else dataset
 
-    def build(self, element_spec: Any, *, batch_size: int, early: bool) -> None:  # noqa: ANN401
+    def build(self, element_spec: Spec, *, batch_size: int, early: bool) -> None:
         """Make the variables before the first step, where something needs them then.
 
         Args:
@@ -170,7 +171,7 @@ class Engine:
         return lambda batch: run(iter([batch]))
 
 
-def _refuse_unreached(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
+def _refuse_unreached(model: Model, recipe: Recipe) -> None:
     """Refuse what is set on the optimizer of ``compile`` where the step uses others."""
     plain = Recipe()
     unreached = [name for name in OF_OPTIMIZER if getattr(recipe, name) != getattr(plain, name)]
@@ -182,7 +183,7 @@ def _refuse_unreached(model: Any, recipe: Recipe) -> None:  # noqa: ANN401
         )
 
 
-def _iterations(optimizer: Any) -> int:  # noqa: ANN401
+def _iterations(optimizer: Optimizer) -> int:
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     variable = getattr(inner, "_iterations", None)
     return int(variable.numpy()) if variable is not None else 0

@@ -22,6 +22,8 @@ from tfdyno.runtime.train.replay import not_repeatable, why_full_replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import DataIterator, Strategy, Value
+
 
 @dataclass(slots=True, kw_only=True)
 class Place:
@@ -68,7 +70,7 @@ class Epochs(keras_trainer.TFEpochIterator):
 
     _num_batches: int | None
 
-    def __init__(self, hooks: Hooks, distribute_strategy: Any, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, hooks: Hooks, distribute_strategy: Strategy, **options: Any) -> None:
         """Make the dataset of Keras' ``fit``, whose arguments these are."""
         EpochIterator.__init__(self, **options)
         self._distribute_strategy, self._hooks = distribute_strategy, hooks
@@ -137,7 +139,7 @@ class Epochs(keras_trainer.TFEpochIterator):
 class Validation(keras_trainer.TFEpochIterator):
     """Keras' iterator over the data of validation."""
 
-    def __init__(self, hooks: Hooks, distribute_strategy: Any, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, hooks: Hooks, distribute_strategy: Strategy, **options: Any) -> None:
         """Make the dataset of Keras' ``evaluate``, whose arguments these are."""
         EpochIterator.__init__(self, **options)
         self._distribute_strategy = distribute_strategy
@@ -145,7 +147,7 @@ class Validation(keras_trainer.TFEpochIterator):
         self._distributed_dataset = distribute_strategy.experimental_distribute_dataset(dataset)
 
 
-def _read(iterator: Any, count: int) -> bool:  # noqa: ANN401
+def _read(iterator: DataIterator, count: int) -> bool:
     """Take batches and let them go; False where there were fewer."""
     for _ in range(count):
         try:
@@ -161,7 +163,7 @@ def epochs_of(hooks: Hooks) -> Iterator[None]:
     original = keras_trainer.TFEpochIterator
     made: list[Epochs] = []
 
-    def make(**options: Any) -> Any:  # noqa: ANN401
+    def make(**options: Any) -> Value:
         if made:
             return Validation(hooks, **options)
         made.append(Epochs(hooks, **options))

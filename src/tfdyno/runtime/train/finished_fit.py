@@ -19,13 +19,14 @@ from tfdyno.runtime.recipe.strategy import is_chief
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.train.training import RunSettings, TrainOutcome
 
 FOLDER = "finished"
 
 
 def trained_once(
-    model: Any,  # noqa: ANN401
+    model: Model,
     arguments: dict[str, Any],
     settings: RunSettings,
     train: Callable[[dict[str, Any], RunSettings], TrainOutcome],
@@ -83,7 +84,7 @@ class FinishedFit:
             return None
         return found.position.epoch
 
-    def keep(self, model: Any, outcome: TrainOutcome, wanted: int) -> None:  # noqa: ANN401
+    def keep(self, model: Model, outcome: TrainOutcome, wanted: int) -> None:
         """Keep all that the training has changed, the random numbers included.
 
         Args:
@@ -101,7 +102,7 @@ class FinishedFit:
         with Checkpoints(self._folder, keep=1, writes=is_chief()) as checkpoints:
             checkpoints.save(outcome.steps, state_of(model), position, wait=True)
 
-    def restore(self, model: Any) -> None:  # noqa: ANN401
+    def restore(self, model: Model) -> None:
         """Set what was kept.
 
         Args:

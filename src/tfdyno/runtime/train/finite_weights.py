@@ -18,6 +18,7 @@ from tfdyno.runtime.train.watch import NanLoss, check_losses
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Model, Variable
     from tfdyno.runtime.train.meeting import Meeting
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -40,7 +41,7 @@ class NanWeights(NanLoss):
 class FiniteWeights:
     """Looks at the weights of a training between two steps."""
 
-    def __init__(self, model: Any, meeting: Meeting) -> None:  # noqa: ANN401
+    def __init__(self, model: Model, meeting: Meeting) -> None:
         """Take the model, and with whom the end is agreed on."""
         self._model, self._meeting = model, meeting
 
@@ -62,7 +63,7 @@ class FiniteWeights:
             raise NanWeights(path or ELSEWHERE, epoch=epoch + 1, step=step)
 
 
-def lost_weight(model: Any) -> str:  # noqa: ANN401
+def lost_weight(model: Model) -> str:
     """Path of the first variable of a model that training has lost; empty where there is none.
 
     A trainable one is lost when any value is not finite, another one when any is NaN: a mask may
@@ -102,7 +103,7 @@ def _sums_on_jax(variables: list[Any]) -> list[float]:
     return [float(total) for total in whole(sums_of([v.value for v in variables]))]
 
 
-def _is_lost(variable: Any, *, inf: bool) -> bool:  # noqa: ANN401
+def _is_lost(variable: Variable, *, inf: bool) -> bool:
     if keras.backend.backend() == "jax":
         from tfdyno.runtime.base.jax_values import whole
 

@@ -5,15 +5,17 @@ A seed does not do it: 64 bits are drawn otherwise than 32.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.recipe.strategy import is_chief
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Model
 
-def begin_with(model: Any, file: Path) -> None:  # noqa: ANN401
+
+def begin_with(model: Model, file: Path) -> None:
     """Set the weights that a file keeps, in the types of the model; without the file, make it.
 
     Counters and states of random numbers stay. A model of other shapes begins as it is.

@@ -25,6 +25,7 @@ from tfdyno.runtime.workload.fit_call import as_arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tfdyno.core.base.untyped import Dataset, Model
     from tfdyno.core.train.training import TrainOutcome
 
 _RUN = "run.json"
@@ -33,8 +34,8 @@ _TUPLE = ("x", "y", "sample_weight")
 
 
 def fit(
-    model: Any,  # noqa: ANN401
-    data: Any,  # noqa: ANN401
+    model: Model,
+    data: Dataset,
     *,
     recipe: Given,
     settings: RunSettings,
@@ -110,7 +111,7 @@ def read_settings(
     )
 
 
-def _arguments(model: Any, data: Any, options: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def _arguments(model: Model, data: Dataset, options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the model's ``fit`` by name."""
     parameters = inspect.signature(model.fit).parameters
     if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Model
+
 _OF_COMPILE = ("run_eagerly", "jit_compile", "steps_per_execution")
 """What ``compile`` sets and a recipe changes; XLA after eager, which excludes it."""
 
 
-def check_model(model: Any) -> None:  # noqa: ANN401
+def check_model(model: Model) -> None:
     """Refuse what is no compiled Keras 3 model on TensorFlow; raises ``UsageError``."""
     import keras
 
@@ -32,7 +34,7 @@ def check_model(model: Any) -> None:  # noqa: ANN401
 
 
 @contextlib.contextmanager
-def as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
+def as_found(model: Model) -> Iterator[None]:
     """Give the model back as its ``compile`` left it, whatever ends the block.
 
     What a recipe set on the optimizer stays: its variables were made with it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.recipe.apply import limit_bytes
@@ -12,6 +12,7 @@ from tfdyno.runtime.recipe.apply import limit_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.recipe.recipe import Recipe
 
 _KINDS = {
@@ -43,7 +44,7 @@ class Standing:
     """Of every card."""
 
 
-def standing_of(model: Any) -> Standing:  # noqa: ANN401
+def standing_of(model: Model) -> Standing:
     """What stands for a Keras model in this process."""
     import tensorflow as tf
     from tensorflow.python.framework.config import is_op_determinism_enabled

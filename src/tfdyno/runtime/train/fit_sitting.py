@@ -26,6 +26,7 @@ from tfdyno.runtime.workload.rebatch import rebatched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Model, Tensor
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.training import RunSettings, TrainOutcome
 
@@ -41,7 +42,7 @@ _OWN_ORDER = (
 
 
 def sat(
-    model: Any,  # noqa: ANN401
+    model: Model,
     arguments: dict[str, Any],
     recipe: Recipe,
     settings: RunSettings,
@@ -90,7 +91,7 @@ def _write(recipe: Recipe, folder: Path) -> None:
     write_atomic(folder / FILE_NAME, to_toml(recipe, head=_HEAD).encode())
 
 
-def _notes_on_seed(recipe: Recipe, settings: RunSettings, x: Any) -> Iterator[str]:  # noqa: ANN401
+def _notes_on_seed(recipe: Recipe, settings: RunSettings, x: Tensor) -> Iterator[str]:
     if recipe.seed is not None:
         yield f"keras.utils.set_random_seed({recipe.seed}) was called at the start."
     if not settings.output:
@@ -101,7 +102,7 @@ def _notes_on_seed(recipe: Recipe, settings: RunSettings, x: Any) -> Iterator[st
         yield _OWN_ORDER
 
 
-def _has_own_order(stage: Any) -> bool:  # noqa: ANN401
+def _has_own_order(stage: Dataset) -> bool:
     """Whether a stage draws its order without any seed."""
     if kind(stage) != "shuffle":
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
@@ -23,6 +23,9 @@ from tfdyno.runtime.train.finished_fit import trained_once
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, of_fit
 from tfdyno.runtime.workload.fit_call import Call, as_arguments, built
 from tfdyno.runtime.workload.rebatch import is_arrays, rebatched
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Spec, Structure, Tensor, Value
 
 Train = Callable[[Any, dict[str, Any], RunSettings], TrainOutcome]
 """Model, arguments of ``fit`` and settings to what came out."""
@@ -157,7 +160,7 @@ def _checked(call: Call) -> dict[str, Any]:
     return dict(call.arguments)
 
 
-def _is_unbatched(model: Any, spec: Any) -> bool:  # noqa: ANN401
+def _is_unbatched(model: Model, spec: Spec) -> bool:
     """Whether an element of a dataset lacks the dimension of the batch, where that can be seen."""
     first = spec[0] if isinstance(spec, tuple) else spec
     rank = getattr(getattr(first, "shape", None), "rank", None)
@@ -167,7 +170,7 @@ def _is_unbatched(model: Any, spec: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _length(x: Any) -> int | None:  # noqa: ANN401
+def _length(x: Tensor) -> int | None:
     """Samples or batches; None where nobody knows before the end."""
     if hasattr(x, "cardinality"):
         count = int(x.cardinality())
@@ -179,7 +182,7 @@ def _length(x: Any) -> int | None:  # noqa: ANN401
     return int(shape[0]) if shape and shape[0] is not None else None
 
 
-def _first(structure: Any) -> Any:  # noqa: ANN401
+def _first(structure: Structure) -> Value:
     while isinstance(structure, dict | list | tuple) and len(structure):
         structure = next(iter(structure.values() if isinstance(structure, dict) else structure))
         if structure is None:

@@ -31,6 +31,7 @@ from tfdyno.runtime.train.outcome import Counts, Sitting, outcome_of
 from tfdyno.runtime.train.watch import NanLoss, RunAbout, TrainPlan
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Logs, Model, Value
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.runtime.checkpoint.files import Checkpoint
 
@@ -38,7 +39,7 @@ MEETING = ".meeting"
 """In the folder of a run."""
 
 
-def train(model: Any, arguments: dict[str, Any], plan: TrainPlan) -> TrainOutcome:  # noqa: ANN401
+def train(model: Model, arguments: dict[str, Any], plan: TrainPlan) -> TrainOutcome:
     """Train a compiled model that was built in the recipe's strategy.
 
     Args:
@@ -60,7 +61,7 @@ class _Stopped(BaseException):
 class _Training:
     """One sitting of a training; ``fit`` calls back into it."""
 
-    def __init__(self, model: Any, arguments: dict[str, Any], plan: TrainPlan) -> None:  # noqa: ANN401
+    def __init__(self, model: Model, arguments: dict[str, Any], plan: TrainPlan) -> None:
         self.model, self.plan, self.settings = model, plan, plan.settings
         self.arguments = {**arguments, "verbose": 0}  # Keras' bar would be drawn into ours
         self.sitting = Sitting()
@@ -129,7 +130,7 @@ class _Training:
         """That the training is to have, unless a callback ends it before."""
         return int(self.arguments.get("epochs") or 1)
 
-    def _around(self, run: Any) -> Any:  # noqa: ANN401
+    def _around(self, run: Value) -> Value:
         return self.board.watching(self.model, run, lambda: self.counts.step)
 
     def _open(self, stack: contextlib.ExitStack, folder: Path) -> None:
@@ -172,7 +173,7 @@ class _Training:
 
     # Moments of the data
 
-    def _made(self, dataset: Any) -> None:  # noqa: ANN401
+    def _made(self, dataset: Dataset) -> None:
         """The data are known: build what is composed or restored before the first step."""
         size = samples_of(dataset.element_spec, self.arguments)
         self.counts.samples_per_step = size
@@ -202,7 +203,7 @@ class _Training:
 
     # Steps
 
-    def _ran(self, logs: Any) -> None:  # noqa: ANN401
+    def _ran(self, logs: Logs) -> None:
         """The train function has returned: counting, watching, checkpoints, stopping."""
         sitting, place, done = self.sitting, self.hooks.place, self.hooks.calling
         if self.company:

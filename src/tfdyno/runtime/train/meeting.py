@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 Kind = Literal["nan", "stop", "save", "end"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 COST_RATIO = 0.01
@@ -83,7 +85,7 @@ class Meeting:
         self._every = calls_between(min(rows[:, -2]), sum(rows[:, -1]) / self._count)
         return frozenset(kind for place, kind in enumerate(KINDS) if any(rows[:, place]))
 
-    def _met(self, *numbers: float) -> Any:  # noqa: ANN401
+    def _met(self, *numbers: float) -> Value:
         assert self._table
         began_s = time.perf_counter()
         rows = self._table([*numbers] or [0.0] * (len(KINDS) + 2))

@@ -16,6 +16,7 @@ from tfdyno.runtime.train.nan_hunt import hunt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.runtime.checkpoint.checkpoints import Checkpoints
     from tfdyno.runtime.checkpoint.files import Checkpoint
@@ -50,7 +51,7 @@ def _is_finite(checkpoint: Checkpoint) -> bool:
 
 
 def repeated(
-    model: Any,  # noqa: ANN401
+    model: Model,
     dataset: Iterable[Any],
     step: Callable[[Any], Any],
     error: NanLoss,

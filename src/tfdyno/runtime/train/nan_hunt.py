@@ -17,11 +17,12 @@ from tfdyno.runtime.train.watch import is_loss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tfdyno.core.base.untyped import Model, Value, Variable
     from tfdyno.core.doctor.finding import Finding
 
 
 def hunt(
-    model: Any,  # noqa: ANN401
+    model: Model,
     batches: Iterable[Any],
     step: Callable[[Any], Any],
     *,
@@ -78,15 +79,15 @@ def _in_update(path: str, evidence: list[Evidence]) -> Finding:
     )
 
 
-def _variables(model: Any) -> list[Any]:  # noqa: ANN401
+def _variables(model: Model) -> list[Any]:
     optimizer = getattr(model, "optimizer", None)
     return [*model.variables, *getattr(optimizer, "variables", ())]
 
 
-def _floats(variable: Any) -> Any:  # noqa: ANN401
+def _floats(variable: Variable) -> Value:
     value = value_of(variable)
     return value if value.dtype.is_floating else None
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401
+def _is_number(value: Value) -> bool:
     return bool(np.all(np.isfinite(np.asarray(value))))

@@ -31,6 +31,16 @@ from tfdyno.runtime.nan.look import as_tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import (
+        Batch,
+        DataIterator,
+        Model,
+        Optimizer,
+        Strategy,
+        Tensor,
+        Value,
+        Variable,
+    )
     from tfdyno.runtime.train.tensorboard import Board
 
 GRADIENT, ACTIVATION = "gradient_norm", "activation_rms"
@@ -48,7 +58,7 @@ class Norms:
 
     def __init__(
         self,
-        model: Any,  # noqa: ANN401
+        model: Model,
         board: Board | None,
         *,
         every: int,
@@ -76,7 +86,7 @@ class Norms:
         """A train function that also looks where it is due; takes the same batches in order."""
         several = int(self.model.steps_per_execution)
 
-        def watched(iterator: Any) -> Any:  # noqa: ANN401
+        def watched(iterator: DataIterator) -> Value:
             step = self._steps_done()
             self._counted += several
             if self._due is None:  # a run that goes on looks at the same steps
@@ -90,7 +100,7 @@ class Norms:
 
         return watched
 
-    def look(self, batch: Any, step: int) -> dict[str, float]:  # noqa: ANN401
+    def look(self, batch: Batch, step: int) -> dict[str, float]:
         """Compute the norms of a batch as ``fit`` takes it, and write them; returns them too."""
         norms, sizes = self._function(tf.nest.map_structure(_without_optional, batch))
         found = dict(zip(self._names[0], map(float, norms), strict=True))
@@ -99,7 +109,7 @@ class Norms:
             self.board.scalars(found, step)
         return found
 
-    def _computed(self, batch: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
+    def _computed(self, batch: Batch) -> tuple[list[Any], list[Any]]:
         """Over all replicas: norms by layer with that of all, and sizes by layer."""
         strategy = self.model.distribute_strategy
         updates: list[Update] = []
@@ -119,7 +129,7 @@ class Norms:
         return [tf.sqrt(total) for total in totals], [tf.sqrt(mean) for mean in means]
 
     def _replica(
-        self, batch: Any, recorder: Recorder, updates: list[Update]  # noqa: ANN401
+        self, batch: Batch, recorder: Recorder, updates: list[Update]
     ) -> tuple[list[Any], list[Any]]:  # fmt: skip
         """True gradients of one replica, and mean squares of what its layers gave."""
         recorder.forget()
@@ -147,7 +157,7 @@ class Norms:
         return path.removeprefix(f"{self.model.name}/")
 
 
-def _next(iterator: Any, count: int) -> list[Any]:  # noqa: ANN401
+def _next(iterator: DataIterator, count: int) -> list[Any]:
     """So many batches, fewer at the end; raises ``StopIteration`` where there is none."""
     batches: list[Any] = []
     try:
@@ -180,11 +190,11 @@ def _innermost(calls: list[Call]) -> list[Call]:
     return [c for c in found if c.outputs and not any(call.encloses(c) for call in whole)]
 
 
-def _reduced(strategy: Any, how: Any, value: Any) -> Any:  # noqa: ANN401
+def _reduced(strategy: Strategy, how: Value, value: Value) -> Value:
     return strategy.reduce(how, value, axis=None)
 
 
-def _scale(optimizer: Any) -> Any:  # noqa: ANN401
+def _scale(optimizer: Optimizer) -> Value:
     """What the optimizer divides gradients by before it applies them."""
     if hasattr(optimizer, "inner_optimizer"):
         scale = optimizer.dynamic_scale if optimizer.built else optimizer.initial_scale
@@ -192,9 +202,9 @@ def _scale(optimizer: Any) -> Any:  # noqa: ANN401
     return float(getattr(optimizer, "loss_scale_factor", None) or 1.0)
 
 
-def _layer_of(variable: Any) -> str:  # noqa: ANN401
+def _layer_of(variable: Variable) -> str:
     return str(variable.path).rpartition("/")[0] or str(variable.path)
 
 
-def _without_optional(leaf: Any) -> Any:  # noqa: ANN401
+def _without_optional(leaf: Tensor) -> Value:
     return leaf if isinstance(leaf, tf.distribute.DistributedValues) else as_tensor(leaf)

@@ -16,6 +16,7 @@ from tfdyno.runtime.recipe.strategy import is_chief
 from tfdyno.runtime.train.watch import NanLoss
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.runtime.train.watch import TrainPlan
 
@@ -53,7 +54,7 @@ class Sitting:
 
 
 def outcome_of(
-    model: Any,  # noqa: ANN401
+    model: Model,
     plan: TrainPlan,
     counts: Counts,
     *,
@@ -104,7 +105,7 @@ def outcome_of(
     )
 
 
-def applied(model: Any, recipe: Recipe, counts: Counts) -> tuple[Applied, ...]:  # noqa: ANN401
+def applied(model: Model, recipe: Recipe, counts: Counts) -> tuple[Applied, ...]:
     """The settings of the recipe with what TensorFlow and Keras report of them."""
     import tensorflow as tf
 
@@ -136,7 +137,7 @@ def _told(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _policies(model: Any) -> str:  # noqa: ANN401
+def _policies(model: Model) -> str:
     return ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
 
 
@@ -149,12 +150,12 @@ def _tf32(recipe: Recipe) -> str:
     return f", TF32 {'on' if is_on else 'off'}"
 
 
-def _accumulation_of_keras(model: Any) -> int:  # noqa: ANN401
+def _accumulation_of_keras(model: Model) -> int:
     inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     return int(getattr(inner, "gradient_accumulation_steps", None) or 1)
 
 
-def saved(model: Any, path: Path) -> tuple[str, tuple[str, ...]]:  # noqa: ANN401
+def saved(model: Model, path: Path) -> tuple[str, tuple[str, ...]]:
     """Write the model so that a kill leaves the old file or the new; its path, and notes.
 
     Of one that Keras cannot write, or that was never called, the models in it are written too.
@@ -166,7 +167,7 @@ def saved(model: Any, path: Path) -> tuple[str, tuple[str, ...]]:  # noqa: ANN40
     return str(path) if is_chief() and not error else "", notes
 
 
-def _written(model: Any, path: Path) -> str:  # noqa: ANN401
+def _written(model: Model, path: Path) -> str:
     """Write one file whole; why that failed, in half a sentence."""
     part = path.with_name(f".{path.name}.part.keras")
     try:
@@ -182,7 +183,7 @@ def _written(model: Any, path: Path) -> str:  # noqa: ANN401
     return ""
 
 
-def _saved_parts(model: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401
+def _saved_parts(model: Model, path: Path) -> tuple[str, ...]:
     """Write the models that a model keeps, each by the name that its code has for it; notes."""
     import keras
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -17,6 +17,9 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.units import significant
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Strategy, Value, Variable
 
 DRIFTED_RATIO = 1e-3
 """Weights that differ by more of their largest are not those of one training; cards of several
@@ -52,7 +55,7 @@ class Straggler:
 class Ranks:
     """The workers of one strategy; every method is a joint operation of all of them."""
 
-    def __init__(self, strategy: Any, rank: int, count: int) -> None:  # noqa: ANN401
+    def __init__(self, strategy: Strategy, rank: int, count: int) -> None:
         """Take the place of this process among ``count``."""
         self._strategy, self._rank, self._count = strategy, rank, count
         self._replicas = strategy.num_replicas_in_sync
@@ -105,17 +108,17 @@ class Ranks:
             return None
         return slowest(found[:, 0].tolist(), float(found[:, 1].mean()))
 
-    def table(self, own: list[float]) -> Any:  # noqa: ANN401
+    def table(self, own: list[float]) -> Value:
         """The numbers of all workers, a row for each."""
         rows = np.zeros((self._count, len(own)), np.float64)
         rows[self._rank] = own
         return self._sum(tf.constant(rows)).numpy()
 
-    def _summed(self, value: Any) -> Any:  # noqa: ANN401
+    def _summed(self, value: Value) -> Value:
         """The sum over workers of a value that each has for itself."""
         first = self._rank * self._own
 
-        def replica() -> Any:  # noqa: ANN401
+        def replica() -> Value:
             context = tf.distribute.get_replica_context()
             number = tf.cast(context.replica_id_in_sync_group, tf.int32)
             mine = tf.where(tf.equal(number, first), value, tf.zeros_like(value))
@@ -164,7 +167,7 @@ def _digest(variables: list[Any]) -> float:
     return float(int.from_bytes(found.digest(), "big"))
 
 
-def _values(variable: Any) -> tuple[Any, ...]:  # noqa: ANN401
+def _values(variable: Variable) -> tuple[Any, ...]:
     """What each replica of this process has of a variable."""
     raw = variable.value if isinstance(variable, keras.Variable) else variable
     return tuple(getattr(raw, "values", None) or (raw,))

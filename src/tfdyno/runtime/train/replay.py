@@ -7,7 +7,7 @@ next seed then, and random operations inside of a function begin anew with each 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.runtime.workload.input_stages import (
     PLAIN,
@@ -21,12 +21,15 @@ from tfdyno.runtime.workload.input_stages import (
     walk,
 )
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset
+
 _LATER = {"shuffle", "repeat", "concatenate", "cache"}
 """Stages that make an iterator of (one of) their inputs only when they need its elements."""
 _KNOWN = SOURCES | PLAIN | {"shuffle", "random", "repeat"}
 
 
-def why_full_replay(dataset: Any) -> str:  # noqa: ANN401
+def why_full_replay(dataset: Dataset) -> str:
     """Why the earlier epochs have to be run through, with the stage; empty: they need not.
 
     Args:
@@ -39,7 +42,7 @@ def why_full_replay(dataset: Any) -> str:  # noqa: ANN401
     return ""
 
 
-def _own_reason(stage: Any) -> str:  # noqa: ANN401
+def _own_reason(stage: Dataset) -> str:
     if kind(stage) not in _KNOWN:
         return "cannot be looked into"
     found = effects(stage)
@@ -52,7 +55,7 @@ def _own_reason(stage: Any) -> str:  # noqa: ANN401
     return ""
 
 
-def _reason_below(stage: Any) -> str:  # noqa: ANN401
+def _reason_below(stage: Dataset) -> str:
     if kind(stage) not in _LATER or (kind(stage) == "repeat" and times(stage) == 1):
         return ""
     below = stage._inputs()[1:] if kind(stage) == "concatenate" else stage._inputs()
@@ -62,7 +65,7 @@ def _reason_below(stage: Any) -> str:  # noqa: ANN401
     return ""
 
 
-def not_repeatable(dataset: Any) -> tuple[str, ...]:  # noqa: ANN401
+def not_repeatable(dataset: Dataset) -> tuple[str, ...]:
     """Sentences on stages whose elements a seed does not repeat, whatever is replayed."""
     free = dataset.options().deterministic is False
     found = []

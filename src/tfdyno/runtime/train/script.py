@@ -24,6 +24,7 @@ from tfdyno.runtime.workload.workloads import title_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Instance, Model, Value
     from tfdyno.core.train.training import RunSettings
     from tfdyno.runtime.train.load import Loading
 
@@ -107,7 +108,7 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
     original = keras.Model.fit
     signature = inspect.signature(original)
 
-    def fit(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def fit(self: Instance, *args: Any, **options: Any) -> Value:
         if taken.is_inside:
             return original(self, *args, **options)
         bound = dict(signature.bind(self, *args, **options).arguments)
@@ -117,7 +118,7 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
         taken.is_inside = True
         # A class with a fit of its own is in the middle of it: what it changed stays changed once.
         of_model = {name: value for name, value in vars(self).items() if name == "fit"}
-        vars(self)["fit"] = partial(original, self)
+        self.__dict__["fit"] = partial(original, self)
         try:
             taken.outcomes.append(trained(call, loading, settings))
         except TfdynoError as error:
@@ -125,8 +126,8 @@ def _taken_over(taken: _Taken, loading: Loading) -> Iterator[None]:
             raise _Left from None
         finally:
             taken.is_inside = False
-            del vars(self)["fit"]
-            vars(self).update(of_model)
+            del self.__dict__["fit"]
+            self.__dict__.update(of_model)
         is_last = len(taken.outcomes) >= loading.workload.fit_number
         if taken.has_stopped or (loading.settings.only_losses and is_last):
             raise _Left
@@ -153,7 +154,7 @@ def _settings_of(number: int, settings: RunSettings) -> RunSettings:
     )
 
 
-def _history(model: Any, outcome: TrainOutcome) -> Any:  # noqa: ANN401
+def _history(model: Model, outcome: TrainOutcome) -> Value:
     """Keras' own object, with the epochs of earlier sittings in front."""
     import keras
 

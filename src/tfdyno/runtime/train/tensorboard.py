@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 TRAIN, VALIDATION = "train", "validation"
 _SCALAR, _TENSOR = 1, 2
 """``DataClass`` of tensorflow/core/framework/summary.proto."""
@@ -72,13 +74,13 @@ class Board:
             writer.close()
         self._writers.clear()
 
-    def _writer(self, split: str) -> Any:  # noqa: ANN401
+    def _writer(self, split: str) -> Value:
         if split not in self._writers:
             self._writers[split] = tf.summary.create_file_writer(str(self.folder / split))
         return self._writers[split]
 
     def _write(
-        self, split: str, tag: str, value: Any, step: int, plugin: str, kind: int  # noqa: ANN401
+        self, split: str, tag: str, value: Value, step: int, plugin: str, kind: int
     ) -> None:  # fmt: skip
         metadata = tf.compat.v1.SummaryMetadata(
             plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin)

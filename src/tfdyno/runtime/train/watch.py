@@ -22,6 +22,8 @@ from tfdyno.runtime.train.pace import PaceRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Model
+
 EVENT_S = 0.5
 """Events of steps are at least so far apart."""
 READ_S = 1.0
@@ -106,7 +108,7 @@ class Watch:
         self._kept: deque[tuple[float, int, Mapping[str, Any]]] = deque()
         self._read: dict[str, float] = {}
 
-    def begin(self, model: Any, about: RunAbout) -> None:  # noqa: ANN401
+    def begin(self, model: Model, about: RunAbout) -> None:
         """The first step comes next.
 
         Args:

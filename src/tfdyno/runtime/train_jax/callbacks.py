@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import keras
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Logs
 
 
 class Moments(Protocol):
@@ -19,7 +22,7 @@ class Moments(Protocol):
     def epoch_begin(self, epoch: int) -> None:
         """Before the user's callbacks."""
 
-    def ran(self, done: int, logs: Any) -> None:  # noqa: ANN401
+    def ran(self, done: int, logs: Logs) -> None:
         """After a call of the train function and the user's callbacks."""
 
     def test_begin(self) -> None:
@@ -43,15 +46,15 @@ class First(keras.callbacks.Callback):
         super().__init__()
         self.moments = moments
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.built()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.epoch_begin(epoch)
 
-    def on_test_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.test_begin()
 
@@ -68,15 +71,15 @@ class Last(keras.callbacks.Callback):
         super().__init__()
         self.moments = moments
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.train_begin()
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Called by Keras with the number of the last step of a call, from 0."""
         self.moments.ran(batch + 1, logs)
 
-    def on_test_end(self, logs: Any = None) -> None:  # noqa: ANN401
+    def on_test_end(self, logs: Logs = None) -> None:
         """Called by Keras."""
         self.moments.test_end()
 

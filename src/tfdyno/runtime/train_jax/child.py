@@ -19,6 +19,7 @@ from tfdyno.process import child
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.train.load import Loading
@@ -71,7 +72,7 @@ def _trained(
 
     training = JaxTraining(recipe=recipe, plan=plan, world=world, progress=progress)
 
-    def fit(model: Any, arguments: dict[str, Any], own: RunSettings) -> TrainOutcome:  # noqa: ANN401
+    def fit(model: Model, arguments: dict[str, Any], own: RunSettings) -> TrainOutcome:
         return train(model, arguments, own, training)
 
     progress(f"building {workload.reference}")

@@ -23,6 +23,7 @@ from tfdyno.runtime.base.jax_values import spread, whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Batch, DataIterator, Instance, Tensor, Value
     from tfdyno.runtime.train_jax.start import World
 
 
@@ -47,7 +48,7 @@ class Batches:
         self._world, self._compare = world, compare
         self.skip = self.epochs_before = self.largest = 0
 
-    def placed(self, batch: Any) -> Any:  # noqa: ANN401
+    def placed(self, batch: Batch) -> Value:
         """A batch over the devices.
 
         Raises:
@@ -59,7 +60,7 @@ class Batches:
         self.largest = max(self.largest, *(len(one) for one in leaves if one.ndim))
         return tree.map_structure(self._one, batch)
 
-    def _one(self, leaf: Any) -> Any:  # noqa: ANN401
+    def _one(self, leaf: Tensor) -> Value:
         if leaf is None:
             return None
         value = np.asarray(leaf)
@@ -100,13 +101,13 @@ def used_by_all(world: World) -> Iterator[None]:
 
     original = keras.Model.make_predict_function
 
-    def make(self: Any, force: bool = False) -> Any:  # noqa: ANN401
+    def make(self: Instance, force: bool = False) -> Value:
         if self.predict_function is not None and not force:
             return self.predict_function
         original(self, force=force)
         predict = self.predict_function
 
-        def predicted(state: Any, iterator: Any) -> Any:  # noqa: ANN401
+        def predicted(state: Value, iterator: DataIterator) -> Value:
             outputs, after = predict(state, iterator)
             return tree.map_structure(whole, outputs), after
 
@@ -143,7 +144,7 @@ def batches_of(batches: Batches) -> Iterator[None]:
         trainer.JAXEpochIterator = original
 
 
-def _iterator_class(base: Any, batches: Batches) -> Any:  # noqa: ANN401
+def _iterator_class(base: Value, batches: Batches) -> Value:
     class Placing(base):
         """Keras' own, with the place of each batch, and without the steps that are done."""
 
@@ -166,7 +167,7 @@ def _iterator_class(base: Any, batches: Batches) -> Any:  # noqa: ANN401
     return Placing
 
 
-def _turn(adapter: Any, epochs: int) -> None:  # noqa: ANN401
+def _turn(adapter: Value, epochs: int) -> None:
     """A dataset that shuffles draws an order for each time that it is read: let it draw again."""
     dataset = getattr(adapter, "_dataset", None)
     if dataset is None or not hasattr(dataset, "element_spec"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import keras
@@ -13,11 +13,12 @@ from tfdyno.core.train.layout import Layout, Placed, Rule, checked_axes, rule_fo
 from tfdyno.model.time.proposed_layout import proposed_axes, rules_of
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Value, Variable
     from tfdyno.core.train.device_mesh import Axes, DeviceMesh
     from tfdyno.core.train.jax_plan import JaxPlan
 
 
-def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Any:  # noqa: ANN401
+def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Value:
     """Keras' distribution of a plan: a batch over all devices, or weights as well.
 
     Each process hands Keras whole batches, of which it keeps its own part (``jax_data``), so that
@@ -32,7 +33,7 @@ def distribution_of(plan: JaxPlan, mesh: DeviceMesh) -> Any:  # noqa: ANN401
 class SplitWeights(keras.distribution.ModelParallel):
     """Splits a weight by the rule that its path matches, or as tfdyno proposes."""
 
-    def __init__(self, mesh: DeviceMesh, devices: Any, rules: tuple[Rule, ...]) -> None:  # noqa: ANN401
+    def __init__(self, mesh: DeviceMesh, devices: Value, rules: tuple[Rule, ...]) -> None:
         """Take the mesh, as tfdyno and as Keras has it, and the rules; none: a proposal."""
         super().__init__(
             layout_map=keras.distribution.LayoutMap(devices),
@@ -41,7 +42,7 @@ class SplitWeights(keras.distribution.ModelParallel):
         )
         self.mesh, self.rules, self.is_proposed = mesh, rules, not rules
 
-    def get_variable_layout(self, variable: Any) -> Any:  # noqa: ANN401
+    def get_variable_layout(self, variable: Variable) -> Value:
         """Called by Keras for each variable that is made, those of optimizers included.
 
         A rule that does not fit is told when the weights of the model are known (``layout_of``).
@@ -69,7 +70,7 @@ class SplitWeights(keras.distribution.ModelParallel):
         return (checked_axes(path, shape, rule, self.mesh), rule.pattern) if rule else ((), "")
 
 
-def layout_of(model: Any, split: SplitWeights) -> Layout:  # noqa: ANN401
+def layout_of(model: Model, split: SplitWeights) -> Layout:
     """What became of the weights of a built model, as the devices hold them.
 
     Raises:
@@ -106,7 +107,7 @@ def rules_in(layout: Layout, split: SplitWeights) -> tuple[Rule, ...]:
     return rules_of(layout.weights) if split.is_proposed else split.rules
 
 
-def _placed(variable: Any, split: SplitWeights) -> Placed:  # noqa: ANN401
+def _placed(variable: Variable, split: SplitWeights) -> Placed:
     shape = tuple(int(length) for length in variable.shape)
     axes, rule = split.axes_of(variable.path, shape)
     found = _part(variable).shape
@@ -131,7 +132,7 @@ def _named(weight: Placed, rules: tuple[Rule, ...]) -> Placed:
     )
 
 
-def _part(variable: Any) -> Any:  # noqa: ANN401
+def _part(variable: Variable) -> Value:
     """What the first device of this process holds.
 
     ``addressable_shards`` fails in JAX 0.10 for what ``device_put`` has copied to several processes
@@ -140,5 +141,5 @@ def _part(variable: Any) -> Any:  # noqa: ANN401
     return variable.value.addressable_data(0)
 
 
-def _held_bytes(variable: Any) -> int:  # noqa: ANN401
+def _held_bytes(variable: Variable) -> int:
     return int(_part(variable).nbytes)

@@ -36,6 +36,7 @@ from tfdyno.runtime.train_jax.ranks import check_same_data, check_same_weights, 
 from tfdyno.runtime.train_jax.start import World
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import DataIterator, Logs, Model, Value
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.core.train.layout import Layout
     from tfdyno.runtime.checkpoint.files import Checkpoint
@@ -59,7 +60,7 @@ class _Stopped(BaseException):
 
 
 def train(
-    model: Any,  # noqa: ANN401
+    model: Model,
     arguments: dict[str, Any],
     settings: RunSettings,
     training: JaxTraining,
@@ -84,7 +85,7 @@ class _Sitting:
 
     def __init__(
         self,
-        model: Any,  # noqa: ANN401
+        model: Model,
         arguments: dict[str, Any],
         settings: RunSettings,
         training: JaxTraining,
@@ -200,7 +201,7 @@ class _Sitting:
         """An epoch of which all steps are done has its end to come, for which Keras wants logs."""
         run, logs = self.model.train_function, self.model.get_metrics_result()
 
-        def stepped(state: Any, iterator: Any) -> Any:  # noqa: ANN401
+        def stepped(state: Value, iterator: DataIterator) -> Value:
             return (logs, state) if iterator is NO_BATCH else run(state, iterator)
 
         self.model.train_function = stepped
@@ -256,7 +257,7 @@ class _Sitting:
             self._save()  # the beginning, for a run that ends before its first checkpoint
         self.sitting.has_begun = True
 
-    def ran(self, done: int, logs: Any) -> None:  # noqa: ANN401
+    def ran(self, done: int, logs: Logs) -> None:
         """The train function has returned: counting, watching, checkpoints, stopping."""
         epoch, before = self.place
         self.sitting.step += self._within(done) - self._within(before)
@@ -294,7 +295,7 @@ class _Sitting:
             sitting.stop = sitting.stop or "SIGTERM"
             raise _Stopped
 
-    def _numbers_of_all(self, own: list[float]) -> Any:  # noqa: ANN401
+    def _numbers_of_all(self, own: list[float]) -> Value:
         jax.block_until_ready(self.before)  # no exchange of a step is under way
         return numbers_of_all(own)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 
@@ -24,6 +24,7 @@ from tfdyno.runtime.train.watch import NanLoss
 from tfdyno.runtime.train_jax.start import software
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
     from tfdyno.core.doctor.finding import Finding
     from tfdyno.core.train.device_mesh import DeviceMesh
     from tfdyno.core.train.layout import Layout
@@ -47,7 +48,7 @@ class Sitting:
     notes: list[str] = field(default_factory=list)
 
 
-def settle(model: Any, recipe: Recipe) -> list[str]:  # noqa: ANN401
+def settle(model: Model, recipe: Recipe) -> list[str]:
     """Set what the recipe says of the step on a compiled model; returns notes.
 
     Raises:
@@ -76,7 +77,7 @@ def memory() -> tuple[int, str]:
 
 
 def outcome_of(
-    model: Any,  # noqa: ANN401
+    model: Model,
     settings: RunSettings,
     recipe: Recipe,
     sitting: Sitting,
@@ -121,7 +122,7 @@ def outcome_of(
     )
 
 
-def _applied(model: Any, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...]:  # noqa: ANN401
+def _applied(model: Model, recipe: Recipe, mesh: DeviceMesh) -> tuple[Applied, ...]:
     """The settings of the recipe with what Keras reports of them, and the mesh."""
     policies = ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
     reported = {

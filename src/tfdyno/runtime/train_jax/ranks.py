@@ -19,6 +19,8 @@ from tfdyno.core.base.errors import ToolError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tfdyno.core.base.untyped import Value, Variable
+
 Rows = np.ndarray[Any, np.dtype[np.uint32]]
 Holders = dict[tuple[int, int], list[int]]
 """The values of one part of a weight, with the ranks of the devices that hold each."""
@@ -71,12 +73,12 @@ def check_same_data(digest: int) -> None:
         )
 
 
-def numbers_of_all(own: list[float]) -> Any:  # noqa: ANN401
+def numbers_of_all(own: list[float]) -> Value:
     """The numbers of all processes, a row for each; a joint operation."""
     return np.asarray(multihost_utils.process_allgather(np.array(own, np.float32)))
 
 
-def _rows_of(variable: Any) -> Iterable[tuple[int, int, int, int]]:  # noqa: ANN401
+def _rows_of(variable: Variable) -> Iterable[tuple[int, int, int, int]]:
     """Each part that this process has: which it is, and what is in it, 64 bits each."""
     for shard in variable.value.addressable_shards:
         name = f"{variable.path} {shard.index}".encode()

@@ -12,6 +12,7 @@ from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, leaves
 from tfdyno.runtime.workload.open_sizes import is_open, refuse_open, with_declared, with_given
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Loss, Model, Structure, Tensor, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.runtime.workload.workloads import Subject
 
@@ -43,7 +44,7 @@ def batches(subject: Subject, workload: Workload) -> list[Batch]:
     return [Batch(x=x, y=y) for y in _targets(model, x)]
 
 
-def _of_data(model: Any, data: DataSpec, workload: Workload) -> Batch:  # noqa: ANN401
+def _of_data(model: Model, data: DataSpec, workload: Workload) -> Batch:
     """The batch of a dataset; what that leaves open the model may say, and its first batch does."""
     x = with_given(with_declared(data.x, _declared_inputs(model)), workload.input_shapes)
     batch = Batch(x=x)
@@ -70,7 +71,7 @@ def _as_read(batch: Batch, first: DataSpec) -> Batch:
     return Batch(x=x, y=y, sample_weight=weight, notes=(note,) if told else ())
 
 
-def _with_targets(y: Any, model: Any, x: Any) -> Any:  # noqa: ANN401
+def _with_targets(y: Tensor, model: Model, x: Tensor) -> Value:
     """The targets with the sizes of what the model gives, where its loss compares the two."""
     if not is_open(y) or is_open(x) or model.loss is None:
         return y
@@ -81,13 +82,13 @@ def _with_targets(y: Any, model: Any, x: Any) -> Any:  # noqa: ANN401
     return y
 
 
-def baked_batch(model: Any) -> int:  # noqa: ANN401
+def baked_batch(model: Model) -> int:
     """The batch size that is part of the model's inputs; 0 where it is left open."""
     inputs = getattr(model, "inputs", None) or []
     return next((int(i.shape[0]) for i in inputs if i.shape and i.shape[0]), 0)
 
 
-def dimensions(model: Any, batch: Batch) -> set[int]:  # noqa: ANN401
+def dimensions(model: Model, batch: Batch) -> set[int]:
     """All sizes in the model that the batch must not share a prime with."""
     found = {size for leaf in leaves((batch.x, batch.y)) for size in leaf.shape if size}
     with contextlib.suppress(ValueError):  # Keras 2: not made before the first step
@@ -101,7 +102,7 @@ def dimensions(model: Any, batch: Batch) -> set[int]:  # noqa: ANN401
     return {int(size) for size in found}
 
 
-def _declared_inputs(model: Any) -> Any:  # noqa: ANN401
+def _declared_inputs(model: Model) -> Value:
     """The inputs as the model declares them, in the structure that it wants; None: it does not."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None and getattr(model, "inputs", None):
@@ -114,7 +115,7 @@ def _declared_inputs(model: Any) -> Any:  # noqa: ANN401
     return None
 
 
-def _model_inputs(model: Any, workload: Workload) -> Any:  # noqa: ANN401
+def _model_inputs(model: Model, workload: Workload) -> Value:
     """The inputs that the model declares, else those of the command line."""
     if (declared := _declared_inputs(model)) is not None:
         return declared
@@ -128,7 +129,7 @@ def _model_inputs(model: Any, workload: Workload) -> Any:  # noqa: ANN401
     return given[0] if len(given) == 1 else given
 
 
-def _declared(structure: Any) -> Any:  # noqa: ANN401
+def _declared(structure: Structure) -> Value:
     if isinstance(structure, dict):
         return {key: _declared(value) for key, value in structure.items()}
     if isinstance(structure, tuple | list):
@@ -136,11 +137,11 @@ def _declared(structure: Any) -> Any:  # noqa: ANN401
     return Leaf(shape=tuple(structure.shape[1:]), dtype=_dtype(structure), name=structure.name)
 
 
-def _dtype(tensor: Any) -> str:  # noqa: ANN401
+def _dtype(tensor: Tensor) -> str:
     return str(getattr(tensor.dtype, "name", tensor.dtype))
 
 
-def _targets(model: Any, x: Any) -> list[Any]:  # noqa: ANN401
+def _targets(model: Model, x: Tensor) -> list[Any]:
     """Targets for a model without data: integers for sparse losses, else like the output."""
     outputs = _outputs(model, x)
     sparse = _per_output(outputs, model.loss, sparse_first=True)
@@ -148,7 +149,7 @@ def _targets(model: Any, x: Any) -> list[Any]:  # noqa: ANN401
     return [sparse, dense] if _has_sparse_loss(model.loss) else [dense, sparse]
 
 
-def _outputs(model: Any, x: Any) -> Any:  # noqa: ANN401
+def _outputs(model: Model, x: Tensor) -> Value:
     structure = getattr(model, "_outputs_struct", None)
     if structure is None and getattr(model, "outputs", None):
         structure = model.outputs if len(model.outputs) > 1 else model.outputs[0]
@@ -157,11 +158,11 @@ def _outputs(model: Any, x: Any) -> Any:  # noqa: ANN401
     return _inferred(model, x)
 
 
-def _complete(structure: Any) -> bool:  # noqa: ANN401
+def _complete(structure: Structure) -> bool:
     return all(None not in leaf.shape for leaf in leaves(_declared(structure)))
 
 
-def _inferred(model: Any, x: Any) -> Any:  # noqa: ANN401
+def _inferred(model: Model, x: Tensor) -> Value:
     if is_keras2():
         return _declared(output_of(model, x))
     import keras
@@ -171,13 +172,13 @@ def _inferred(model: Any, x: Any) -> Any:  # noqa: ANN401
     # A Sequential without an Input builds one of what it is called with first.
     batch = None if isinstance(model, keras.Sequential) else 2
 
-    def symbolic(leaf: Leaf) -> Any:  # noqa: ANN401
+    def symbolic(leaf: Leaf) -> Value:
         return keras.KerasTensor((batch, *leaf.shape), leaf.dtype)
 
     return _declared(backend.compute_output_spec(model, tree.map_structure(symbolic, x)))
 
 
-def _per_output(outputs: Any, loss: Any, *, sparse_first: bool) -> Any:  # noqa: ANN401
+def _per_output(outputs: Tensor, loss: Loss, *, sparse_first: bool) -> Value:
     if isinstance(outputs, dict):
         return {
             key: _per_output(value, _loss_of(loss, key, i), sparse_first=sparse_first)
@@ -192,18 +193,18 @@ def _per_output(outputs: Any, loss: Any, *, sparse_first: bool) -> Any:  # noqa:
     return replace(outputs, shape=outputs.shape[:-1], dtype="int32") if sparse else outputs
 
 
-def _loss_of(loss: Any, key: str, index: int) -> Any:  # noqa: ANN401
+def _loss_of(loss: Loss, key: str, index: int) -> Value:
     if isinstance(loss, dict):
         return loss.get(key, list(loss.values())[index] if index < len(loss) else None)
     return loss[index] if isinstance(loss, tuple | list) else loss
 
 
-def _named(loss: Any) -> bool:  # noqa: ANN401
+def _named(loss: Loss) -> bool:
     """Whether the loss is one of Keras' own, so that its name says what targets it takes."""
     return isinstance(loss, str) or type(loss).__module__.startswith("keras")
 
 
-def _has_sparse_loss(loss: Any) -> bool:  # noqa: ANN401
+def _has_sparse_loss(loss: Loss) -> bool:
     if isinstance(loss, dict):
         return any(map(_has_sparse_loss, loss.values()))
     if isinstance(loss, tuple | list):

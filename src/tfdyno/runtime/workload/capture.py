@@ -18,6 +18,8 @@ from tfdyno.runtime.workload.dataspec import DataSpec, of_batch, of_fit, validat
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Instance, Value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
@@ -96,8 +98,8 @@ def hold_training(*, fit_number: int, predict: bool = False) -> _Held:
     caught_names = [name for name in _CAUGHT if name != "predict" or predict]
     signatures = {name: inspect.signature(getattr(keras.Model, name)) for name in caught_names}
 
-    def replacement(name: str) -> Any:  # noqa: ANN401
-        def caught(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def replacement(name: str) -> Value:
+        def caught(self: Instance, *args: Any, **options: Any) -> Value:
             bound = dict(signatures[name].bind(self, *args, **options).arguments)
             held.calls += 1
             if held.calls == fit_number:
@@ -137,11 +139,11 @@ class History:
         self.epoch = list(range(epochs))
 
 
-def _nothing(_self: Any, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
+def _nothing(_self: Instance, *_args: Any, **_options: Any) -> None:
     """Untrained weights must not replace files of the user."""
 
 
-def evaluated(self: Any, *_args: Any, **options: Any) -> Any:  # noqa: ANN401
+def evaluated(self: Instance, *_args: Any, **options: Any) -> Value:
     """Stands for ``evaluate``: every metric is zero."""
     names = ["loss", *(name for name in self.metrics_names if name != "loss")]
     return dict.fromkeys(names, 0.0) if options.get("return_dict") else [0.0] * len(names)

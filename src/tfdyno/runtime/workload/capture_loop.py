@@ -17,13 +17,15 @@ from tfdyno.core.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Dataset, Function, Instance, Value
+
 
 class LoopCaptured(BaseException):
     """Ends the user's script: the step was found. Not an ``Exception``, so no script catches it."""
 
     def __init__(
         self,
-        function: Any,  # noqa: ANN401
+        function: Function,
         arguments: Sequence[Any],
         named: Mapping[str, Any],
     ) -> None:
@@ -62,7 +64,9 @@ class LoopWatch:
         self.eager_gradients = 0
         """Of weights, outside every tf.function."""
 
-    def called(self, function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:  # noqa: ANN401
+    def called(
+        self, function: Function, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> None:
         """Note a call of a ``tf.function``; raises ``LoopCaptured`` at the second of the step."""
         key = id(function.python_function)
         self.calls[key] = self.calls.get(key, 0) + 1
@@ -71,7 +75,7 @@ class LoopWatch:
         if any(isinstance(value, tf.data.Dataset) for value in (*arguments, *named.values())):
             self.with_dataset.add(key)
 
-    def gradient(self, sources: Any) -> None:  # noqa: ANN401
+    def gradient(self, sources: Dataset) -> None:
         """Note that a tape was asked for gradients; ends the script where there can be no step.
 
         One gradient of weights outside a function may be a look at them; a second is a loop.
@@ -91,7 +95,7 @@ class LoopWatch:
             raise _NoStep(EAGER)
 
 
-def _has_weights(sources: Any) -> bool:  # noqa: ANN401
+def _has_weights(sources: Dataset) -> bool:
     return any(hasattr(one, "assign") for one in tf.nest.flatten(sources))
 
 
@@ -110,7 +114,7 @@ def watching(watch: LoopWatch) -> Iterator[None]:
     update = getattr(optimizer_type, applying)
     call, gradient, run = function_type.__call__, tape_type.gradient, strategy_type.run
 
-    def watched_call(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_call(self: Instance, *arguments: Any, **named: Any) -> Value:
         watch.called(self, arguments, named)
         watch.active.append(id(self.python_function))
         try:
@@ -118,15 +122,17 @@ def watching(watch: LoopWatch) -> Iterator[None]:
         finally:
             watch.active.pop()
 
-    def watched_gradient(self: Any, target: Any, sources: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_gradient(
+        self: Instance, target: Value, sources: Dataset, *more: Any, **named: Any
+    ) -> Value:
         watch.gradient(sources)
         return gradient(self, target, sources, *more, **named)
 
-    def watched_update(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_update(self: Instance, *arguments: Any, **named: Any) -> Value:
         watch.update()
         return update(self, *arguments, **named)
 
-    def watched_run(self: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def watched_run(self: Instance, *arguments: Any, **named: Any) -> Value:
         _check_replicas(self.num_replicas_in_sync)
         return run(self, *arguments, **named)
 

@@ -15,6 +15,8 @@ from tfdyno.core.choose.workload import Validation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Batch, Dataset, Structure, Tensor, Value
+
 DEFAULT_BATCH = 32  # of Keras' fit for arrays
 NARROWER = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
 
@@ -94,7 +96,7 @@ def _validated_samples(arguments: dict[str, Any]) -> int | None:
     return (min(samples, most) if samples and most else samples or most) or None
 
 
-def _split_off(samples: int, share: Any) -> int:  # noqa: ANN401
+def _split_off(samples: int, share: Value) -> int:
     return math.ceil(samples * float(share or 0.0))
 
 
@@ -106,7 +108,7 @@ def of_batch(*arrays: Any) -> DataSpec:
     )
 
 
-def of_dataset(data: Any) -> DataSpec:  # noqa: ANN401
+def of_dataset(data: Dataset) -> DataSpec:
     """The data of a function that returns a dataset or a tuple of arrays."""
     if isinstance(data, tuple):
         return of_fit(dict(zip(("x", "y", "sample_weight"), data, strict=False)))
@@ -120,7 +122,7 @@ def with_batch_size(data: DataSpec) -> DataSpec:
     return replace(data, batch_size=data.read().batch_size)
 
 
-def leaves(structure: Any) -> Iterator[Leaf]:  # noqa: ANN401
+def leaves(structure: Structure) -> Iterator[Leaf]:
     """Every ``Leaf`` of a structure in its own order."""
     if isinstance(structure, Leaf):
         yield structure
@@ -132,7 +134,7 @@ def leaves(structure: Any) -> Iterator[Leaf]:  # noqa: ANN401
             yield from leaves(value)
 
 
-def _of_source(x: Any) -> DataSpec | None:  # noqa: ANN401
+def _of_source(x: Tensor) -> DataSpec | None:
     """The spec of a dataset-like object; None for arrays."""
     if hasattr(x, "element_spec"):
         return _of_tensorflow(x)
@@ -145,7 +147,7 @@ def _of_source(x: Any) -> DataSpec | None:  # noqa: ANN401
     return None
 
 
-def _of_tensorflow(dataset: Any) -> DataSpec:  # noqa: ANN401
+def _of_tensorflow(dataset: Dataset) -> DataSpec:
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
     x, y, weight = (*(_leaves(part) for part in parts), None, None, None)[:3]
@@ -162,7 +164,7 @@ def _of_tensorflow(dataset: Any) -> DataSpec:  # noqa: ANN401
     )
 
 
-def _batch_of_pipeline(dataset: Any) -> int:  # noqa: ANN401
+def _batch_of_pipeline(dataset: Dataset) -> int:
     """The batch size of the last ``batch`` in a tf.data pipeline, 0 if there is none."""
     for _ in range(100):
         size = getattr(dataset, "_batch_size", None)
@@ -176,7 +178,7 @@ def _batch_of_pipeline(dataset: Any) -> int:  # noqa: ANN401
     return 0
 
 
-def _of_batches(batch: Any, count: int) -> DataSpec:  # noqa: ANN401
+def _of_batches(batch: Batch, count: int) -> DataSpec:
     parts = tuple(batch) if isinstance(batch, tuple | list) else (batch,)
     found = of_batch(*parts)
     return replace(found, samples_per_epoch=found.batch_size * count)
@@ -198,7 +200,7 @@ def _of_arrays(arguments: dict[str, Any]) -> DataSpec:
     return replace(found, batch_size=batch, samples_per_epoch=samples)
 
 
-def _leaves(structure: Any) -> Any:  # noqa: ANN401
+def _leaves(structure: Structure) -> Value:
     """A structure of arrays or tensor specs as the same structure of ``Leaf``."""
     if structure is None:
         return None
@@ -209,11 +211,11 @@ def _leaves(structure: Any) -> Any:  # noqa: ANN401
     return _leaf(structure)
 
 
-def _is_array(value: Any) -> bool:  # noqa: ANN401
+def _is_array(value: Value) -> bool:
     return hasattr(value, "shape") or isinstance(value, dict)
 
 
-def _leaf(value: Any) -> Leaf:  # noqa: ANN401
+def _leaf(value: Value) -> Leaf:
     if not hasattr(value, "shape"):
         import numpy
 
@@ -235,7 +237,7 @@ def _leaf(value: Any) -> Leaf:  # noqa: ANN401
     return Leaf(shape=tuple(value.shape)[1:], dtype=NARROWER.get(dtype, dtype))
 
 
-def _length(structure: Any) -> int:  # noqa: ANN401
+def _length(structure: Structure) -> int:
     while isinstance(structure, dict | tuple | list) and structure:
         first = next(iter(structure.values())) if isinstance(structure, dict) else structure[0]
         if not _is_array(first):
@@ -244,7 +246,7 @@ def _length(structure: Any) -> int:  # noqa: ANN401
     return int(structure.shape[0]) if getattr(structure, "shape", ()) else 0
 
 
-def _first_dimension(structure: Any) -> int:  # noqa: ANN401
+def _first_dimension(structure: Structure) -> int:
     while isinstance(structure, dict | tuple | list) and structure:
         structure = next(iter(structure.values())) if isinstance(structure, dict) else structure[0]
     shape = getattr(structure, "shape", None)

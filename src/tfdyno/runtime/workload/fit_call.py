@@ -13,6 +13,7 @@ from tfdyno.runtime.workload.held_calls import Held, held_calls
 from tfdyno.runtime.workload.workloads import application, default_compile, model_and_data
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Value
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
 
@@ -54,7 +55,7 @@ def built(workload: Workload) -> Call:
     return Call(model=model, title=title, arguments=arguments, notes=notes)
 
 
-def as_arguments(data: Any) -> dict[str, Any]:  # noqa: ANN401
+def as_arguments(data: Dataset) -> dict[str, Any]:
     """What a function returned as data, as arguments of ``fit``: (x, y, sample_weight) or one."""
     if data is None:
         return {}
@@ -63,7 +64,7 @@ def as_arguments(data: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"x": data}
 
 
-def keras_file(workload: Workload) -> Any:  # noqa: ANN401
+def keras_file(workload: Workload) -> Value:
     """The model with its weights; loading by configuration alone first tells what is wrong."""
     import keras
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tfdyno.core.base.errors import TfdynoError
+    from tfdyno.core.base.untyped import Instance, Model, Value
     from tfdyno.core.choose.workload import Workload
 
 _TRAINING = ("fit", "train_on_batch")
@@ -40,7 +41,7 @@ def held_calls(
     held: Held,
     workload: Workload | None = None,
     reached: Callable[[Any, dict[str, Any]], Any] | None = None,
-    loop: Any = None,  # noqa: ANN401
+    loop: Value = None,
 ) -> Iterator[None]:
     """Replace what trains, evaluates and saves; the call that counts is handed to ``reached``.
 
@@ -59,8 +60,8 @@ def held_calls(
     counted = "predict" if workload and workload.mode == "infer" else "fit"
     number = workload.fit_number if workload else 0
 
-    def replacement(name: str) -> Any:  # noqa: ANN401
-        def call(self: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def replacement(name: str) -> Value:
+        def call(self: Instance, *args: Any, **options: Any) -> Value:
             bound = dict(signatures[name].bind(self, *args, **options).arguments)
             original = partial(originals[name], self, *args, **options)
             if name == "train_on_batch" and counted == "fit" and loop and number == held.calls + 1:
@@ -100,7 +101,7 @@ def _named(bound: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in bound.items() if name != "self"}
 
 
-def _answer(name: str, model: Any, bound: dict[str, Any]) -> Any:  # noqa: ANN401
+def _answer(name: str, model: Model, bound: dict[str, Any]) -> Value:
     from tfdyno.runtime.workload import capture
 
     if name == "fit":

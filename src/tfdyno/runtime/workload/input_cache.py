@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -23,6 +23,9 @@ from tfdyno.runtime.workload.input_stages import (
     walk,
 )
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Value
+
 _IN_MEMORY = {"enumerate", "range", "tensor", "tensor_slice", "sparse_tensor_slice"}
 _REASONS = {
     "draws": "draws random numbers",
@@ -34,7 +37,7 @@ _REASONS = {
 }
 
 
-def with_cache(dataset: Any, notes: list[str]) -> Any:  # noqa: ANN401
+def with_cache(dataset: Dataset, notes: list[str]) -> Value:
     """The pipeline with ``cache`` after the last stages that are the same in every epoch.
 
     Args:
@@ -66,12 +69,12 @@ def with_cache(dataset: Any, notes: list[str]) -> Any:  # noqa: ANN401
     return made
 
 
-def _is_work(stage: Any) -> bool:  # noqa: ANN401
+def _is_work(stage: Dataset) -> bool:
     """Whether a stage does what is worth keeping: it computes or reads files."""
     return bool(stage._functions()) or (not stage._inputs() and kind(stage) not in _IN_MEMORY)
 
 
-def _placed(stage: Any, free: bool, placed: list[Any]) -> Any:  # noqa: ANN401
+def _placed(stage: Dataset, free: bool, placed: list[Any]) -> Value:
     """The stage with caches as late as possible in it and before it."""
     passes_on = kind(stage) in ("prefetch", "options")
     if not passes_on and next(_differing(stage, free), None) is None:
@@ -84,7 +87,7 @@ def _placed(stage: Any, free: bool, placed: list[Any]) -> Any:  # noqa: ANN401
     return stage if same else rebuilt(stage, inputs)
 
 
-def _differing(dataset: Any, free: bool) -> Any:  # noqa: ANN401
+def _differing(dataset: Dataset, free: bool) -> Value:
     """The stages that are not the same in every epoch, with what they do, from the source on."""
     for stage in walk(dataset):
         reason = _reason(stage, free)
@@ -92,7 +95,7 @@ def _differing(dataset: Any, free: bool) -> Any:  # noqa: ANN401
             yield stage, reason
 
 
-def _reason(stage: Any, free: bool) -> str:  # noqa: ANN401
+def _reason(stage: Dataset, free: bool) -> str:
     name = kind(stage)
     if name == "random" or reshuffles(stage):
         return "gives another order in each epoch"
@@ -107,7 +110,7 @@ def _reason(stage: Any, free: bool) -> str:  # noqa: ANN401
     return "gives its elements in no fixed order" if order_is_free(stage, free=free) else ""
 
 
-def _size(stage: Any) -> str:  # noqa: ANN401
+def _size(stage: Dataset) -> str:
     """What it takes, where shapes and the number of elements are known."""
     count = int(stage.cardinality())
     of_one_bytes = 0

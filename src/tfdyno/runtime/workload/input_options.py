@@ -14,10 +14,11 @@ from tfdyno.runtime.workload.input_rebuild import changed, in_order, interleaved
 from tfdyno.runtime.workload.input_stages import effects, kind, of_keras_arrays, title, walk
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Value
     from tfdyno.runtime.workload.input_stages import Effects
 
 
-def with_input_options(dataset: Any, options: InputOptions) -> tuple[Any, tuple[str, ...]]:  # noqa: ANN401
+def with_input_options(dataset: Dataset, options: InputOptions) -> tuple[Any, tuple[str, ...]]:
     """The dataset with the options, and sentences on what was done with each.
 
     The elements and their order stay as they are for the same seed, unless ``shuffle_buffer``
@@ -55,7 +56,7 @@ def _number(count: int, of: str) -> str:
     return f"as many {of} as TensorFlow chooses" if count < 0 else f"{count} {of}"
 
 
-def _with_buffer(dataset: Any, buffer: int, notes: list[str]) -> Any:  # noqa: ANN401
+def _with_buffer(dataset: Dataset, buffer: int, notes: list[str]) -> Value:
     if of_keras_arrays(dataset):
         notes.append("shuffle_buffer changes nothing: Keras shuffles arrays as a whole.")
         return dataset
@@ -71,12 +72,12 @@ def _with_buffer(dataset: Any, buffer: int, notes: list[str]) -> Any:  # noqa: A
     )
 
 
-def _with_calls(dataset: Any, options: InputOptions, notes: list[str]) -> Any:  # noqa: ANN401
+def _with_calls(dataset: Dataset, options: InputOptions, notes: list[str]) -> Value:
     calls, done, told = options.parallel_calls, [], len(notes)
     makers = {"map": mapped, "interleave": interleaved}
     arrays = of_keras_arrays(dataset)
 
-    def change(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
+    def change(stage: Dataset, inputs: list[Any]) -> Value:
         if kind(stage) not in makers or (arrays and title(stage) != "map(grab_batch)"):
             return None
         if stage._map_func._func.__module__.startswith("tensorflow."):  # not the user's work
@@ -112,14 +113,14 @@ def _in_turn(found: Effects) -> str:
     return f"each element changes what the next one meets ({found.keeps})." if found.keeps else ""
 
 
-def _is_parallel(stage: Any) -> bool:  # noqa: ANN401
+def _is_parallel(stage: Dataset) -> bool:
     return "Parallel" in type(stage).__name__
 
 
-def _with_order(dataset: Any, *, ordered: bool) -> Any:  # noqa: ANN401
+def _with_order(dataset: Dataset, *, ordered: bool) -> Value:
     """The stages that were told one by one, which counts more than ``tf.data.Options``."""
 
-    def change(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
+    def change(stage: Dataset, inputs: list[Any]) -> Value:
         if not _is_parallel(stage) or getattr(stage, "_deterministic", "") == "default":
             return None
         return in_order(stage, inputs[0], ordered=ordered)
@@ -127,7 +128,7 @@ def _with_order(dataset: Any, *, ordered: bool) -> Any:  # noqa: ANN401
     return changed(dataset, change)
 
 
-def _with_prefetch(dataset: Any, count: int) -> Any:  # noqa: ANN401
+def _with_prefetch(dataset: Dataset, count: int) -> Value:
     last = list(itertools.takewhile(lambda s: kind(s) in ("prefetch", "options"), _down(dataset)))
     old = [stage for stage in last if kind(stage) == "prefetch"]
     if not old:
@@ -135,7 +136,7 @@ def _with_prefetch(dataset: Any, count: int) -> Any:  # noqa: ANN401
     return changed(dataset, lambda s, inputs: inputs[0].prefetch(count) if s is old[0] else None)
 
 
-def _down(dataset: Any) -> Any:  # noqa: ANN401
+def _down(dataset: Dataset) -> Value:
     """The stages from the last one down, as long as each has one input."""
     while True:
         yield dataset
@@ -145,7 +146,7 @@ def _down(dataset: Any) -> Any:  # noqa: ANN401
         dataset = below[0]
 
 
-def _with_options(dataset: Any, options: InputOptions) -> Any:  # noqa: ANN401
+def _with_options(dataset: Dataset, options: InputOptions) -> Value:
     wanted = tf.data.Options()
     if options.deterministic is not None:
         wanted.deterministic = options.deterministic

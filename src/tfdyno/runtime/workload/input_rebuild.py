@@ -17,6 +17,8 @@ from tfdyno.runtime.workload.input_stages import kind, title
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Dataset, Function, Value
+
     Change = Callable[[Any, list[Any]], Any]
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -33,7 +35,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
 _ORDER = {None: "default", True: "true", False: "false"}
 
 
-def changed(dataset: Any, change: Change) -> Any:  # noqa: ANN401
+def changed(dataset: Dataset, change: Change) -> Value:
     """The pipeline with what ``change`` gives for its stages.
 
     Args:
@@ -46,7 +48,7 @@ def changed(dataset: Any, change: Change) -> Any:  # noqa: ANN401
     """
     made: dict[int, Any] = {}
 
-    def visit(stage: Any) -> Any:  # noqa: ANN401
+    def visit(stage: Dataset) -> Value:
         if id(stage) not in made:
             inputs = [visit(below) for below in stage._inputs()]
             new = change(stage, inputs)
@@ -57,7 +59,7 @@ def changed(dataset: Any, change: Change) -> Any:  # noqa: ANN401
     return visit(dataset)
 
 
-def rebuilt(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
+def rebuilt(stage: Dataset, inputs: list[Any]) -> Value:
     """The same stage over other inputs with elements of the same kind.
 
     Raises:
@@ -88,14 +90,14 @@ def rebuilt(stage: Any, inputs: list[Any]) -> Any:  # noqa: ANN401
                      remedy="set them in the code that builds the dataset")  # fmt: skip
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Value) -> Value:
     """A scalar tensor as a Python number, as the constructors take it at best."""
     if isinstance(value, tf.Tensor) and value.shape.rank == 0:
         return value.numpy().item()
     return value
 
 
-def _like(stage: Any, below: Any, variant: Any, cls: Any = None) -> Any:  # noqa: ANN401
+def _like(stage: Dataset, below: Dataset, variant: Value, cls: Value = None) -> Value:
     """A stage with the attributes of another over a new variant."""
     made = object.__new__(cls or type(stage))
     made.__dict__.update(stage.__dict__)
@@ -103,13 +105,13 @@ def _like(stage: Any, below: Any, variant: Any, cls: Any = None) -> Any:  # noqa
     return made
 
 
-def _call(stage: Any, below: Any, function: Any) -> dict[str, Any]:  # noqa: ANN401
+def _call(stage: Dataset, below: Dataset, function: Function) -> dict[str, Any]:
     graph = function.function
     return {"input_dataset": below._variant_tensor, "other_arguments": graph.captured_inputs,
             "f": graph, **stage._common_args}  # fmt: skip
 
 
-def shuffled(stage: Any, below: Any, buffer: int = 0) -> Any:  # noqa: ANN401
+def shuffled(stage: Dataset, below: Dataset, buffer: int = 0) -> Value:
     """The same ``shuffle`` with the same seeds, over ``buffer`` elements (0: as many as it had)."""
     size = tf.constant(buffer, tf.int64) if buffer else stage._buffer_size
     variant = tf.raw_ops.ShuffleDatasetV3(
@@ -123,7 +125,7 @@ def shuffled(stage: Any, below: Any, buffer: int = 0) -> Any:  # noqa: ANN401
     return made
 
 
-def mapped(stage: Any, below: Any, calls: int = 0, ordered: bool | None = None) -> Any:  # noqa: ANN401
+def mapped(stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None = None) -> Value:
     """The same ``map`` over ``calls`` elements at once.
 
     Args:
@@ -150,7 +152,9 @@ def mapped(stage: Any, below: Any, calls: int = 0, ordered: bool | None = None) 
     return made
 
 
-def interleaved(stage: Any, below: Any, calls: int = 0, ordered: bool | None = None) -> Any:  # noqa: ANN401
+def interleaved(
+    stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None = None
+) -> Value:
     """The same ``interleave`` with ``calls`` inputs read at once; arguments as for ``mapped``.
 
     A parallel one does not keep what it was told about the order: it gets the pipeline's.
@@ -177,7 +181,7 @@ def interleaved(stage: Any, below: Any, calls: int = 0, ordered: bool | None = N
     return made
 
 
-def _cycle(stage: Any) -> int:  # noqa: ANN401
+def _cycle(stage: Dataset) -> int:
     """The inputs that an interleave goes around, which decide the order.
 
     Where TensorFlow chooses, it is asked: two elements of each input come out, and the first that
@@ -199,7 +203,7 @@ def _cycle(stage: Any) -> int:  # noqa: ANN401
     return len(seen)
 
 
-def in_order(stage: Any, below: Any, *, ordered: bool | None) -> Any:  # noqa: ANN401
+def in_order(stage: Dataset, below: Dataset, *, ordered: bool | None) -> Value:
     """The same parallel stage that keeps the order or need not; None: as it was."""
     if kind(stage) == "map":
         return mapped(stage, below, ordered=ordered)
@@ -210,23 +214,23 @@ def in_order(stage: Any, below: Any, *, ordered: bool | None) -> Any:  # noqa: A
     return type(stage)(below, size, cut, _plain(stage._num_parallel_calls), said)
 
 
-def _order(stage: Any, ordered: bool | None) -> str:  # noqa: ANN401
+def _order(stage: Dataset, ordered: bool | None) -> str:
     own = str(getattr(stage, "_deterministic", "default"))
     return own if ordered is None else _ORDER[ordered]
 
 
-def _flat_mapped(stage: Any, below: Any) -> Any:  # noqa: ANN401
+def _flat_mapped(stage: Dataset, below: Dataset) -> Value:
     variant = tf.raw_ops.FlatMapDataset(**_call(stage, below, stage._map_func))
     return _like(stage, below, variant)
 
 
-def _filtered(stage: Any, below: Any) -> Any:  # noqa: ANN401
+def _filtered(stage: Dataset, below: Dataset) -> Value:
     common = _call(stage, below, stage._predicate)
     common["predicate"] = common.pop("f")
     return _like(stage, below, tf.raw_ops.FilterDataset(**common))
 
 
-def _grouped(stage: Any, below: Any) -> Any:  # noqa: ANN401
+def _grouped(stage: Dataset, below: Dataset) -> Value:
     key, reduce, size = (each.function for each in stage._functions())
     variant = tf.raw_ops.GroupByWindowDataset(
         input_dataset=below._variant_tensor, key_func_other_arguments=key.captured_inputs,

@@ -17,6 +17,8 @@ from tensorflow.python.framework import op_def_registry
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.base.untyped import Dataset, Function
+
 SOURCES = {
     "range", "tensor", "tensor_slice", "sparse_tensor_slice", "text_line", "tf_record",
     "fixed_length_record", "csv", "enumerate",
@@ -57,14 +59,14 @@ class Effects:
     """Another dataset or iterator that the function uses but did not make."""
 
 
-def kind(stage: Any) -> str:  # noqa: ANN401
+def kind(stage: Dataset) -> str:
     """The name of the method that makes such a stage, as ``map`` for a ``_ParallelMapDataset``."""
     name = re.sub(r"^_?(Parallel)?|Dataset(V\d)?$|V\d$", "", type(stage).__name__)
     name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=TF)(?=R)", "_", name).lower()
     return "enumerate" if name == "variant" and _counts(stage) else name
 
 
-def _counts(stage: Any) -> bool:  # noqa: ANN401
+def _counts(stage: Dataset) -> bool:
     """Whether it is the count that ``enumerate`` zips with its input: numbers without end.
 
     It comes out of a rewrite of TensorFlow's, so that the range itself cannot be seen.
@@ -73,7 +75,7 @@ def _counts(stage: Any) -> bool:  # noqa: ANN401
     return counts and int(stage.cardinality()) == tf.data.INFINITE_CARDINALITY
 
 
-def title(stage: Any) -> str:  # noqa: ANN401
+def title(stage: Dataset) -> str:
     """How a person finds the stage in the script: ``map(decode)``, ``shuffle``."""
     name = _CALLED.get(kind(stage), kind(stage))
     functions = [each._func for each in stage._functions()]
@@ -84,11 +86,11 @@ def title(stage: Any) -> str:  # noqa: ANN401
     return f"{name}({_function_title(functions[0])})" if functions else name
 
 
-def _is_generator(function: Any) -> bool:  # noqa: ANN401
+def _is_generator(function: Function) -> bool:
     return "_from_generator.<locals>" in getattr(function, "__qualname__", "")
 
 
-def _function_title(function: Any) -> str:  # noqa: ANN401
+def _function_title(function: Function) -> str:
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(function, "__code__", None)
     if name != "<lambda>" or code is None:
@@ -96,19 +98,19 @@ def _function_title(function: Any) -> str:  # noqa: ANN401
     return f"lambda of {Path(code.co_filename).name}, line {code.co_firstlineno}"
 
 
-def of_keras_arrays(dataset: Any) -> bool:  # noqa: ANN401
+def of_keras_arrays(dataset: Dataset) -> bool:
     """Whether it is the pipeline that Keras makes of arrays: it gathers each batch at once."""
     return any(title(stage) == "map(grab_batch)" for stage in walk(dataset))
 
 
-def walk(dataset: Any) -> Iterator[Any]:  # noqa: ANN401
+def walk(dataset: Dataset) -> Iterator[Any]:
     """All stages, each after its inputs: from the sources to the end."""
     for below in dataset._inputs():
         yield from walk(below)
     yield dataset
 
 
-def effects(stage: Any) -> Effects:  # noqa: ANN401
+def effects(stage: Dataset) -> Effects:
     """What the functions of one stage do, functions that they call included."""
     found: dict[str, str] = {}
     for wrapper in stage._functions():
@@ -140,19 +142,19 @@ def _effects_of(operation: str) -> Iterator[str]:
         yield "keeps"
 
 
-def reshuffles(stage: Any) -> bool:  # noqa: ANN401
+def reshuffles(stage: Dataset) -> bool:
     """Whether each new iterator of the stage takes the next seed, so that its order differs."""
     if kind(stage) == "shuffle":
         return stage._reshuffle_each_iteration is not False
     return kind(stage) == "random" and bool(stage._rerandomize)
 
 
-def times(stage: Any) -> int:  # noqa: ANN401
+def times(stage: Dataset) -> int:
     """How often a ``repeat`` gives its input; -1: without end."""
     return int(stage._count)
 
 
-def order_is_free(stage: Any, *, free: bool) -> bool:  # noqa: ANN401
+def order_is_free(stage: Dataset, *, free: bool) -> bool:
     """Whether the stage works in parallel and gives elements in whatever order they are done.
 
     Args:

@@ -12,8 +12,10 @@ from tfdyno.process.failure import Declined, first_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
 
-def load_config(path: Path, *, allow_unsafe: bool) -> Any:  # noqa: ANN401
+
+def load_config(path: Path, *, allow_unsafe: bool) -> Value:
     """The model of a ``.keras`` file, compiled if it was saved compiled.
 
     Raises:
@@ -51,7 +53,7 @@ def _config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _has_lambda(part: Any) -> bool:  # noqa: ANN401
+def _has_lambda(part: Value) -> bool:
     if isinstance(part, dict):
         return part.get("class_name") == "__lambda__" or any(map(_has_lambda, part.values()))
     return isinstance(part, list) and any(map(_has_lambda, part))

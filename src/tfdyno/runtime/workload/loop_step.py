@@ -17,6 +17,8 @@ from tfdyno.core.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Function, Value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopStep:
@@ -45,7 +47,7 @@ class LoopStep:
         }
 
 
-def loop_step(function: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> LoopStep:  # noqa: ANN401
+def loop_step(function: Function, arguments: Sequence[Any], named: Mapping[str, Any]) -> LoopStep:
     """Separate the tensors of a call from everything else.
 
     Args:
@@ -56,13 +58,13 @@ def loop_step(function: Any, arguments: Sequence[Any], named: Mapping[str, Any])
     Raises:
         UsageError: An argument has strings.
     """
-    python = getattr(function, "python_function", function)
+    python: Value = getattr(function, "python_function", function)
     given = [_opened(value) for value in (*arguments, *named.values())]
     flat = tf.nest.flatten(given)
     places = [place for place, value in enumerate(flat) if _is_tensor(value)]
     names = list(named)
 
-    def step(*tensors: Any) -> Any:  # noqa: ANN401
+    def step(*tensors: Any) -> Value:
         values = list(flat)
         for place, tensor in zip(places, tensors, strict=True):
             values[place] = tensor
@@ -91,7 +93,7 @@ class _Batches:
     def __iter__(self) -> _Batches:
         return self
 
-    def __next__(self) -> Any:  # noqa: ANN401
+    def __next__(self) -> Value:
         return self.batch
 
     get_next = __next__
@@ -100,19 +102,19 @@ class _Batches:
 _MARK = "tfdyno: the next batch of an iterator"
 
 
-def _opened(value: Any) -> Any:  # noqa: ANN401
+def _opened(value: Value) -> Value:
     """An iterator as its next batch; anything else as it is."""
     if isinstance(value, tf.data.Iterator | tf.distribute.DistributedIterator):
         value = {_MARK: next(value)}
     return value
 
 
-def _closed(value: Any) -> Any:  # noqa: ANN401
+def _closed(value: Value) -> Value:
     is_batch = isinstance(value, dict) and list(value) == [_MARK]
     return _Batches(value[_MARK]) if is_batch else value
 
 
-def _is_tensor(value: Any) -> bool:  # noqa: ANN401
+def _is_tensor(value: Value) -> bool:
     """Tensors and arrays differ from call to call; numbers, texts and objects do not."""
     if isinstance(value, tf.Variable):
         return False
@@ -121,7 +123,7 @@ def _is_tensor(value: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _spec(value: Any) -> tf.TensorSpec:  # noqa: ANN401
+def _spec(value: Value) -> tf.TensorSpec:
     if not isinstance(value, tf.TensorSpec):
         tensor = tf.convert_to_tensor(value)
         value = tf.TensorSpec(tensor.shape, tensor.dtype)

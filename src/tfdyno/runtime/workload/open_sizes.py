@@ -6,7 +6,7 @@ A window of a series, a batch of ``from_generator``: the dataset does not say ho
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.workload.dataspec import Leaf, leaves
@@ -14,15 +14,17 @@ from tfdyno.runtime.workload.dataspec import Leaf, leaves
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tfdyno.core.base.untyped import Structure, Value
+
 Shape = tuple[int | None, ...]
 
 
-def is_open(structure: Any) -> bool:  # noqa: ANN401
+def is_open(structure: Structure) -> bool:
     """Whether a size of a leaf is not known."""
     return any(None in leaf.shape for leaf in leaves(structure))
 
 
-def with_declared(structure: Any, declared: Any) -> Any:  # noqa: ANN401
+def with_declared(structure: Structure, declared: Value) -> Value:
     """The structure with the sizes of another one where its own are open.
 
     Args:
@@ -41,7 +43,7 @@ def with_declared(structure: Any, declared: Any) -> Any:  # noqa: ANN401
     return _replaced(structure, iter([_merged(*pair) for pair in zip(own, known, strict=True)]))
 
 
-def with_given(structure: Any, shapes: Sequence[Shape]) -> Any:  # noqa: ANN401
+def with_given(structure: Structure, shapes: Sequence[Shape]) -> Value:
     """The structure with the shapes of ``--input-shape``: one for each leaf, or for the open ones.
 
     Args:
@@ -58,7 +60,7 @@ def with_given(structure: Any, shapes: Sequence[Shape]) -> Any:  # noqa: ANN401
     return _replaced(structure, iter(found))
 
 
-def refuse_open(structure: Any, shapes: Sequence[Shape] = ()) -> None:  # noqa: ANN401
+def refuse_open(structure: Structure, shapes: Sequence[Shape] = ()) -> None:
     """Ask for the sizes that are still open; raises ``UsageError``, and nothing where none is.
 
     Args:
@@ -78,7 +80,7 @@ def refuse_open(structure: Any, shapes: Sequence[Shape] = ()) -> None:  # noqa: 
     )
 
 
-def _replaced(structure: Any, new: Iterator[Leaf]) -> Any:  # noqa: ANN401
+def _replaced(structure: Structure, new: Iterator[Leaf]) -> Value:
     """The structure with other leaves, in the order of its own."""
     if isinstance(structure, Leaf):
         return next(new)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.keras2 import is_keras2
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model
 
 _CLASSES = {"adafactor": "Adafactor", "lion": "Lion", "sgd": "SGD"}
 _COMMON = (
@@ -22,7 +25,7 @@ _COMMON = (
 """What every optimizer of Keras has, and what it adds to a step; the learning rate adds nothing."""
 
 
-def take_optimizer(model: Any, name: str) -> str:  # noqa: ANN401
+def take_optimizer(model: Model, name: str) -> str:
     """Train with another optimizer, at the settings that both have; returns what to tell.
 
     A loss that was scaled stays so. The model is not built yet, or its optimizer is not.

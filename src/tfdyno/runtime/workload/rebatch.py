@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Dataset, Tensor, Value
 
 
 def rebatched(
@@ -45,17 +48,17 @@ _SAID = {
 }
 
 
-def _has_batch_stage(dataset: Any) -> bool:  # noqa: ANN401
+def _has_batch_stage(dataset: Dataset) -> bool:
     return hasattr(_without_prefetch(dataset), "_drop_remainder")
 
 
-def _without_prefetch(dataset: Any) -> Any:  # noqa: ANN401
+def _without_prefetch(dataset: Dataset) -> Value:
     while "Prefetch" in type(dataset).__name__ or "Options" in type(dataset).__name__:
         dataset = dataset._input_dataset
     return dataset
 
 
-def _of_size(dataset: Any, batch_size: int, whole_only: bool) -> Any:  # noqa: ANN401
+def _of_size(dataset: Dataset, batch_size: int, whole_only: bool) -> Value:
     if not _has_batch_stage(dataset):
         cut = whole_only or _is_whole(dataset)
         return dataset.rebatch(batch_size, drop_remainder=cut).prefetch(tf.data.AUTOTUNE)
@@ -65,17 +68,17 @@ def _of_size(dataset: Any, batch_size: int, whole_only: bool) -> Any:  # noqa: A
     return made.prefetch(tf.data.AUTOTUNE) if dataset is not stage else made
 
 
-def _is_whole(dataset: Any) -> bool:  # noqa: ANN401
+def _is_whole(dataset: Dataset) -> bool:
     """Whether all batches have the same size, as the shapes tell."""
     first = tf.nest.flatten(dataset.element_spec)[0]
     return bool(first.shape.rank) and first.shape[0] is not None
 
 
-def is_arrays(x: Any) -> bool:  # noqa: ANN401
+def is_arrays(x: Tensor) -> bool:
     """Whether Keras makes the batches itself: of arrays or tensors."""
     others = (tf.data.Dataset, types.GeneratorType)
     return not isinstance(x, others) and not hasattr(x, "num_batches") and not _is_loader(x)
 
 
-def _is_loader(x: Any) -> bool:  # noqa: ANN401
+def _is_loader(x: Tensor) -> bool:
     return type(x).__module__.startswith("torch.utils.data")

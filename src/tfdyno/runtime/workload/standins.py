@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Value
+
 TABLE = Path(__file__).parents[1] / "tables" / "keras_datasets.csv"
 
 
@@ -31,7 +33,7 @@ def stand_in() -> list[str]:
 
 
 def _loader(row: dict[str, str], used: list[str]) -> Callable[..., Any]:
-    def load_data(*_args: Any, **_options: Any) -> Any:  # noqa: ANN401
+    def load_data(*_args: Any, **_options: Any) -> Value:
         if row["dataset"] not in used:
             used.append(row["dataset"])
         train, test = int(row["train_samples"]), int(row["test_samples"])

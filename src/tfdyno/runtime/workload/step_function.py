@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -13,6 +13,7 @@ from tfdyno.runtime.workload.loop_step import LoopStep, loop_step
 from tfdyno.runtime.workload.workloads import function_of
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.choose.workload import Workload
 
 STAND_INS = range(31, 10_000, 2)
@@ -33,7 +34,7 @@ def named_step(workload: Workload) -> LoopStep:
     return loop_step(function, [_zeros(text, batch) for text in workload.input_spec], {})
 
 
-def _zeros(text: str, batch: int) -> Any:  # noqa: ANN401
+def _zeros(text: str, batch: int) -> Value:
     """A tensor of the shape that a spec describes; ``batch`` stands for the batch size."""
     match = _SPEC.match(text.strip())
     if not match:

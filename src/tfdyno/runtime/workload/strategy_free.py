@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
 
+    from tfdyno.core.base.untyped import Instance
+
 LIBRARY = "tensorflow.python.distribute.distribute_lib"
 
 
@@ -63,7 +65,7 @@ class _OnImport(importlib.abc.MetaPathFinder):
 
 def _replace(library: ModuleType, entered: list[str]) -> None:
     @contextlib.contextmanager
-    def scope(self: Any) -> Iterator[Any]:  # noqa: ANN401
+    def scope(self: Instance) -> Iterator[Any]:
         entered.append(type(self).__name__)
         yield self
 

@@ -11,6 +11,7 @@ from tfdyno.runtime.workload.dataspec import DataSpec, Leaf
 from tfdyno.runtime.workload.workloads import Subject
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Function, Model, Structure, Value
     from tfdyno.core.choose.workload import Workload
 
 SEED = 20_2611
@@ -19,7 +20,9 @@ FEWEST_ROWS = 2
 """Any table of embeddings has so many."""
 
 
-def batch_for(model: Any, workload: Workload, batch_size: int) -> tuple[tuple[Any, ...], DataSpec]:  # noqa: ANN401
+def batch_for(
+    model: Model, workload: Workload, batch_size: int
+) -> tuple[tuple[Any, ...], DataSpec]:
     """A batch of random values as numpy arrays, and its shapes.
 
     Raises:
@@ -30,7 +33,7 @@ def batch_for(model: Any, workload: Workload, batch_size: int) -> tuple[tuple[An
     generator = np.random.default_rng(SEED)
     rows = min(_table_sizes(model), default=FEWEST_ROWS)
 
-    def inputs(leaf: Leaf) -> Any:  # noqa: ANN401
+    def inputs(leaf: Leaf) -> Value:
         return _random(generator, leaf, batch_size, rows)
 
     x = _mapped(asked.x, inputs)
@@ -39,7 +42,7 @@ def batch_for(model: Any, workload: Workload, batch_size: int) -> tuple[tuple[An
         return (x,), spec
     outputs = iter(model.outputs or [])
 
-    def targets(leaf: Leaf) -> Any:  # noqa: ANN401
+    def targets(leaf: Leaf) -> Value:
         output = next(outputs, None)
         classes = 1 if output is None or not output.shape[-1] else int(output.shape[-1])
         if leaf.dtype.startswith("int"):
@@ -49,12 +52,12 @@ def batch_for(model: Any, workload: Workload, batch_size: int) -> tuple[tuple[An
     return (x, _mapped(asked.y, targets)), spec
 
 
-def _table_sizes(model: Any) -> list[int]:  # noqa: ANN401
+def _table_sizes(model: Model) -> list[int]:
     layers = model._flatten_layers()
     return [int(layer.input_dim) for layer in layers if type(layer).__name__ == "Embedding"]
 
 
-def _random(generator: np.random.Generator, leaf: Leaf, batch_size: int, limit: int) -> Any:  # noqa: ANN401
+def _random(generator: np.random.Generator, leaf: Leaf, batch_size: int, limit: int) -> Value:
     shape = (batch_size, *(size or 1 for size in leaf.shape))
     if leaf.dtype == "bool":
         return np.ones(shape, bool)
@@ -66,7 +69,7 @@ def _random(generator: np.random.Generator, leaf: Leaf, batch_size: int, limit: 
     return generator.uniform(0.0, 1.0, shape).astype(np.float32)
 
 
-def _one_hot(generator: np.random.Generator, leaf: Leaf, batch_size: int) -> Any:  # noqa: ANN401
+def _one_hot(generator: np.random.Generator, leaf: Leaf, batch_size: int) -> Value:
     """Float targets: one of several is 1; a single one is 0 or 1, valid for every loss."""
     shape = (batch_size, *(size or 1 for size in leaf.shape))
     classes = shape[-1] if len(shape) > 1 else 1
@@ -76,7 +79,7 @@ def _one_hot(generator: np.random.Generator, leaf: Leaf, batch_size: int) -> Any
     return np.eye(classes, dtype=np.float32)[chosen]
 
 
-def _mapped(structure: Any, function: Any) -> Any:  # noqa: ANN401
+def _mapped(structure: Structure, function: Function) -> Value:
     if isinstance(structure, Leaf):
         return function(structure)
     if isinstance(structure, dict):

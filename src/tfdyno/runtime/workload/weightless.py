@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Instance, Value
+
 
 @contextlib.contextmanager
 def weightless() -> Iterator[None]:
@@ -27,7 +29,7 @@ def weightless() -> Iterator[None]:
 
     original = keras.Variable.__init__
 
-    def deferred(self: Any, initializer: Any, *args: Any, **options: Any) -> None:  # noqa: ANN401
+    def deferred(self: Instance, initializer: Value, *args: Any, **options: Any) -> None:
         if callable(initializer) or isinstance(initializer, str):
             with keras.StatelessScope(initialize_variables=False):
                 original(self, initializer, *args, **options)
@@ -58,7 +60,7 @@ def _traced_quantizing() -> list[tuple[Any, str, Any]]:
     def changed(owner: type) -> tuple[Any, str, Any]:
         original = vars(owner)["quantize"]
 
-        def quantize(self: Any, mode: Any = None, *args: Any, **options: Any) -> None:  # noqa: ANN401
+        def quantize(self: Instance, mode: Value = None, *args: Any, **options: Any) -> None:
             named = mode or getattr(options.get("config"), "mode", "")
             if named in _TRACEABLE and not keras.src.backend.in_stateless_scope():
                 _trace(lambda: original(self, mode, *args, **options))
@@ -91,7 +93,7 @@ def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def quantized(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def quantized(*args: Any, **options: Any) -> Value:
         import keras
 
         given = signature.bind(*args, **options)
@@ -118,12 +120,12 @@ def _no_weight_files() -> list[tuple[Any, str, Any]]:
 
     fetch = file_utils.get_file
 
-    def get_file(fname: Any = None, origin: Any = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def get_file(fname: Value = None, origin: Value = None, *args: Any, **options: Any) -> Value:
         if str(origin or fname).endswith((".h5", ".weights.h5", ".keras")):
             return str(fname or origin)
         return fetch(fname, origin, *args, **options)
 
-    def load_weights(self: Any, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
+    def load_weights(self: Instance, *_args: Any, **_options: Any) -> None:
         """Keep the weights without values."""
 
     return [(file_utils, "get_file", get_file), (keras.Model, "load_weights", load_weights)]

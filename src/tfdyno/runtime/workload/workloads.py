@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
+    from tfdyno.core.base.untyped import Instance, Model, Value
     from tfdyno.core.choose.workload import Workload
 
 ARCHITECTURE_MODULES = "keras.src.applications"
@@ -78,7 +79,7 @@ def load(workload: Workload) -> Subject:
     )
 
 
-def _training_notes(model: Any) -> list[str]:  # noqa: ANN401
+def _training_notes(model: Model) -> list[str]:
     """Settings of training that the traced step does not hold, as sentences."""
     notes = []
     if getattr(model, "run_eagerly", False):
@@ -199,7 +200,7 @@ def _imported(place: str) -> ModuleType:
     return module
 
 
-def _called(reference: str) -> Any:  # noqa: ANN401
+def _called(reference: str) -> Value:
     """What the function that ``reference`` names returns; raises as ``function_of`` does."""
     function = function_of(reference)
     with user_code(reference):
@@ -236,7 +237,7 @@ _LOADERS = {
 }
 
 
-def title_of(model: Any, fallback: str) -> str:  # noqa: ANN401
+def title_of(model: Model, fallback: str) -> str:
     """The model's own name, unless Keras invented it."""
     invented = model.name.rstrip("0123456789_") in ("functional", "sequential", "model", "")
     return fallback if invented else str(model.name)
@@ -255,14 +256,14 @@ def _compile_as_on_a_gpu() -> None:
     except ImportError:
         return  # Keras 2 compiles with XLA only where it is told to
 
-    def resolve(self: Any) -> bool:  # noqa: ANN401
+    def resolve(self: Instance) -> bool:
         strategy = getattr(self, "_distribute_strategy", None)
         return not strategy and bool(trainer.model_supports_jit(self))
 
     trainer.Trainer._resolve_auto_jit_compile = resolve
 
 
-def default_compile(model: Any, *, named: bool) -> str:  # noqa: ANN401
+def default_compile(model: Model, *, named: bool) -> str:
     """Compile as most image classifiers are trained; returns what was assumed."""
     import keras
 
@@ -298,7 +299,7 @@ def policy_held(precision: str, notes: list[str]) -> Iterator[None]:
     keras.config.set_dtype_policy(policy)
     original = global_state.set_global_attribute
 
-    def guarded(name: str, value: Any) -> None:  # noqa: ANN401
+    def guarded(name: str, value: Value) -> None:
         if name != "dtype_policy":
             original(name, value)
         elif getattr(value, "name", policy) != policy and not notes:

@@ -13,6 +13,7 @@ from tfdyno.serving.front.tensor import Array
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.serving.front.table import Face
 
 
@@ -24,7 +25,7 @@ class Outputs:
     _lists: dict[str, Any] = field(default_factory=dict)
     _finite: bool | None = None
 
-    def lists(self, face: Face) -> Any:  # noqa: ANN401  (nested lists, or a scalar)
+    def lists(self, face: Face) -> Value:
         """The output as JSON has it."""
         if face.name not in self._lists:
             self._lists[face.name] = listed(self.arrays[face.name], face)
@@ -54,7 +55,7 @@ class Answer:
     start: int = 0
     rows: int | None = None
 
-    def lists(self, face: Face) -> Any:  # noqa: ANN401
+    def lists(self, face: Face) -> Value:
         """The output as nested lists for JSON."""
         values = self.outputs.lists(face)
         return values if self.rows is None else values[self.start : self.start + self.rows]

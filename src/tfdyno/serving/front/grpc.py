@@ -32,6 +32,7 @@ from tfdyno.serving.front.table import Face, Refused, Signature, Version, signat
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from tfdyno.core.base.untyped import Spec, Value
     from tfdyno.serving.front.backends import Backends
     from tfdyno.serving.front.metrics import FrontMetrics
 
@@ -69,9 +70,9 @@ class GrpcFace(
     async def _told(
         self,
         route: str,
-        context: Any,  # noqa: ANN401
+        context: Value,
         answer: Callable[[], Awaitable[Any]],
-    ) -> Any:  # noqa: ANN401
+    ) -> Value:
         loop = asyncio.get_running_loop()
         begin_s, code = loop.time(), 200
         try:
@@ -91,22 +92,22 @@ class GrpcFace(
             self._metrics.requests.add(route=route, code=str(code))
             self._metrics.seconds.add(loop.time() - begin_s, route=route)
 
-    def _check_token(self, context: Any) -> None:  # noqa: ANN401
+    def _check_token(self, context: Value) -> None:
         given = dict(context.invocation_metadata()).get("authorization", "")
         if self._authorization and not hmac.compare_digest(given.encode(), self._authorization):
             raise Refused(401, "Send the token as metadata: authorization: Bearer TOKEN")
 
-    def _find(self, spec: Any) -> Version:  # noqa: ANN401
+    def _find(self, spec: Spec) -> Version:
         number = str(spec.version.value) if spec.HasField("version") else None
         return self._backends.table.find(
             spec.name, version=number, label=spec.version_label or None
         )
 
-    async def Predict(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
+    async def Predict(self, request: Value, context: Value) -> Value:  # noqa: N802
         """One prediction."""
         return await self._told("grpc_predict", context, lambda: self._predict(request, context))
 
-    async def _predict(self, request: Any, context: Any) -> Any:  # noqa: ANN401
+    async def _predict(self, request: Value, context: Value) -> Value:
         if self.draining:
             raise Refused(503, "The server is shutting down")
         version = self._find(request.model_spec)
@@ -133,11 +134,11 @@ class GrpcFace(
             reply.outputs[face.name].CopyFrom(proto_of(answer.array(face.name), face))
         return reply
 
-    async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
+    async def GetModelMetadata(self, request: Value, context: Value) -> Value:  # noqa: N802
         """The signatures of a version."""
         return await self._told("grpc_metadata", context, lambda: self._metadata(request))
 
-    async def _metadata(self, request: Any) -> Any:  # noqa: ANN401
+    async def _metadata(self, request: Value) -> Value:
         if list(request.metadata_field) != ["signature_def"]:
             raise Refused(400, "metadata_field must be signature_def")
         version = self._find(request.model_spec)
@@ -151,11 +152,11 @@ class GrpcFace(
         reply.metadata["signature_def"].CopyFrom(packed)
         return reply
 
-    async def GetModelStatus(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
+    async def GetModelStatus(self, request: Value, context: Value) -> Value:  # noqa: N802
         """The versions that are there."""
         return await self._told("grpc_status", context, lambda: self._status(request))
 
-    async def _status(self, request: Any) -> Any:  # noqa: ANN401
+    async def _status(self, request: Value) -> Value:
         spec = request.model_spec
         number = str(spec.version.value) if spec.HasField("version") else None
         label = spec.version_label or None
@@ -168,14 +169,14 @@ class GrpcFace(
         return reply
 
 
-def _asked(wanted: Any, signature: Signature) -> tuple[Face, ...]:  # noqa: ANN401
+def _asked(wanted: Value, signature: Signature) -> tuple[Face, ...]:
     unknown = set(wanted) - {face.name for face in signature.outputs}
     if unknown:
         raise Refused(400, f"There is no output {min(unknown)[:100]!r}")
     return tuple(face for face in signature.outputs if not wanted or face.name in wanted)
 
 
-def _name(spec: Any, version: Version, signature_name: str) -> None:  # noqa: ANN401
+def _name(spec: Spec, version: Version, signature_name: str) -> None:
     spec.name, spec.signature_name = version.model, signature_name
     spec.version.value = int(version.number)
 

@@ -6,7 +6,7 @@ import importlib.util
 import math
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from tensorflow.core.framework import (  # noqa: E402
 )
 from tensorflow.core.protobuf import meta_graph_pb2  # noqa: E402
 
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
+
 _FIELDS = {
     "DT_FLOAT": "float_val", "DT_DOUBLE": "double_val", "DT_INT64": "int64_val",
     "DT_UINT32": "uint32_val", "DT_UINT64": "uint64_val", "DT_BOOL": "bool_val",
@@ -40,7 +43,7 @@ _FIELDS = {
 
 
 def array_of(
-    tensor: Any,  # noqa: ANN401  (a TensorProto has no type here)
+    tensor: Tensor,
     face: Face,
     max_bytes: float = math.inf,
 ) -> Array:
@@ -76,7 +79,7 @@ def array_of(
     return array.reshape(shape)
 
 
-def _of_values(tensor: Any, given: str, count: int, face: Face) -> Array:  # noqa: ANN401
+def _of_values(tensor: Tensor, given: str, count: int, face: Face) -> Array:
     if given == "DT_HALF":
         values: Any = np.array(tensor.half_val, dtype=np.uint16).view(np.float16)
     else:
@@ -88,7 +91,7 @@ def _of_values(tensor: Any, given: str, count: int, face: Face) -> Array:  # noq
     return array
 
 
-def proto_of(array: Array, face: Face) -> Any:  # noqa: ANN401
+def proto_of(array: Array, face: Face) -> Value:
     """Write an array as a TensorProto."""
     dims = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
     proto = tensor_pb2.TensorProto(
@@ -103,7 +106,7 @@ def proto_of(array: Array, face: Face) -> Any:  # noqa: ANN401
     return proto
 
 
-def describe(told: Any, signature: Signature) -> None:  # noqa: ANN401
+def describe(told: Value, signature: Signature) -> None:
     """Write a signature into a SignatureDef."""
     told.method_name = METHOD_NAME
     for where, faces in ((told.inputs, signature.inputs), (told.outputs, signature.outputs)):

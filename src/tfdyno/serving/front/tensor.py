@@ -10,12 +10,15 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from tfdyno.serving.front.table import Face, Refused
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NOT_BRACKETS = b"0123456789.+-eE \n\r\t"
@@ -136,7 +139,7 @@ def _by_lists(text: bytes, face: Face) -> Array:
     return numbers
 
 
-def _nested_shape(value: Any) -> tuple[int, ...]:  # noqa: ANN401  (JSON has no narrower type)
+def _nested_shape(value: Value) -> tuple[int, ...]:
     sizes: list[int] = []
     while isinstance(value, list) and len(sizes) <= MAX_RANK:
         sizes.append(len(value))
@@ -145,7 +148,7 @@ def _nested_shape(value: Any) -> tuple[int, ...]:  # noqa: ANN401  (JSON has no 
 
 
 def _flatten(
-    value: Any,  # noqa: ANN401  (JSON has no narrower type)
+    value: Value,
     shape: tuple[int, ...],
     face: Face,
     place: str,
@@ -161,7 +164,7 @@ def _flatten(
         _flatten(item, shape[1:], face, f"{place}[{index}]", flat)
 
 
-def _scalar(value: Any, face: Face, place: str) -> Any:  # noqa: ANN401
+def _scalar(value: Value, face: Face, place: str) -> Value:
     kind = face.numpy.kind
     is_bool, is_int = isinstance(value, bool), isinstance(value, int)
     if kind == "O":
@@ -184,7 +187,7 @@ def _finite(value: float, face: Face, place: str) -> float:
         raise Refused(400, f"{face.name}{place} is too large for {face.dtype}") from None
 
 
-def _bytes_of(value: Any, face: Face, place: str) -> bytes:  # noqa: ANN401
+def _bytes_of(value: Value, face: Face, place: str) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):

@@ -23,6 +23,7 @@ from tfdyno.serving.front.wire import FAULT, LONGEST_REASON
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tfdyno.core.base.untyped import Tensor, Value
     from tfdyno.serving.model.saved import Arrays, Signature
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -66,7 +67,7 @@ def triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
             server.stop()
 
 
-def start(server: Any, address: str, over: threading.Event) -> None:  # noqa: ANN401
+def start(server: Value, address: str, over: threading.Event) -> None:
     """Start Triton and wait until it answers; told to end, or when it has ended, no longer."""
     done = threading.Event()
     errors: list[Exception] = []
@@ -106,7 +107,7 @@ def _answers(address: str) -> bool:
         asked.close()
 
 
-def _why(server: Any) -> str:  # noqa: ANN401
+def _why(server: Value) -> str:
     """The last error in Triton's log."""
     lines = str(server._triton_server.logs()).splitlines()
     errors = [line for line in lines if "failed" in line or "error" in line.lower()]
@@ -126,7 +127,7 @@ def _let_triton_find_python() -> None:
 
 
 def bind(
-    server: Any,  # noqa: ANN401
+    server: Value,
     signatures: dict[str, Signature],
     loaded: dict[str, Signature],
     name: str,
@@ -148,7 +149,7 @@ def bind(
 
 
 def bind_known(
-    server: Any,  # noqa: ANN401
+    server: Value,
     described: Mapping[str, Mapping[str, Any]],
     batching: Mapping[str, Any],
     call: Callable[[str, Arrays], Arrays],
@@ -171,7 +172,9 @@ def bind_known(
         _bind_one(server, one, facts["triton_model"], batching)
 
 
-def _bind_one(server: Any, one: Signature, triton_model: str, batching: Mapping[str, Any]) -> None:  # noqa: ANN401
+def _bind_one(
+    server: Value, one: Signature, triton_model: str, batching: Mapping[str, Any]
+) -> None:
     import numpy as np
     from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 
@@ -197,7 +200,7 @@ def _bind_one(server: Any, one: Signature, triton_model: str, batching: Mapping[
     )
 
 
-def _tensor(tensor: Any, *, batched: bool) -> Any:  # noqa: ANN401
+def _tensor(tensor: Tensor, *, batched: bool) -> Value:
     import numpy as np
     from pytriton.model_config import Tensor
 
@@ -221,7 +224,7 @@ def describe(one: Signature, triton_model: str) -> dict[str, Any]:
     }
 
 
-def _answering(one: Signature) -> Any:  # noqa: ANN401
+def _answering(one: Signature) -> Value:
     """What Triton calls with the requests that it has put together; answers in their order.
 
     It never raises: Triton knows one error for all requests of a call, and PyTriton 0.7 answers no

@@ -20,6 +20,8 @@ from tfdyno.process.failure import first_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Function, Spec, Value
+
 Arrays = dict[str, np.ndarray]
 Sizes = tuple[int | None, ...]
 
@@ -93,18 +95,18 @@ def load(path: Path, scratch: Path) -> dict[str, Signature]:
     return {name: _signature(name, one, loaded) for name, one in functions.items()}
 
 
-def _calls_python(function: Any) -> bool:  # noqa: ANN401
+def _calls_python(function: Function) -> bool:
     return any("PyFunc" in node.op for node in _nodes(function))
 
 
-def _is_short(function: Any) -> bool:  # noqa: ANN401
+def _is_short(function: Function) -> bool:
     import tensorflow as tf
 
     short = {tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum}
     return any(node.attr["T"].type in short for node in _nodes(function) if "T" in node.attr)
 
 
-def _nodes(function: Any) -> Iterator[Any]:  # noqa: ANN401
+def _nodes(function: Function) -> Iterator[Any]:
     """Every operation, in the functions that it calls as well."""
     graph = function.graph.as_graph_def()
     yield from graph.node
@@ -183,7 +185,7 @@ def _unloadable(path: Path, error: Exception) -> UsageError:
     return UsageError(f"{path} cannot be loaded", why=text, remedy=remedy)
 
 
-def _signature(name: str, function: Any, keeper: object) -> Signature:  # noqa: ANN401
+def _signature(name: str, function: Function, keeper: object) -> Signature:
     inputs = tuple(
         _tensor(key, spec) for key, spec in function.structured_input_signature[1].items()
     )
@@ -248,13 +250,13 @@ def _tensors(arrays: Mapping[str, np.ndarray], dtypes: Mapping[str, str]) -> dic
     }
 
 
-def _to_array(value: Any) -> np.ndarray:  # noqa: ANN401
+def _to_array(value: Value) -> np.ndarray:
     array = value.numpy()
     # Neither numpy nor JSON has it; every bfloat16 is a float32.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def _tensor(name: str, spec: Any) -> Tensor:  # noqa: ANN401
+def _tensor(name: str, spec: Spec) -> Tensor:
     dtype = {"string": "bytes", "bfloat16": "float32"}.get(spec.dtype.name, spec.dtype.name)
     shape = None if spec.shape.rank is None else tuple(spec.shape.as_list())
     return Tensor(name=name, dtype=dtype, shape=shape)

@@ -17,6 +17,7 @@ from tfdyno.view.draw import palette, svg
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.choose.advice import Advice, Candidate
     from tfdyno.core.choose.hardware import Gpu
     from tfdyno.core.choose.program import Program
@@ -144,7 +145,7 @@ def _json(advice: Advice) -> str:
     return script_safe(to_json(_rounded(whole)).decode())
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
+def _rounded(value: Value) -> Value:
     """The same with six significant digits in every float: estimates know no more."""
     if isinstance(value, float):
         return float(f"{value:.6g}")

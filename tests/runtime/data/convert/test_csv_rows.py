@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.runtime.forks import forked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.base.untyped import Value
 
 pytestmark = pytest.mark.tf
 READ = """
@@ -45,7 +47,7 @@ TABLE = "".join(LINES)
 PLACES = [len("".join(LINES[:place]).encode()) for place in (1, 2, 3)]
 
 
-def read(folder: Path, places: list[int], first: int, end: int) -> Any:  # noqa: ANN401
+def read(folder: Path, places: list[int], first: int, end: int) -> Value:
     (folder / "table.csv").write_text(TABLE)
     (folder / "offsets").write_bytes(array("Q", places))
     request = {

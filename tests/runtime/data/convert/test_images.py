@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.runtime.forks import forked
@@ -11,6 +11,8 @@ from tests.runtime.pictures import make_pictures
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.base.untyped import Value
 
 pytestmark = pytest.mark.tf
 STORED = """
@@ -49,7 +51,7 @@ else:
 """
 
 
-def read(folder: Path, items: list[list[object]]) -> Any:  # noqa: ANN401
+def read(folder: Path, items: list[list[object]]) -> Value:
     return json.loads(forked(READ, str(folder), json.dumps(items)))
 
 

@@ -15,6 +15,7 @@ from tfdyno.jobs.data.convert import Question, convert
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
     from tfdyno.core.deploy.dataset import Dataset
 
 pytestmark = pytest.mark.tf
@@ -56,7 +57,7 @@ def asked(folder: Path, source: Path, dataset: Dataset, **more: object) -> dict[
     }  # fmt: skip
 
 
-def ran(code: str, request: dict[str, Any]) -> Any:  # noqa: ANN401
+def ran(code: str, request: dict[str, Any]) -> Value:
     """What code prints last; Keras counts the files before."""
     return json.loads(forked(code, json.dumps(request)).splitlines()[-1])
 

@@ -23,6 +23,8 @@ from tfdyno.runtime.base.software import tensorflow_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tfdyno.core.base.untyped import Value
+
 _TELL_S = 0.25
 
 
@@ -94,13 +96,13 @@ class _Told:
         self._progress(json.dumps(told))
 
 
-def _images(request: child.Request) -> Any:  # noqa: ANN401
+def _images(request: child.Request) -> Value:
     from tfdyno.runtime.data.convert.images import Images
 
     return Images(Path(request["source"]), image_size=request["image_size"])
 
 
-def _csv(request: child.Request) -> Any:  # noqa: ANN401
+def _csv(request: child.Request) -> Value:
     from tfdyno.runtime.data.convert.csv_rows import Rows
 
     return Rows(

@@ -15,6 +15,8 @@ from tfdyno.core.base.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.base.untyped import Value
+
 LONGEST_FIELD = 2**27
 Make = Callable[[str], tf.train.Feature]
 
@@ -74,7 +76,7 @@ class Rows:
         return bytes(example.SerializeToString(deterministic=True))
 
 
-def _lines(file: Any) -> Iterator[str]:  # noqa: ANN401
+def _lines(file: Value) -> Iterator[str]:
     while raw := file.readline():
         yield raw.decode()
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
+    from tfdyno.core.base.untyped import Batch, Dataset, Value
+
 TURN_S = 1.0
 """At least, of each side each time."""
 LEAD_S = 0.5
@@ -79,7 +81,7 @@ def _is_known(before_per_s: list[float], after_per_s: list[float]) -> bool:
     return half <= math.log1p(TARGET_RATIO)
 
 
-def _converted(request: child.Request) -> Any:  # noqa: ANN401
+def _converted(request: child.Request) -> Value:
     """By the code that stands beside it for the user."""
     reader = loaded(Path(request["folder"]) / READER)
     is_encoded = any(one["role"] == "image" for one in request["features"])
@@ -131,7 +133,7 @@ def _no_pattern(path: str) -> str:
     return "".join(f"\\{one}" if one in "*?[\\" else one for one in path)
 
 
-def _default(feature: dict[str, Any]) -> Any:  # noqa: ANN401
+def _default(feature: dict[str, Any]) -> Value:
     """What stands for an empty cell, by its type; where none may be empty, the type."""
     import tensorflow as tf
 
@@ -155,13 +157,13 @@ def _looked_up(classes: list[str]) -> Callable[[Any, Any], tuple[Any, Any]]:
     return lambda columns, label: (columns, table.lookup(label))
 
 
-def _ends_soon(data: Any) -> bool:  # noqa: ANN401
+def _ends_soon(data: Dataset) -> bool:
     """Whether an epoch takes no longer than ``EPOCH_S``."""
     until_s = time.monotonic() + EPOCH_S
     return all(time.monotonic() < until_s for _ in data)
 
 
-def _rate(data: Any, *, whole: bool) -> float:  # noqa: ANN401
+def _rate(data: Dataset, *, whole: bool) -> float:
     """Records per second of one turn.
 
     Whole epochs count with their beginning and end; in the middle of one, a pipeline that has just
@@ -187,7 +189,7 @@ def _drawn_per_s(batches: Iterator[Any], seconds_s: float) -> float:
     return seen / past_s
 
 
-def _size(batch: Any) -> int:  # noqa: ANN401
+def _size(batch: Batch) -> int:
     """Records of a batch."""
     import tensorflow as tf
 

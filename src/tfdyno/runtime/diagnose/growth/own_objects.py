@@ -14,13 +14,16 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfdyno.process.own_lines import own_file, place_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Model, Value
 
 MOST_OBJECTS = 20_000
 _DEEP = 5
@@ -77,7 +80,7 @@ def held(roots: Sequence[tuple[str, str, Any]]) -> Iterator[Held]:
         waiting += ((*part, depth + 1, of_callback) for part in parts)
 
 
-def roots(callbacks: Sequence[Any] = (), model: Any = None) -> list[tuple[str, str, Any]]:  # noqa: ANN401
+def roots(callbacks: Sequence[Any] = (), model: Model = None) -> list[tuple[str, str, Any]]:
     """Where the user's code keeps things: modules, running functions, callbacks, the model."""
     found: list[tuple[str, str, Any]] = []
     spaces: set[int] = set()
@@ -98,7 +101,7 @@ def roots(callbacks: Sequence[Any] = (), model: Any = None) -> list[tuple[str, s
     return [(name, file, value) for name, file, value in found if not name.startswith("__")]
 
 
-def kind_of(value: Any) -> str:  # noqa: ANN401
+def kind_of(value: Value) -> str:
     """Of what it consists that grows: ``tensors``, ``functions``, ``iterators`` or ``objects``."""
     sample = _sample(value) if not isinstance(value, np.ndarray | tf.Tensor) else [value]
     for one in [part for each in sample for part in _flat(each)]:
@@ -111,7 +114,7 @@ def kind_of(value: Any) -> str:  # noqa: ANN401
     return "objects"
 
 
-def element_bytes(value: Any) -> float:  # noqa: ANN401
+def element_bytes(value: Value) -> float:
     """Bytes of the last elements of a list or dict, on average; the same object is counted once."""
     sample = _sample(value)
     if not sample:
@@ -122,7 +125,7 @@ def element_bytes(value: Any) -> float:  # noqa: ANN401
     return 8.0 + sum(map(deep_bytes, sample)) / len(sample)
 
 
-def deep_bytes(value: Any) -> float:  # noqa: ANN401
+def deep_bytes(value: Value) -> float:
     """Bytes that an object holds, roughly: values of arrays and tensors, Python's own sizes."""
     return sum(_bytes(part) for part in _flat(value, with_containers=True))
 
@@ -146,7 +149,7 @@ def grown_at(one: Held) -> str:
     return place_of(one.file, 0).rpartition(":")[0]
 
 
-def _measured(name: str, file: str, value: Any) -> Held | None:  # noqa: ANN401
+def _measured(name: str, file: str, value: Value) -> Held | None:
     if isinstance(value, (*_LISTS, dict)):
         return Held(name=name, file=file, size=len(value), value=value)
     if isinstance(value, _TEXTS):
@@ -158,7 +161,7 @@ def _measured(name: str, file: str, value: Any) -> Held | None:  # noqa: ANN401
     return None
 
 
-def _parts(name: str, file: str, value: Any) -> Iterator[tuple[str, str, Any]]:  # noqa: ANN401
+def _parts(name: str, file: str, value: Value) -> Iterator[tuple[str, str, Any]]:
     if isinstance(value, dict):
         items = list(value.items())
         for key, one in items if len(items) <= _FEW else items[-_LAST:]:
@@ -188,7 +191,7 @@ def _closed_over(name: str, function: FunctionType) -> Iterator[tuple[str, str, 
     yield from ((name, file, one) for one in function.__defaults__ or ())
 
 
-def _attributes(name: str, file: str, value: Any) -> Iterator[tuple[str, str, Any]]:  # noqa: ANN401
+def _attributes(name: str, file: str, value: Value) -> Iterator[tuple[str, str, Any]]:
     for key, one in list(getattr(value, "__dict__", {}).items()):
         if not key.startswith("__") and key != "_model":
             yield f"{name}.{key}", file, one
@@ -216,15 +219,15 @@ def _own_file_of(kind: type) -> str:
     return file if own_file(file) and _no_tool(module) else ""
 
 
-def _file(value: Any) -> str:  # noqa: ANN401
+def _file(value: Value) -> str:
     return _own_file_of(type(value))
 
 
-def _module(value: Any) -> str:  # noqa: ANN401
+def _module(value: Value) -> str:
     return type(value).__module__
 
 
-def _sample(value: Any) -> list[Any]:  # noqa: ANN401
+def _sample(value: Value) -> list[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, set):
@@ -232,7 +235,7 @@ def _sample(value: Any) -> list[Any]:  # noqa: ANN401
     return list(value)[-_SAMPLE:] if isinstance(value, list | tuple | deque) else []
 
 
-def _flat(value: Any, *, with_containers: bool = False) -> list[Any]:  # noqa: ANN401
+def _flat(value: Value, *, with_containers: bool = False) -> list[Any]:
     found: list[Any] = []
     waiting, seen = [value], set()
     while waiting and len(found) < _MOST_PARTS:
@@ -252,7 +255,7 @@ def _flat(value: Any, *, with_containers: bool = False) -> list[Any]:  # noqa: A
     return found
 
 
-def _bytes(one: Any) -> float:  # noqa: ANN401
+def _bytes(one: Value) -> float:
     if isinstance(one, np.ndarray):
         return float(one.nbytes) + sys.getsizeof(0)
     if isinstance(one, tf.Tensor | tf.Variable):
@@ -263,6 +266,6 @@ def _bytes(one: Any) -> float:  # noqa: ANN401
         return 0.0
 
 
-def _tensor_bytes(one: Any) -> int:  # noqa: ANN401
+def _tensor_bytes(one: Value) -> int:
     count = one.shape.num_elements() if one.shape.rank is not None else None
     return int(count or 0) * int(getattr(tf.as_dtype(one.dtype), "size", 0) or 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -24,6 +24,9 @@ from tfdyno.runtime.diagnose.growth.own_objects import (
     kind_of,
     roots,
 )
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
 
 MOST_LOOKS = 40
 """With more, every second one is dropped."""
@@ -156,7 +159,7 @@ class SuspectWatch:
         return found
 
 
-def _add(series: list[Any], one: Any) -> None:  # noqa: ANN401
+def _add(series: list[Any], one: Value) -> None:
     """Add a look at another step than the last; of too many every second one goes."""
     if series and series[-1].step == one.step:
         return
@@ -185,7 +188,7 @@ def _once(found: list[Suspect]) -> list[Suspect]:
     return list({one.words: one for one in reversed(found)}.values())[::-1]
 
 
-def _title(value: Any, kind: Kind) -> str:  # noqa: ANN401
+def _title(value: Value, kind: Kind) -> str:
     name = type(value).__name__
     if isinstance(value, list | dict | set) or hasattr(value, "appendleft"):
         nouns = {"functions": "tf.functions", "logs": "entries", "objects": "entries"}
@@ -193,7 +196,7 @@ def _title(value: Any, kind: Kind) -> str:  # noqa: ANN401
     return f"{name} of {deep_bytes(value) / 1e6:,.1f} MB"
 
 
-def _known_bytes(tensor: Any) -> int:  # noqa: ANN401
+def _known_bytes(tensor: Tensor) -> int:
     try:
         return int(tensor.dtype.size or 0) * int(tensor.shape.num_elements() or 0)
     except (AttributeError, TypeError, ValueError):

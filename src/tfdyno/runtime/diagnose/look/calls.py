@@ -18,6 +18,8 @@ from tfdyno.model.measure.statistics import median
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.base.untyped import DataIterator, Model
+
 STEPS = 8
 """Of one call. More would only delay callbacks: 7 of 8 calls are gone."""
 MOST_STEP_S = 0.02
@@ -30,7 +32,7 @@ _WARM_CALLS = 12
 """TensorFlow learns in some 90 runs which operations are too short to be handed to a thread."""
 
 
-def worth_a_look(model: Any, held_s: Sequence[float], first_s: float) -> bool:  # noqa: ANN401
+def worth_a_look(model: Model, held_s: Sequence[float], first_s: float) -> bool:
     """Whether several steps can go into one call, and the step is so short that it may matter.
 
     Args:
@@ -44,9 +46,9 @@ def worth_a_look(model: Any, held_s: Sequence[float], first_s: float) -> bool:  
 
 
 def in_turns(
-    model: Any,  # noqa: ANN401
+    model: Model,
     single: Callable[[Any], Any],
-    iterator: Any,  # noqa: ANN401
+    iterator: DataIterator,
     *,
     sync: Callable[[], None] | None = None,
     most_s: float = MOST_S,
@@ -85,7 +87,7 @@ def in_turns(
     return CallFacts(steps=STEPS, single_s=single_s, together_s=together_s)
 
 
-def _together(model: Any, iterator: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+def _together(model: Model, iterator: DataIterator) -> Callable[[Any], Any]:
     """The train function that Keras makes for several steps, traced; the model stays as it was."""
     with _kept(model):
         model.steps_per_execution = STEPS
@@ -96,7 +98,7 @@ def _together(model: Any, iterator: Any) -> Callable[[Any], Any]:  # noqa: ANN40
 
 
 @contextlib.contextmanager
-def _kept(model: Any) -> Iterator[None]:  # noqa: ANN401
+def _kept(model: Model) -> Iterator[None]:
     before = model.steps_per_execution, model.train_function
     try:
         yield

@@ -27,6 +27,7 @@ from tfdyno.runtime.diagnose.look.calls_again import calls_again
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Logs, Model, Value
     from tfdyno.core.measure.step_facts import StepFacts
     from tfdyno.runtime.diagnose.watching import Look
 
@@ -83,7 +84,7 @@ class LaterFits:
         is_late = self._now() - self._began > self._look.limits.fits_s
         return not (number > MOST_FITS or is_late or _is_sure(slope_of_fits(self._begin_bytes)))
 
-    def fit(self, model: Any, arguments: dict[str, Any]) -> Any:  # noqa: ANN401
+    def fit(self, model: Model, arguments: dict[str, Any]) -> Value:
         """Train as the user's call would, but for the length; returns what Keras does."""
         self._ran += 1
         cut = _Cut(self._look.so_far.heed)
@@ -124,7 +125,7 @@ class _Cut(keras.callbacks.Callback):
         super().__init__()
         self._heed, self._first_end = heed, 0.0
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ANN401
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Called by Keras."""
         self._heed()
         self._first_end = self._first_end or time.monotonic()

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.workload.dataspec import DataSpec, of_batch
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Module, Value
 
 MODULES = {
     "bert-base": "bert_base",
@@ -101,21 +104,21 @@ def model_and_spec(name: str) -> tuple[Any, DataSpec]:
     return module.compiled(size), replace(spec, batch_size=size, samples_per_epoch=samples)
 
 
-def _module(name: str) -> Any:  # noqa: ANN401
+def _module(name: str) -> Value:
     if name not in MODULES:
         remedy = f"known: {', '.join(MODULES)}"
         raise UsageError(f"there is no standard task {name!r}", remedy=remedy)
     return importlib.import_module(f"{__name__}.{MODULES[name]}")
 
 
-def _own_batch_size(module: Any) -> int:  # noqa: ANN401
+def _own_batch_size(module: Module) -> int:
     import tensorflow as tf
 
     gpu, cpu = module.BATCH_SIZES
     return int(gpu if tf.config.list_physical_devices("GPU") else cpu)
 
 
-def _random_data(module: Any, batch_size: int, seed: int) -> Any:  # noqa: ANN401
+def _random_data(module: Module, batch_size: int, seed: int) -> Value:
     import numpy as np
     import tensorflow as tf
 
@@ -123,7 +126,7 @@ def _random_data(module: Any, batch_size: int, seed: int) -> Any:  # noqa: ANN40
     return tf.data.Dataset.from_tensors(batch).repeat()
 
 
-def _on_real_data(name: str, module: Any, batch_size: int, seed: int, images: int) -> Task:  # noqa: ANN401
+def _on_real_data(name: str, module: Module, batch_size: int, seed: int, images: int) -> Task:
     from tfdyno.runtime.workload.real_data import load
 
     found = load(images)
@@ -144,7 +147,7 @@ def _on_real_data(name: str, module: Any, batch_size: int, seed: int, images: in
     )
 
 
-def _pipeline(part: Any, module: Any, batch_size: int, seed: int | None) -> Any:  # noqa: ANN401
+def _pipeline(part: Value, module: Module, batch_size: int, seed: int | None) -> Value:
     """Whole batches in a new order every epoch; without a seed all samples in their own order."""
     import tensorflow as tf
 

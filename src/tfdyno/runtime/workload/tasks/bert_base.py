@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import layers, ops
 
 from tfdyno.runtime.workload.tasks import images
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
 
 BATCH_SIZES = (32, 8)
 SAMPLES_PER_EPOCH = 0
@@ -31,7 +34,7 @@ class Position(layers.Layer):
             shape=(POSITIONS, shape[-1]), initializer=_start(), name="table"
         )
 
-    def call(self, x: Any) -> Any:  # noqa: ANN401
+    def call(self, x: Tensor) -> Value:
         """The first vectors of the table are added to ``x``."""
         return x + self.table[: x.shape[1]]
 
@@ -56,7 +59,7 @@ def _model() -> keras.Model:
     return images.classifier([tokens, segments, mask], _dense(CLASSES)(pooled), "bert-base")
 
 
-def _block(x: Any, visible: Any) -> Any:  # noqa: ANN401
+def _block(x: Tensor, visible: Value) -> Value:
     """Attention, then a perceptron, each added to its input and normalised after that."""
     attention = layers.MultiHeadAttention(
         HEADS, WIDTH // HEADS, dropout=DROPOUT, kernel_initializer=_start()
@@ -79,7 +82,7 @@ def _dense(width: int, activation: str | None = None) -> layers.Dense:
     return layers.Dense(width, activation=activation, kernel_initializer=_start())
 
 
-def _norm(x: Any) -> Any:  # noqa: ANN401
+def _norm(x: Tensor) -> Value:
     return layers.LayerNormalization(epsilon=EPSILON)(x)
 
 
@@ -90,7 +93,7 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return x, generator.integers(0, CLASSES, count, dtype=np.int32)
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """127 blocks of 2 × 4 pixels of the framed image as words for 32 levels, after [CLS].
 
     The block whose place [CLS] takes lies in the frame.

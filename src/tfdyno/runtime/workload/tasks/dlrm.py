@@ -6,11 +6,14 @@ tables have up to ten million rows, here each has 100,000.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import layers, ops
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor, Value
 
 BATCH_SIZES = (2048, 128)
 SAMPLES_PER_EPOCH = 0
@@ -27,7 +30,7 @@ LEVELS = 32
 class Interaction(layers.Layer):
     """Products of all pairs of vectors: the lower triangle of a Gram matrix."""
 
-    def call(self, vectors: Any) -> Any:  # noqa: ANN401
+    def call(self, vectors: Value) -> Value:
         """From ``[batch, count, width]`` to ``[batch, count (count - 1) / 2]``."""
         count = vectors.shape[1]
         products = ops.matmul(vectors, ops.transpose(vectors, (0, 2, 1)))
@@ -61,7 +64,7 @@ def _embedding() -> layers.Embedding:
     return layers.Embedding(ROWS, WIDTH, embeddings_initializer=start)
 
 
-def _perceptron(x: Any, widths: tuple[int, ...]) -> Any:  # noqa: ANN401
+def _perceptron(x: Tensor, widths: tuple[int, ...]) -> Value:
     for width in widths:
         x = layers.Dense(width, activation="relu")(x)
     return x
@@ -74,7 +77,7 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return (numbers, categories), generator.integers(0, 2, (count, 1)).astype(np.float32)
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """Mean brightness of 39 blocks: every third as a number, the others as one of 32 levels.
 
     The click is a class above 4: shoes, shirts and bags of Fashion-MNIST, or the digits 5 to 9.

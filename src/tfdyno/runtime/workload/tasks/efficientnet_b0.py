@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from tfdyno.runtime.workload.tasks import images
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor
 
 BATCH_SIZES = (128, 16)
 SAMPLES_PER_EPOCH = 1_281_167
@@ -31,6 +34,6 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return np.clip(pixels * 64 + 128, 0, 255), labels
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """Real images enlarged eight times; of the classes only the first ten occur."""
     return images.enlarged(pictures, 8), labels

@@ -11,11 +11,13 @@ from keras import layers, ops
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tfdyno.core.base.untyped import Tensor, Value
+
 MEAN, DEVIATION = 0.2860, 0.3530
 """Of the pixels of Fashion-MNIST, as shares of 255; they also serve the digits."""
 
 
-def classifier(inputs: Any, logits: Any, name: str) -> keras.Model:  # noqa: ANN401
+def classifier(inputs: Tensor, logits: Tensor, name: str) -> keras.Model:
     """A model whose logits are float32 whatever the policy, as Keras asks for mixed precision."""
     logits = layers.Activation("linear", dtype="float32", name="logits")(logits)
     return keras.Model(inputs, logits, name=name)
@@ -28,13 +30,13 @@ def compile_classifier(model: keras.Model, optimizer: keras.Optimizer) -> keras.
     return model
 
 
-def enlarged(images: Any, factor: int) -> Any:  # noqa: ANN401
+def enlarged(images: Value, factor: int) -> Value:
     """Grey pictures of 28 × 28 as three equal channels of ``factor`` times the side, 0 to 255."""
     large = ops.repeat(ops.repeat(images, factor, axis=1), factor, axis=2)
     return ops.cast(ops.repeat(large[..., None], 3, axis=3), "float32")
 
 
-def standardised(pixels: Any) -> Any:  # noqa: ANN401
+def standardised(pixels: Value) -> Value:
     """Pixels from 0 to 255 with mean 0 and deviation 1."""
     return (pixels / 255.0 - MEAN) / DEVIATION
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import layers, ops
 
 from tfdyno.runtime.workload.tasks import images
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Tensor
 
 BATCH_SIZES = (512, 64)
 SAMPLES_PER_EPOCH = 60_000
@@ -32,6 +35,6 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return x, generator.integers(0, CLASSES, count, dtype=np.int32)
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """Each row of an image is a step."""
     return images.standardised(ops.cast(pictures, "float32")), labels

@@ -12,6 +12,8 @@ from tfdyno.runtime.workload.tasks import images
 if TYPE_CHECKING:
     import numpy as np
 
+    from tfdyno.core.base.untyped import Tensor, Value
+
 BATCH_SIZES = (128, 32)
 SAMPLES_PER_EPOCH = 50_000
 GOAL_STEPS = 8
@@ -34,7 +36,7 @@ def _model() -> keras.Model:
     return images.classifier(inputs, layers.Dense(CLASSES)(x), "resnet18-cifar10")
 
 
-def _block(x: Any, width: int, stride: int) -> Any:  # noqa: ANN401
+def _block(x: Tensor, width: int, stride: int) -> Value:
     y = layers.ReLU()(_convolution(x, width, stride=stride))
     y = _convolution(y, width)
     if stride > 1 or x.shape[-1] != width:
@@ -42,7 +44,7 @@ def _block(x: Any, width: int, stride: int) -> Any:  # noqa: ANN401
     return layers.ReLU()(layers.Add()([x, y]))
 
 
-def _convolution(x: Any, width: int, *, size: int = 3, stride: int = 1) -> Any:  # noqa: ANN401
+def _convolution(x: Tensor, width: int, *, size: int = 3, stride: int = 1) -> Value:
     start = keras.initializers.HeNormal()
     x = layers.Conv2D(
         width, size, stride, padding="same", use_bias=False, kernel_initializer=start
@@ -55,7 +57,7 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return images.random_images(generator, count, SIDE, CLASSES)
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """Real images in a frame of two pixels."""
     frame = ((0, 0), (2, 2), (2, 2), (0, 0))
     return images.standardised(ops.pad(images.enlarged(pictures, 1), frame)), labels

@@ -11,6 +11,8 @@ from tfdyno.runtime.workload.tasks import images
 if TYPE_CHECKING:
     import numpy as np
 
+    from tfdyno.core.base.untyped import Tensor
+
 BATCH_SIZES = (256, 8)
 SAMPLES_PER_EPOCH = 1_281_167
 GOAL_STEPS = 16
@@ -31,6 +33,6 @@ def random_examples(generator: np.random.Generator, count: int) -> tuple[Any, An
     return images.random_images(generator, count, SIDE, CLASSES)
 
 
-def examples(pictures: Any, labels: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def examples(pictures: Tensor, labels: Tensor) -> tuple[Any, Any]:
     """Real images enlarged eight times; of the classes only the first ten occur."""
     return images.standardised(images.enlarged(pictures, 8)), labels
