@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.project import step_commands
-from tfdyno.jobs.project.run import Question, Told, run
+from tfdyno.jobs.project.run import RunReporter, RunRequest, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,9 +60,9 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def run_all(file: Path, told: Told | None = None, **asked: Any) -> ProjectRun:
+def run_all(file: Path, told: RunReporter | None = None, **asked: Any) -> ProjectRun:
     """A run of the project."""
-    return run(Question(file=file, **asked), step_commands, told)
+    return run(RunRequest(file=file, **asked), step_commands, told)
 
 
 def statuses(found: ProjectRun) -> dict[str, str]:

@@ -21,7 +21,7 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.model.measure.statistics import median
 from tfdyno.runtime.diagnose.clock import Limits
 from tfdyno.runtime.diagnose.fit import look_at_fit
-from tfdyno.runtime.diagnose.watching import Look
+from tfdyno.runtime.diagnose.watching import StepsInspection
 from tfdyno.runtime.workload.fit_call import Call
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def _step_s(side: str, name: str, seconds_s: float) -> float:
                  "epochs": 1_000_000, "callbacks": [clock]}  # fmt: skip
     if side == "look":
         limits = Limits(own_s=own_s, most_s=own_s, held_s=REST_S, alone_s=REST_S, stages_s=REST_S)
-        look = Look(workload=Workload(reference="train.py", kind="script"), limits=limits)
+        look = StepsInspection(
+            workload=Workload(reference="train.py", kind="script"), limits=limits
+        )
         look_at_fit(Call(model=model, title="train.py", arguments=arguments), look)
     else:
         model.fit(**arguments)

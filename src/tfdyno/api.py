@@ -149,13 +149,13 @@ def estimate(
         UsageError: A setting is wrong or contradicts another.
         ToolError: A child process failed.
     """
-    from tfdyno.jobs.choose.estimate import Question
+    from tfdyno.jobs.choose.estimate import EstimateRequest
     from tfdyno.jobs.choose.estimate import estimate as answer_of
 
     _known(mode=mode, precision=precision, execution=execution, route=route)
     counts = replicas if isinstance(replicas, Sequence) else (replicas,)
     answer = answer_of(
-        Question(
+        EstimateRequest(
             workload=_subject(subject, mode, precision),
             gpus=_gpus(gpu),
             batch_size=_whole(batch_size, "batch_size"),

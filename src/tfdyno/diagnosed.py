@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Value
     from tfdyno.core.measure.bottleneck import Bottleneck
-    from tfdyno.jobs.diagnose.diagnose import Examined, Question
+    from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
     from tfdyno.view.diagnose.document import DiagnoseTold
 
 
@@ -146,9 +146,9 @@ def _recorded(
     return replace(_result(run.examined, place, run.recipe), look=look)
 
 
-def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> Question:
+def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any]) -> DiagnoseRequest:
     from tfdyno.jobs.choose.reference import parse_reference
-    from tfdyno.jobs.diagnose.diagnose import Question, check
+    from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, check
 
     for name in ("output", "resume"):
         if given[name] and not given["fix"]:
@@ -160,7 +160,7 @@ def _question(subject: Value, given: Mapping[str, Any], options: dict[str, Any])
         workload = parse_reference(str(subject), **options)
     else:
         raise _not_taken(subject)
-    question = Question(
+    question = DiagnoseRequest(
         workload=workload,
         recipe=given_recipe(given["recipe"]) or Recipe(),
         steps=settings.whole(given["steps"], "steps") if given["steps"] is not None else 0,
@@ -187,7 +187,9 @@ def _not_taken(subject: Value) -> UsageError:
     )
 
 
-def _answer(question: Question, fix: bool, progress: Callable[[str], None]) -> DiagnoseResult:
+def _answer(
+    question: DiagnoseRequest, fix: bool, progress: Callable[[str], None]
+) -> DiagnoseResult:
     from tfdyno.jobs.diagnose.diagnose import examined
     from tfdyno.jobs.diagnose.fixes import proven
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.jobs.tune.question import Question
+    from tfdyno.jobs.tune.request import TuneRequest
 
 _OPTIONS = (
     "input_shapes", "input_spec", "script_arguments", "fit_number", "python", "allow_unsafe",
@@ -128,9 +128,9 @@ def _question(
     start: Recipe,
     space: Mapping[str, object],
     given: Mapping[str, Any],
-) -> Question:
+) -> TuneRequest:
     from tfdyno.jobs.bench.bench import default_data
-    from tfdyno.jobs.tune.question import Question
+    from tfdyno.jobs.tune.request import TuneRequest
 
     read: dict[str, Callable[[Any], object]] = {
         "trials": lambda value: settings.whole(value, "trials"),
@@ -142,7 +142,7 @@ def _question(
     asked: dict[str, Any] = {
         name: one(given[name]) for name, one in read.items() if given[name] is not None
     }
-    return Question(
+    return TuneRequest(
         workload=workload,
         recipe=start,
         named={name: read_values(name, _several(values), start) for name, values in space.items()},

@@ -12,7 +12,7 @@ from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.run import Measured
 from tfdyno.jobs.tune._losses import Pair
-from tfdyno.jobs.tune.question import Node
+from tfdyno.jobs.tune.request import Node
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.diagnose.diagnose import Question, diagnose
+from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, diagnose
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "find_bottleneck"
 CLASSES = {"photos.py": "input", "forecast.py": "host", "readings.py": "launch"}
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.tf
 )
 def test_the_planted_cause_is_found(script: str) -> None:
     workload = parse_reference(str(EXAMPLE / script), mode="train")
-    found = diagnose(Question(workload=workload))
+    found = diagnose(DiagnoseRequest(workload=workload))
     assert found.primary.bottleneck_class == CLASSES[script]
 
 

@@ -189,20 +189,20 @@ for marker in Path("late/checkpoints").glob("step-00000000[3-9].json"):
     marker.unlink()
 def ended(epochs):
     # as if killed after the last step of an epoch, before its end
-    from tfdyno.runtime.train_jax.loop import _Sitting
-    own = _Sitting.epoch_end
+    from tfdyno.runtime.train_jax.loop import _Session
+    own = _Session.epoch_end
     def epoch_end(self, epoch, logs):
         if epoch == 0:
             self.model.jax_state_sync()
             self._save(wait=True)
             raise RuntimeError("killed")
         own(self, epoch, logs)
-    _Sitting.epoch_end = epoch_end
+    _Session.epoch_end = epoch_end
     try:
         fit("ended", RunSettings(output="ended"), epochs=epochs)
     except RuntimeError:
         pass
-    _Sitting.epoch_end = own
+    _Session.epoch_end = own
     return fit("ended", RunSettings(output="ended", resume=True), epochs=epochs)
 in_epoch = fit("late", RunSettings(output="late", resume=True), epochs=2)
 at_end = ended(3)

@@ -13,7 +13,7 @@ from tests.runtime import training_models as t
 
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.recipe.strategy import make_strategy, worker_rank
-from tfdyno.runtime.train import meeting as train_meeting
+from tfdyno.runtime.train import consensus as train_meeting
 
 strategy = make_strategy(Recipe(strategy="multiworker"))
 train_meeting.MOST_CALLS = 1  # the trainings here are over before they meet once otherwise

@@ -13,14 +13,14 @@ from tfdyno.core.deploy.dataset import MANIFEST, READER
 from tfdyno.jobs.data import convert as job
 
 if TYPE_CHECKING:
-    from tfdyno.jobs.data.convert import Question
+    from tfdyno.jobs.data.convert import ConvertRequest
 
 
-def question(monkeypatch: pytest.MonkeyPatch, *words: str) -> Question:
+def question(monkeypatch: pytest.MonkeyPatch, *words: str) -> ConvertRequest:
     """What the options of a command become."""
-    found: list[Question] = []
+    found: list[ConvertRequest] = []
 
-    def ask(asked: Question, **_more: object) -> None:
+    def ask(asked: ConvertRequest, **_more: object) -> None:
         found.append(asked)
         raise KeyboardInterrupt
 
@@ -41,7 +41,7 @@ def test_options_become_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch, "pics", "out", "--shards", "4", "--image-size", "12x10", "--compression",
         "gzip", "--shuffle-seed", "7", "--skip-bad", "--no-measure", "--python", "py",
     )  # fmt: skip
-    assert found == job.Question(
+    assert found == job.ConvertRequest(
         source=Path("pics"), destination=Path("out"), shards=4, image_size=(12, 10),
         compression="gzip", shuffle_seed=7, skip_bad=True, measure=False, python="py",
     )  # fmt: skip

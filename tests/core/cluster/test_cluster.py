@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.cluster.cluster import Seat, cluster_of, host_of, port_of, tf_config_of
+from tfdyno.core.cluster.cluster import ProcessRank, cluster_of, host_of, port_of, tf_config_of
 
 SLURM = {
     "SLURM_PROCID": "1",
@@ -19,7 +19,7 @@ SLURM = {
 }
 
 
-def seat(environment: dict[str, str], **given: int) -> Seat:
+def seat(environment: dict[str, str], **given: int) -> ProcessRank:
     found = cluster_of(environment, **given)
     assert found
     return found
@@ -132,7 +132,9 @@ def test_what_a_seat_writes_as_tf_config_is_read_as_the_same_seat(
     size: int, data: st.DataObject
 ) -> None:
     rank = data.draw(st.integers(0, size - 1))
-    made = Seat(rank=rank, addresses=tuple(f"n{n}:99" for n in range(size)), told_by="TF_CONFIG")
+    made = ProcessRank(
+        rank=rank, addresses=tuple(f"n{n}:99" for n in range(size)), told_by="TF_CONFIG"
+    )
     assert seat({"TF_CONFIG": tf_config_of(made)}) == made
     assert made.size == size
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tfdyno.core.base.codec import from_json, to_json
-from tfdyno.core.project.project import FOLDER, Project, ProjectRun, Step, StepRun
+from tfdyno.core.project.project import FOLDER, Project, ProjectRun, ProjectStep, StepRun
 
 
 def test_outputs_and_history_lie_beside_the_projects_file() -> None:
@@ -28,4 +28,4 @@ def test_a_step_of_an_older_version_is_read_with_what_was_not_known_then() -> No
 
 
 def test_findings_fail_a_step_unless_it_says_otherwise() -> None:
-    assert not Step(name="train", command="train").allow_findings
+    assert not ProjectStep(name="train", command="train").allow_findings

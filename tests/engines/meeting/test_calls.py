@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.engines.meeting import calls
 from tfdyno.engines.meeting.calls import Ear, reach, stream_bytes_per_s
 from tfdyno.engines.meeting.tf_config import free_ports
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def ear(rank: int = 1, token: str = "t") -> Iterator[tuple[Seat, Ear]]:
+def ear(rank: int = 1, token: str = "t") -> Iterator[tuple[ProcessRank, Ear]]:
     where = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
-    seat = Seat(rank=rank, addresses=where, told_by="a test")
+    seat = ProcessRank(rank=rank, addresses=where, told_by="a test")
     with contextlib.closing(Ear(seat, token)) as found:
         yield seat, found
 

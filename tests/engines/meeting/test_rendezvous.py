@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.engines.meeting import rendezvous
-from tfdyno.engines.meeting.rendezvous import check_port, follow, lead
+from tfdyno.engines.meeting.rendezvous import check_port, join_rendezvous, serve_rendezvous
 from tfdyno.engines.meeting.tf_config import free_ports
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1"}
 WAIT_S = 20.0
 
 
-def seats(count: int) -> list[Seat]:
+def seats(count: int) -> list[ProcessRank]:
     where = tuple(f"127.0.0.1:{port}" for port in free_ports(count))
-    return [Seat(rank=rank, addresses=where, told_by="a test") for rank in range(count)]
+    return [ProcessRank(rank=rank, addresses=where, told_by="a test") for rank in range(count)]
 
 
 def nothing(_given: object) -> None:
@@ -52,13 +52,15 @@ class Meeting:
         self.threads.append(thread)
         thread.start()
 
-    def lead(self, seat: Seat, *, name: str = "0", wait_s: float = WAIT_S) -> None:
+    def lead(self, seat: ProcessRank, *, name: str = "0", wait_s: float = WAIT_S) -> None:
         message = {"recipe": {"seed": 3}}
-        self.start(name, lambda: lead(seat, VERSIONS, message, tell=nothing, wait_s=wait_s))
+        self.start(
+            name, lambda: serve_rendezvous(seat, VERSIONS, message, tell=nothing, wait_s=wait_s)
+        )
 
     def follow(
         self,
-        seat: Seat,
+        seat: ProcessRank,
         *,
         name: str = "",
         facts: dict[str, str] = VERSIONS,
@@ -67,7 +69,7 @@ class Meeting:
     ) -> None:
         self.start(
             name or str(seat.rank),
-            lambda: follow(seat, facts, check, tell=nothing, wait_s=wait_s),
+            lambda: join_rendezvous(seat, facts, check, tell=nothing, wait_s=wait_s),
         )
 
     def ended(self) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def test_a_worker_that_does_not_come_is_named() -> None:
 def test_worker_0_that_does_not_answer_is_named() -> None:
     _, seat = seats(2)
     with pytest.raises(ToolError, match=f"worker 0 does not answer at {seat.addresses[0]}"):
-        follow(seat, VERSIONS, nothing, tell=nothing, wait_s=0.5)
+        join_rendezvous(seat, VERSIONS, nothing, tell=nothing, wait_s=0.5)
 
 
 def test_a_worker_that_is_there_twice_is_named_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +160,7 @@ def test_a_taken_port_is_named_with_its_worker() -> None:
         with pytest.raises(ToolError, match=f"port {taken.getsockname()[1]} of worker 1 is taken"):
             check_port(seat)
         with pytest.raises(ToolError, match="choose another port with --port"):
-            follow(seat, VERSIONS, nothing, tell=nothing, wait_s=1.0)
+            join_rendezvous(seat, VERSIONS, nothing, tell=nothing, wait_s=1.0)
 
 
 @pytest.mark.parametrize("words", [b"GET / HTTP/1.0\r\n\r\n", b"{}\n", b"", b"[1]\n"])
@@ -221,7 +223,9 @@ def test_a_name_that_no_host_has_is_told() -> None:
     (port,) = free_ports(1)
     where = ("a..b:5000", f"127.0.0.1:{port}")
     with pytest.raises(UsageError, match=r"'a\.\.b' is no name of a host"):
-        follow(Seat(rank=1, addresses=where, told_by="a test"), VERSIONS, nothing, tell=nothing)
+        join_rendezvous(
+            ProcessRank(rank=1, addresses=where, told_by="a test"), VERSIONS, nothing, tell=nothing
+        )
 
 
 def test_those_who_stay_keep_their_lines_and_the_port_is_free() -> None:
@@ -238,9 +242,9 @@ def test_those_who_stay_keep_their_lines_and_the_port_is_free() -> None:
         def stay(line: socket.socket, message: dict[str, Any], rank: int = seat.rank) -> None:
             heard[rank] = (message, json.loads(line.makefile().readline()))
 
-        meeting.start(str(seat.rank), lambda seat=seat, stay=stay: follow(  # type: ignore[misc]
+        meeting.start(str(seat.rank), lambda seat=seat, stay=stay: join_rendezvous(  # type: ignore[misc]
             seat, VERSIONS, nothing, tell=nothing, wait_s=WAIT_S, stay=stay))  # fmt: skip
-    meeting.start("0", lambda: lead(
+    meeting.start("0", lambda: serve_rendezvous(
         places[0], VERSIONS, {"x": 1}, tell=nothing, wait_s=WAIT_S, stay=lead_on))  # type: ignore[arg-type]  # fmt: skip
     assert meeting.ended()["0"] is None
     assert heard == {1: ({"x": 1}, {"to": 1}), 2: ({"x": 1}, {"to": 2})}

@@ -8,17 +8,17 @@ import socket
 import pytest
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.engines.meeting.rendezvous_line import bound, listening, put, received, send
 from tfdyno.engines.meeting.tf_config import free_ports
 
 
-def seat(host: str) -> Seat:
+def seat(host: str) -> ProcessRank:
     (port,) = free_ports(1)
-    return Seat(rank=0, addresses=(f"{host}:{port}",), told_by="a test")
+    return ProcessRank(rank=0, addresses=(f"{host}:{port}",), told_by="a test")
 
 
-def call(own: Seat, host: str) -> socket.socket:
+def call(own: ProcessRank, host: str) -> socket.socket:
     return socket.create_connection((host, int(own.own.rpartition(":")[2])), 2.0)
 
 

@@ -19,7 +19,7 @@ from tests.jobs import bench_child
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import InputOptions, Recipe
-from tfdyno.jobs.bench.bench import Question, bench, can_resume, kept_answer
+from tfdyno.jobs.bench.bench import BenchRequest, bench, can_resume, kept_answer
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.store.results import Results
 
@@ -53,8 +53,8 @@ def planned(folder: Path, **plan: object) -> None:
     (folder / "plan.json").write_text(json.dumps(plan))
 
 
-def question(**fields: object) -> Question:
-    base = Question(
+def question(**fields: object) -> BenchRequest:
+    base = BenchRequest(
         workload=parse_reference("train.py"),
         protocol=Protocol(least_runs=3, most_runs=6),
         folder=Path("results"),

@@ -23,7 +23,7 @@ from tfdyno.jobs.bench._card_condition import CardState
 from tfdyno.jobs.bench.calibrate import Calibrated, CalibrateQuestion, calibrate, shared_copy
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import subject_of
-from tfdyno.jobs.choose.estimate import Question, check, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, check, estimate
 from tfdyno.jobs.holders.card_rates import best_rates, sweep_words
 from tfdyno.jobs.machine.card_files import cards_named, processors_as_card, stored_sweeps
 from tfdyno.jobs.tune._expect import CardEstimates
@@ -102,7 +102,7 @@ def test_from_then_on_an_estimate_uses_it_and_says_so(
     done: Calibrated, data: Path, tmp_path: Path
 ) -> None:
     workload = dense(tmp_path)
-    question = Question(workload=workload, gpus=cards_named("cpu"), batch_size=32)
+    question = EstimateRequest(workload=workload, gpus=cards_named("cpu"), batch_size=32)
     answer = estimate(question)
     (one,) = answer.estimates
     assert (one.execution, one.gpu) == ("graph", "cpu")
@@ -128,7 +128,7 @@ def test_what_processors_do_not_do_is_refused(
 ) -> None:
     workload = Workload(reference="x.py:build", kind="function", mode="train")
     with pytest.raises(UsageError, match="not for cpu"):
-        check(Question(workload=workload, gpus=cards_named("cpu"), **asked))
+        check(EstimateRequest(workload=workload, gpus=cards_named("cpu"), **asked))
 
 
 def test_without_a_sweep_processors_are_not_known(empty: Path) -> None:
@@ -280,7 +280,7 @@ def on_h100(factor: float) -> CardFile:
 
 def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path) -> None:
     workload, gpus = dense(empty), (find("h100-sxm5-80gb"), find("t4"))
-    question = Question(workload=workload, gpus=gpus, batch_size=32, execution="xla")
+    question = EstimateRequest(workload=workload, gpus=gpus, batch_size=32, execution="xla")
     before = estimate(question)
     CardFiles(folder=empty).write(on_h100(1.5))
     swept, other = estimate(question).estimates
@@ -296,7 +296,7 @@ def test_on_a_swept_gpu_estimates_move_and_narrow_and_can_do_without(empty: Path
 def test_a_damaged_card_file_is_told_beside_the_estimate(empty: Path) -> None:
     path = CardFiles(folder=empty).write(on_h100(1.5))
     path.write_text(path.read_text()[:100])
-    question = Question(workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32)
+    question = EstimateRequest(workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32)
     answer = estimate(question)
     assert answer.estimates[0].swept_by == ""
     assert any("is left out" in note for note in answer.notes)
@@ -324,7 +324,7 @@ def test_what_a_tuning_expects_says_that_it_uses_the_sweep(empty: Path) -> None:
 
 def test_an_own_measurement_of_the_model_on_the_card_comes_before_its_sweep(empty: Path) -> None:
     CardFiles(folder=empty).write(on_h100(1.5))
-    question = Question(
+    question = EstimateRequest(
         workload=dense(empty), gpus=(find("h100-sxm5-80gb"),), batch_size=32, execution="xla"
     )
     subject = subject_of(estimate(question).trace, precision="", execution="xla")

@@ -11,15 +11,15 @@ from tests.advice import estimate as of_few
 from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import all_gpus, find, parse_list
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.choose.estimate import Question, check, counted, estimate, network_notes
+from tfdyno.jobs.choose.estimate import EstimateRequest, check, counted, estimate, network_notes
 from tfdyno.jobs.choose.reference import parse_reference
 
 MODEL = Path(__file__).parents[1].parent / "data" / "models" / "small.py"
 T4 = find("t4")
 
 
-def question(**changes: object) -> Question:
-    base = Question(
+def question(**changes: object) -> EstimateRequest:
+    base = EstimateRequest(
         workload=parse_reference(f"{MODEL}:convnet"), gpus=(T4,), batch_size=64, route="quick"
     )
     return replace(base, **changes)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from tests.measurements import ENVIRONMENT, TASK, measurement
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import Card, Measurement
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.gap import card_of, gap, gaps
 from tfdyno.jobs.choose.reference import parse_reference
 
@@ -31,7 +31,9 @@ def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answer(*gpus: str, **changes: object) -> Answer:
     cards = tuple(find(name) for name in gpus)
-    base = Question(workload=parse_reference(MODEL), gpus=cards, batch_size=64, route="quick")
+    base = EstimateRequest(
+        workload=parse_reference(MODEL), gpus=cards, batch_size=64, route="quick"
+    )
     return estimate(replace(base, **changes))  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.compiled import keeping
 from tfdyno.jobs.compiled.keeping import Compiling, Kept, with_programs
-from tfdyno.jobs.train.train import Question, train
+from tfdyno.jobs.train.train import TrainRequest, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(lines: list[str] | None = None, **settings: Any) -> Value:
-    question = Question(
+    question = TrainRequest(
         workload=parse_reference("train.py"),
         recipe=Recipe(execution="xla", seed=1, **settings),
         settings=RunSettings(save_model=False),

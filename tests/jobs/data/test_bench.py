@@ -17,7 +17,15 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import ConvertSettings, Dataset, Shard, Source
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.data import bench as data_bench
-from tfdyno.jobs.data.bench import Question, check, measured, needs, read_feed, reference_of, told
+from tfdyno.jobs.data.bench import (
+    DataBenchRequest,
+    check,
+    measured,
+    needs,
+    read_feed,
+    reference_of,
+    told,
+)
 from tfdyno.view.data.bench_document import data_bench_document
 
 ROOT = Path(__file__).parents[3]
@@ -50,8 +58,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("feed.json").write_text(json.dumps(to_builtins(replace(feed(), measured_on=""))))
 
 
-def question(**fields: object) -> Question:
-    base = Question(workload=parse_reference("train.py"))
+def question(**fields: object) -> DataBenchRequest:
+    base = DataBenchRequest(workload=parse_reference("train.py"))
     return replace(base, **fields)  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ from tests.runtime.pictures import content, make_pictures, records
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.deploy.dataset import JOURNAL, MANIFEST, READER
-from tfdyno.jobs.data.convert import Converted, Question, convert
+from tfdyno.jobs.data.convert import Converted, ConvertRequest, convert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +46,8 @@ def whole(pictures: Path) -> Converted:
     return convert(asked(pictures, pictures.parent / "whole"))
 
 
-def asked(source: Path, destination: Path) -> Question:
-    return Question(source=source, destination=destination, shards=SHARDS, measure=False)
+def asked(source: Path, destination: Path) -> ConvertRequest:
+    return ConvertRequest(source=source, destination=destination, shards=SHARDS, measure=False)
 
 
 class Command:
@@ -355,7 +355,7 @@ def test_impossible_options_are_refused_before_anything_is_written(
     for name in "ab":
         (tmp_path / "pictures" / name).mkdir(parents=True)
         (tmp_path / "pictures" / name / "1.png").touch()
-    question = Question(source=tmp_path / "pictures", destination=tmp_path / "out")
+    question = ConvertRequest(source=tmp_path / "pictures", destination=tmp_path / "out")
     with pytest.raises(UsageError, match=said):
         convert(replace(question, **change))  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
@@ -375,13 +375,13 @@ def test_what_is_no_source_is_refused(
 ) -> None:
     make(tmp_path / "source")
     with pytest.raises(UsageError, match=said):
-        convert(Question(source=tmp_path / "source", destination=tmp_path / "out"))
+        convert(ConvertRequest(source=tmp_path / "source", destination=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
 def test_images_are_no_size_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
-    question = Question(source=tmp_path / "t.csv", destination=tmp_path / "out")
+    question = ConvertRequest(source=tmp_path / "t.csv", destination=tmp_path / "out")
     with pytest.raises(UsageError, match="--image-size is for images"):
         convert(replace(question, image_size=(3, 3)))
 
@@ -389,7 +389,7 @@ def test_images_are_no_size_of_a_table(tmp_path: Path) -> None:
 def test_more_files_than_their_names_keep_in_order_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("x\n" + "1\n" * 100_000)
-    question = Question(source=table, destination=tmp_path / "out", shard_bytes=1)
+    question = ConvertRequest(source=table, destination=tmp_path / "out", shard_bytes=1)
     with pytest.raises(UsageError, match=r"100,000 shards are too many; give a larger"):
         convert(question)
     assert not (tmp_path / "out").exists()

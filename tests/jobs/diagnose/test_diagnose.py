@@ -21,7 +21,14 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.measure.step_facts import GrowthFacts, MemoryCourse
 from tfdyno.core.recipe.recipe import InputOptions, Recipe
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.diagnose.diagnose import Question, check, diagnose, examined, judged, limits_of
+from tfdyno.jobs.diagnose.diagnose import (
+    DiagnoseRequest,
+    check,
+    diagnose,
+    examined,
+    judged,
+    limits_of,
+)
 from tfdyno.probe.telemetry.telemetry import Sampler
 from tfdyno.rules.bottleneck import diagnose as by_rules
 
@@ -69,8 +76,8 @@ def seen(**found: object) -> None:
     Path("seen.json").write_text(json.dumps(found))
 
 
-def question(**fields: object) -> Question:
-    base = Question(workload=parse_reference("train.py"), steps=12, seconds_s=3.0)
+def question(**fields: object) -> DiagnoseRequest:
+    base = DiagnoseRequest(workload=parse_reference("train.py"), steps=12, seconds_s=3.0)
     return replace(base, **fields)  # type: ignore[arg-type]
 
 

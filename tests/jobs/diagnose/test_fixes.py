@@ -17,7 +17,7 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.measure.bottleneck import Bottleneck, Gain, StepDiagnosis
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.diagnose.diagnose import Examined, Question
+from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
 from tfdyno.jobs.diagnose.fixes import LEAST_RUNS, NOT_EXPECTED, fixes, proven
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def ran() -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def question(**fields: Any) -> Question:
-    base = Question(workload=parse_reference("train.py"), folder=Path("results"))
+def question(**fields: Any) -> DiagnoseRequest:
+    base = DiagnoseRequest(workload=parse_reference("train.py"), folder=Path("results"))
     return replace(base, **fields)
 
 
@@ -86,7 +86,7 @@ def examined(diagnosis: StepDiagnosis = DIAGNOSIS) -> Examined:
     return Examined(facts=FACTS, diagnosis=diagnosis)
 
 
-def last(asked: Question | None = None, found: Examined | None = None) -> ProvenDiagnosis:
+def last(asked: DiagnoseRequest | None = None, found: Examined | None = None) -> ProvenDiagnosis:
     *_, end = proven(asked or question(), found or examined())
     return end
 

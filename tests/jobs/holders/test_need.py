@@ -36,7 +36,7 @@ def test_only_a_kept_trace_tells_the_need(tmp_path: Path, monkeypatch: pytest.Mo
     trace(workload)
     need = known_need(workload, Recipe(batch_size=32), None, library=nvml)
     gpu = find("h100-sxm5-80gb")
-    asked = estimate.Question(workload=workload, gpus=(gpu,), batch_size=32, route="quick")
+    asked = estimate.EstimateRequest(workload=workload, gpus=(gpu,), batch_size=32, route="quick")
     answer = estimate.estimate(asked).estimates[0]
     assert need == answer.process_memory_bytes
     assert need

@@ -16,7 +16,7 @@ from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, HeldCard, Holder
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
-    from tfdyno.probe.holders.cards import Look
+    from tfdyno.probe.holders.cards import CardsInspection
 
 GIB = 1 << 30
 TOTAL_BYTES = 80 * GIB
@@ -101,7 +101,7 @@ def test_waiting_ends_when_the_other_process_does_and_tells_once_for_whom(
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)
     told: list[str] = []
-    found: Look = wait_for_room(None, progress=told.append, library=Ending())
+    found: CardsInspection = wait_for_room(None, progress=told.append, library=Ending())
     assert [one.is_shared for one in found.cards] == [False]
     assert pauses == [room.WAIT_STEP_S] * 2
     assert told == [

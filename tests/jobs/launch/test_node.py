@@ -18,7 +18,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import RunSettings, TrainOutcome
 from tfdyno.engines.meeting.tf_config import free_ports
 from tfdyno.jobs.launch.node import NodeEnd, NodeQuestion, facts_of, node
-from tfdyno.jobs.train.train import Question
+from tfdyno.jobs.train.train import TrainRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,7 +203,7 @@ def test_a_node_needs_the_folder_of_the_run(tmp_path: Path) -> None:
     from tfdyno.core.base.errors import UsageError
 
     workload = Workload(reference="train.py", kind="script")
-    question = Question(workload=workload, recipe=Recipe(), settings=RunSettings())
+    question = TrainRequest(workload=workload, recipe=Recipe(), settings=RunSettings())
     with pytest.raises(UsageError, match="name it with --output"):
         node(NodeQuestion(question=question), environment={})
 

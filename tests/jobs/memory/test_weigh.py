@@ -13,7 +13,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import from_settings
 from tfdyno.core.recipe.recipe_file import to_toml
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.memory.weigh import Asked, memory
 from tfdyno.jobs.recipe.auto import auto_recipe
@@ -54,7 +54,7 @@ def test_the_map_is_of_the_estimates_own_step() -> None:
     answer = memory(Asked(workload=TOWER, gpus=(OLD,), batch_size=64, execution="graph"))
     (card,) = answer.cards
     (expected,) = estimate(
-        Question(workload=TOWER, gpus=(OLD,), batch_size=64, execution="graph")
+        EstimateRequest(workload=TOWER, gpus=(OLD,), batch_size=64, execution="graph")
     ).estimates
     assert card.estimate.device_memory_bytes == expected.device_memory_bytes
     assert card.map.execution == "graph"

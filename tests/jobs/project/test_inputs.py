@@ -11,10 +11,10 @@ from tests.projects import run_all, statuses, write
 
 from tfdyno import __version__
 from tfdyno.cli.project.step_commands import shape_of
-from tfdyno.core.project.project import Project, Step
+from tfdyno.core.project.project import Project, ProjectStep
 from tfdyno.jobs.project import _python as _run_python
 from tfdyno.jobs.project._inputs import rests_on
-from tfdyno.jobs.project.run import Told
+from tfdyno.jobs.project.run import RunReporter
 from tfdyno.store import digests
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def rests(folder: Path, options: dict[str, Any], command: str = "python a.py") -> dict[str, str]:
     write(folder, {"a.py": ""})
-    step = Step(name="a", command=command, options=options)
+    step = ProjectStep(name="a", command=command, options=options)
     project = Project(name="p", file=folder / "project.toml", steps=(step,))
     shape = None if command.startswith("python") else shape_of(command)
     return rests_on(step, shape, project, {}, lambda path: path.read_text())
@@ -139,6 +139,6 @@ def test_a_large_input_is_read_once_and_that_is_kept_though_the_run_is_stopped(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_all(file, Told(begun=stop, reads=read.append))
-    assert run_all(file, Told(reads=read.append)).status == "finished"
+        run_all(file, RunReporter(begun=stop, reads=read.append))
+    assert run_all(file, RunReporter(reads=read.append)).status == "finished"
     assert read == ["large"]

@@ -12,7 +12,7 @@ from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, wri
 
 from tfdyno.cli.project import step_commands
 from tfdyno.core.project.project import DOCUMENT, LOG, ProjectRun, StepRun
-from tfdyno.jobs.project.run import Question, Told, preview
+from tfdyno.jobs.project.run import RunReporter, RunRequest, preview
 from tfdyno.store.project_history import ProjectHistory
 
 ALL = {"a", "b", "c", "other"}
@@ -72,7 +72,7 @@ def test_a_change_makes_just_those_steps_run_again_that_rest_on_it(
     if "copy.py" in changes:
         changes = {**changes, "copy.py": changes["copy.py"] + (tmp_path / "copy.py").read_text()}
     write(tmp_path, changes)
-    would = preview(Question(file=file), step_commands)
+    would = preview(RunRequest(file=file), step_commands)
     found = run_all(file)
     assert {name for name, status in statuses(found).items() if status == "finished"} == set(why)
     told = reasons(found)
@@ -196,7 +196,7 @@ def test_what_stops_a_run_is_kept_and_told(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as error:
-        run_all(file, Told(begun=stop))
+        run_all(file, RunReporter(begun=stop))
     assert error.value.__notes__ == ["what is finished is kept, and the same command goes on."]
     (last,) = ProjectHistory(folder=tmp_path / "tfdyno-project").runs()
     assert last.status == "stopped"
@@ -224,7 +224,7 @@ if Path("wait.txt").exists():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_all(file, Told(said=stop), force=("a",))
+        run_all(file, RunReporter(said=stop), force=("a",))
     (tmp_path / "wait.txt").unlink()
     assert reasons(run_all(file)) == {"a": "it was stopped last time", "b": "a ran anew"}
     assert statuses(run_all(file)) == {"a": "reused", "b": "reused"}
@@ -320,7 +320,7 @@ def test_a_token_of_a_script_is_in_no_record(tmp_path: Path) -> None:
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     file = chain(tmp_path)
-    would = preview(Question(file=file), step_commands)
+    would = preview(RunRequest(file=file), step_commands)
     assert {step.step for step in would.steps} == ALL
     assert reasons(would)["b"] == "a would run anew"
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -13,7 +13,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.folder_lock import FolderLock
 from tfdyno.core.project.project import DOCUMENT, LOCK, LOG, ProjectRun
 from tfdyno.jobs.project import _step as _run_step
-from tfdyno.jobs.project.run import Question, needed_server, preview
+from tfdyno.jobs.project.run import RunRequest, needed_server, preview
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def previewed(file: Path) -> ProjectRun:
-    return preview(Question(file=file), step_commands)
+    return preview(RunRequest(file=file), step_commands)
 
 
 def test_a_file_that_another_step_made_and_that_is_gone_is_told_with_that_step(
@@ -226,11 +226,11 @@ def test_an_environment_is_offered_only_where_the_run_would_serve(
 ) -> None:
     monkeypatch.setenv("TFDYNO_SERVING", str(tmp_path / "none"))
     serving = chain(tmp_path, f'{CHAIN}\n[steps.serve]\ncommand = "serve"\nmodel = "{{c}}/m"\n')
-    needed = needed_server(Question(file=serving), step_commands)
+    needed = needed_server(RunRequest(file=serving), step_commands)
     assert needed
     assert needed.folder == tmp_path / "none"
-    assert needed_server(Question(file=serving, only=("c",)), step_commands) is None
-    assert needed_server(Question(file=chain(tmp_path)), step_commands) is None
+    assert needed_server(RunRequest(file=serving, only=("c",)), step_commands) is None
+    assert needed_server(RunRequest(file=chain(tmp_path)), step_commands) is None
 
 
 def test_a_server_that_does_not_start_is_told_by_its_own_sentence(

@@ -11,7 +11,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.recipe.auto import auto_recipe
 
@@ -63,7 +63,7 @@ def sound(found: AutoRecipe) -> AutoRecipe:
 def test_a_named_card_gets_what_the_estimate_calls_fastest() -> None:
     found = sound(auto_recipe(MOBILENET, gpu=find("l4")))
     expected = estimate(
-        Question(workload=MOBILENET, gpus=(find("l4"),), precision="mixed_bfloat16")
+        EstimateRequest(workload=MOBILENET, gpus=(find("l4"),), precision="mixed_bfloat16")
     ).estimates[0]
     assert found.recipe == Recipe(precision="mixed_bfloat16", execution="xla")
     assert expected.execution == "xla"
@@ -123,8 +123,8 @@ def test_a_batch_that_does_not_fit_is_accumulated(net: Path) -> None:
     assert found.chosen
     assert found.chosen.fits
     fuller = estimate(
-        Question(workload=workload, gpus=(BEFORE_TENSOR_CORES,), batch_size=2 * recipe.batch_size,
-                 execution=recipe.execution)
+        EstimateRequest(workload=workload, gpus=(BEFORE_TENSOR_CORES,),
+                        batch_size=2 * recipe.batch_size, execution=recipe.execution)
     ).estimates[0]  # fmt: skip
     assert fuller.device_memory_bytes.best > fuller.usable_memory_bytes
     assert "BatchNormalization" in found.reasons["accumulation"]

@@ -24,7 +24,7 @@ from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.diagnose import diagnose
 from tfdyno.jobs.launch.local import Launched, launch_local
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
-from tfdyno.jobs.train.train import Question, Trained, train
+from tfdyno.jobs.train.train import Trained, TrainRequest, train
 from tfdyno.model.measure.comparison import compare
 
 DATA = Path(__file__).parents[2] / "data" / "xla"
@@ -194,7 +194,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(fault: str, output: str, printed: list[str] | None = None, **recipe: Any) -> Trained:
-    question = Question(
+    question = TrainRequest(
         workload=parse_reference("train.py", script_arguments=(fault,)),
         recipe=Recipe(seed=3, **recipe),
         settings=RunSettings(output=output),
@@ -230,7 +230,7 @@ def test_a_crash_ends_in_graph_execution_and_a_resume_begins_there(folder: Path)
     assert steps == ["no_triton", "no_autotuning", "graph"]
     assert found.outcome.history == sound.outcome.history
     again = train(
-        Question(
+        TrainRequest(
             workload=parse_reference("train.py", script_arguments=("crash",)),
             settings=RunSettings(output="run", resume=True, epochs=3),
             given=frozenset({"epochs"}),
@@ -250,7 +250,7 @@ def test_an_operation_that_xla_lacks_is_the_users_to_mend(folder: Path) -> None:
 @pytest.mark.tf
 def test_a_bench_of_xla_against_graph_does_not_become_graph_against_graph(folder: Path) -> None:
     workload = parse_reference("train.py", script_arguments=("never",))
-    asked = bench.Question(
+    asked = bench.BenchRequest(
         workload=workload, recipe=Recipe(execution="xla"), against=Recipe(execution="graph"),
         protocol=Protocol(least_runs=3, most_runs=3, least_s=0.2, most_s=0.5), folder=folder,
     )  # fmt: skip
@@ -267,7 +267,7 @@ def test_a_bench_of_xla_against_graph_does_not_become_graph_against_graph(folder
 @pytest.mark.tf
 def test_a_diagnosis_takes_the_step_and_tells_it(folder: Path) -> None:
     printed: list[str] = []
-    asked = diagnose.Question(
+    asked = diagnose.DiagnoseRequest(
         workload=parse_reference("train.py", script_arguments=("autotune",)), steps=12
     )
     found = diagnose.examined(asked, output=printed.append)

@@ -30,7 +30,7 @@ from tfdyno.jobs.serve._backend import error_of
 from tfdyno.jobs.serve._failures import MOST_FAILURES, Failures
 from tfdyno.jobs.serve._front import Front, deadline_ms
 from tfdyno.jobs.serve._versions import Policy, Watch, named_versions
-from tfdyno.jobs.serve.serve import ServeQuestion, check
+from tfdyno.jobs.serve.serve import ServeRequest, check
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -296,14 +296,14 @@ def test_batching_for_a_promised_p99_says_what_it_chose(models: Path, temporary:
 
 def test_a_host_that_others_reach_needs_a_token() -> None:
     with pytest.raises(UsageError, match="--token-file"):
-        check(ServeQuestion(reference="m", host="0.0.0.0", port=0))
-    check(ServeQuestion(reference="m", host="0.0.0.0", port=0, token="t"))
-    check(ServeQuestion(reference="m", host="0.0.0.0", port=0, insecure=True))
+        check(ServeRequest(reference="m", host="0.0.0.0", port=0))
+    check(ServeRequest(reference="m", host="0.0.0.0", port=0, token="t"))
+    check(ServeRequest(reference="m", host="0.0.0.0", port=0, insecure=True))
 
 
 def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a certificate and its key"):
-        check(ServeQuestion(reference="m", port=0, tls_cert=tmp_path / "c.pem"))
+        check(ServeRequest(reference="m", port=0, tls_cert=tmp_path / "c.pem"))
 
 
 def made(folder: Path, name: str, *options: str) -> tuple[Path, Path]:
@@ -322,10 +322,10 @@ def test_a_certificate_that_does_not_fit_its_key_is_refused_before_anything_star
     one, own_key = made(tmp_path, "one", "-nodes")
     _, other_key = made(tmp_path, "other", "-nodes")
     locked, locked_key = made(tmp_path, "locked", "-passout", "pass:secret")
-    check(ServeQuestion(reference="m", port=0, tls_cert=one, tls_key=own_key))
+    check(ServeRequest(reference="m", port=0, tls_cert=one, tls_key=own_key))
     for certificate, key in ((one, other_key), (locked, locked_key), (own_key, one)):
         with pytest.raises(UsageError, match="are no certificate with its key"):
-            check(ServeQuestion(reference="m", port=0, tls_cert=certificate, tls_key=key))
+            check(ServeRequest(reference="m", port=0, tls_cert=certificate, tls_key=key))
 
 
 def test_two_faces_on_one_port_are_refused() -> None:
@@ -333,13 +333,13 @@ def test_two_faces_on_one_port_are_refused() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(UsageError, match=f"--port and --grpc-port are both {port}"):
-        check(ServeQuestion(reference="m", port=port, grpc_port=port))
+        check(ServeRequest(reference="m", port=port, grpc_port=port))
 
 
 def test_a_front_that_cannot_listen_says_why() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         front = Front(
-            question=ServeQuestion(reference="m", port=taken.getsockname()[1]),
+            question=ServeRequest(reference="m", port=taken.getsockname()[1]),
             python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
         )  # fmt: skip
         front.start({})
@@ -478,7 +478,7 @@ def test_ctrl_c_ends_it_as_sigterm_does(models: Path, temporary: Path) -> None:
 def test_a_promise_is_the_deadline_unless_another_is_given(
     asked: dict[str, float], holds: bool, expected: float
 ) -> None:
-    question = ServeQuestion(reference="m", **asked)  # type: ignore[arg-type]
+    question = ServeRequest(reference="m", **asked)  # type: ignore[arg-type]
     assert deadline_ms(question, {"holds": holds}) == expected
 
 

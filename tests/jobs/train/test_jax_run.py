@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.core.train.device_mesh import read_mesh
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.jobs.train.jax_run import host_devices, jax_environment, jax_request
@@ -31,7 +31,7 @@ def test_host_devices_are_those_asked_for_or_the_users_own() -> None:
 
 
 def test_a_request_says_who_the_others_are() -> None:
-    seat = Seat(rank=1, addresses=("a:1", "b:1"), told_by="a test")
+    seat = ProcessRank(rank=1, addresses=("a:1", "b:1"), told_by="a test")
     found = jax_request(JaxPlan(mesh=read_mesh("model=2")), seat, 1)
     assert (found["addresses"], found["rank"], found["gpus"]) == (["a:1", "b:1"], 1, 1)
     assert found["plan"]["mesh"]["names"] == ("model",)

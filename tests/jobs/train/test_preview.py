@@ -12,7 +12,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import RunSettings
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.train.preview import NO_GPU, preview
-from tfdyno.jobs.train.train import Question
+from tfdyno.jobs.train.train import TrainRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,13 +34,13 @@ model.fit(numpy.ones((8192, 256)), numpy.ones((8192, 1)), batch_size=4096)
 
 
 @pytest.fixture
-def question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Question:
+def question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainRequest:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
-    return Question(workload=parse_reference("train.py"), settings=RunSettings(output="run"))
+    return TrainRequest(workload=parse_reference("train.py"), settings=RunSettings(output="run"))
 
 
-def test_the_plan_is_estimated_for_the_named_card(question: Question, tmp_path: Path) -> None:
+def test_the_plan_is_estimated_for_the_named_card(question: TrainRequest, tmp_path: Path) -> None:
     plan = preview(question, gpu="l4")
     assert (plan.title, plan.parameter_count, plan.optimizer) == ("line", 68, "sgd")
     assert (plan.batch_size, plan.samples_per_epoch, plan.steps_per_epoch) == (32, 640, 20)
@@ -64,7 +64,7 @@ def test_the_memory_of_a_chain_follows_remat(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep.py").write_text(DEEP)
-    asked = Question(workload=parse_reference("deep.py"), settings=RunSettings(output="run"))
+    asked = TrainRequest(workload=parse_reference("deep.py"), settings=RunSettings(output="run"))
     plans = [
         preview(replace(asked, recipe=Recipe(remat=remat)), gpu="l4")
         for remat in ("", "blocks", "1GiB")
@@ -84,7 +84,7 @@ def test_the_memory_of_a_chain_follows_remat(
 
 
 def test_without_a_card_the_plan_stands_without_an_estimate(
-    question: Question, monkeypatch: pytest.MonkeyPatch
+    question: TrainRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     settings = RunSettings(epochs=5, steps_per_epoch=7)
@@ -96,7 +96,7 @@ def test_without_a_card_the_plan_stands_without_an_estimate(
 
 
 def test_a_folder_that_is_taken_is_told_before_the_trace(
-    question: Question, tmp_path: Path
+    question: TrainRequest, tmp_path: Path
 ) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")

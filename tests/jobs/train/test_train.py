@@ -24,7 +24,7 @@ from tfdyno.core.train.training import RunSettings, TrainOutcome
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.train.run import thinned
 from tfdyno.jobs.train.train import (
-    Question,
+    TrainRequest,
     _written,
     check,
     default_folder,
@@ -68,8 +68,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(*words: str, recipe: Recipe | None = None, **settings: Any) -> Question:
-    return Question(
+def question(*words: str, recipe: Recipe | None = None, **settings: Any) -> TrainRequest:
+    return TrainRequest(
         workload=parse_reference("train.py", script_arguments=words),
         recipe=recipe,
         settings=RunSettings(**settings),
@@ -214,7 +214,7 @@ def test_a_folder_with_another_run_is_told_with_the_difference(folder: Path) -> 
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_before_any_work(
-    folder: Path, asked: Callable[[], Question], text: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, asked: Callable[[], TrainRequest], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")
     before = sorted(folder.rglob("*"))
@@ -244,7 +244,7 @@ def test_a_new_folder_is_named_after_the_workload_and_the_time() -> None:
 def test_the_command_that_goes_on_repeats_what_the_folder_does_not_know(folder: Path) -> None:
     workload = parse_reference("train.py", script_arguments=("--size", "a b"), python="python3",
                                input_shapes=((8, 3), ()))  # fmt: skip
-    asked = Question(workload=workload, data="d.py:f", spot="gcp")
+    asked = TrainRequest(workload=workload, data="d.py:f", spot="gcp")
     assert resume_command(asked, folder / "my run") == (
         "tfdyno train train.py --output 'my run' --resume --data d.py:f "
         "--input-shape 8,3 --input-shape '()' --python python3 --spot gcp -- --size 'a b'"

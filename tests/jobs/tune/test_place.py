@@ -15,7 +15,7 @@ from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.tune.question import NodeLost, Question
+from tfdyno.jobs.tune.request import NodeLost, TuneRequest
 from tfdyno.jobs.tune.tune import tune
 from tfdyno.view.train.tune_words import losses_warning
 
@@ -46,13 +46,13 @@ def step_s(recipe: Recipe) -> float:
     )
 
 
-def question(**fields: Any) -> Question:
+def question(**fields: Any) -> TuneRequest:
     given = {"workload": parse_reference("train.py"), "folder": Path("out"), "named": SPACE,
              "trials": 8, **fields}  # fmt: skip
-    return Question(**given)
+    return TuneRequest(**given)
 
 
-def last(asked: Question, *machines: Machine, said: list[str] | None = None) -> Tuning:
+def last(asked: TuneRequest, *machines: Machine, said: list[str] | None = None) -> Tuning:
     nodes = contextlib.nullcontext(tuple(one.node for one in machines))
     *_, end = tune(asked, engine=nodes, progress=(said if said is not None else []).append)
     return end

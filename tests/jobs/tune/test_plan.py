@@ -12,7 +12,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import from_settings
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune.plan import planned
-from tfdyno.jobs.tune.question import Question
+from tfdyno.jobs.tune.request import TuneRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +38,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(**fields: Any) -> Question:
-    return Question(workload=parse_reference("net.py:make"), data="synthetic", **fields)
+def question(**fields: Any) -> TuneRequest:
+    return TuneRequest(workload=parse_reference("net.py:make"), data="synthetic", **fields)
 
 
 @pytest.mark.tf

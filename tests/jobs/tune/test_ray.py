@@ -22,8 +22,8 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._ray_worker import measure_here
-from tfdyno.jobs.tune.question import NodeLost, Question
 from tfdyno.jobs.tune.ray import ray_nodes
+from tfdyno.jobs.tune.request import NodeLost, TuneRequest
 from tfdyno.jobs.tune.tune import tune
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def law(**numbers: object) -> None:
     Path("law.json").write_text(json.dumps(numbers))
 
 
-def question(**fields: Any) -> Question:
+def question(**fields: Any) -> TuneRequest:
     given: dict[str, Any] = {"trials": 6, "runs": 2, "folder": Path("out"), "named": SMALL,
                              **fields}  # fmt: skip
-    return Question(workload=parse_reference("train.py"), **given)
+    return TuneRequest(workload=parse_reference("train.py"), **given)
 
 
-def last(asked: Question, said: list[str] | None = None) -> Tuning:
+def last(asked: TuneRequest, said: list[str] | None = None) -> Tuning:
     heard = said if said is not None else []
     *_, end = tune(asked, engine=ray_nodes(asked, progress=heard.append))
     return end

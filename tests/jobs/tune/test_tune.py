@@ -21,7 +21,7 @@ from tfdyno.core.base.folder_lock import FolderLock
 from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.jobs.tune.question import Question
+from tfdyno.jobs.tune.request import TuneRequest
 from tfdyno.jobs.tune.tune import LOCK_FILE, tune
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def ran() -> list[dict[str, Any]]:
     return [json.loads(line)["recipe"] for line in lines]
 
 
-def question(**fields: Any) -> Question:
-    base = Question(workload=parse_reference("train.py"), folder=Path("out"), named=SMALL)
+def question(**fields: Any) -> TuneRequest:
+    base = TuneRequest(workload=parse_reference("train.py"), folder=Path("out"), named=SMALL)
     return replace(base, **fields)
 
 
-def last(asked: Question | None = None) -> Tuning:
+def last(asked: TuneRequest | None = None) -> Tuning:
     *_, end = tune(asked or question())
     return end
 

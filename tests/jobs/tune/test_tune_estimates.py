@@ -23,7 +23,7 @@ from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.measurement import Card, Protocol
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._expect import CardEstimates
-from tfdyno.jobs.tune.question import Question
+from tfdyno.jobs.tune.request import TuneRequest
 from tfdyno.jobs.tune.tune import tune
 from tfdyno.model.measure import trial_judge as judge
 
@@ -99,7 +99,7 @@ class MadeUpCard:
 
 def study(machine: Machine, trials: int, **named: tuple[Value, ...]) -> Tuning:
     nodes = contextlib.nullcontext((machine.node,))
-    asked = Question(workload=parse_reference("net.py:make"), folder=Path("out"), runs=2,
+    asked = TuneRequest(workload=parse_reference("net.py:make"), folder=Path("out"), runs=2,
                      named={**SPACE, **named}, trials=trials)  # fmt: skip
     *_, told = tune(asked, engine=nodes)
     return told

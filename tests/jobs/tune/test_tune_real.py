@@ -14,7 +14,7 @@ from tfdyno.jobs.bench import bench
 from tfdyno.jobs.bench.run import measured
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._trial import rates_of
-from tfdyno.jobs.tune.question import Question
+from tfdyno.jobs.tune.request import TuneRequest
 from tfdyno.jobs.tune.tune import tune
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.trial_law import middle
@@ -68,34 +68,34 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(script: str, named: dict[str, tuple[Value, ...]], **fields: Any) -> Question:
-    return Question(workload=parse_reference(script), named={**FIXED, **named}, runs=2,
+def question(script: str, named: dict[str, tuple[Value, ...]], **fields: Any) -> TuneRequest:
+    return TuneRequest(workload=parse_reference(script), named={**FIXED, **named}, runs=2,
                     folder=Path("out"), **fields)  # fmt: skip
 
 
-def last(asked: Question) -> Tuning:
+def last(asked: TuneRequest) -> Tuning:
     *_, end = tune(asked)
     return end
 
 
-def rates(asked: Question, one: Trial) -> tuple[float, ...]:
+def rates(asked: TuneRequest, one: Trial) -> tuple[float, ...]:
     """What the trial would have been measured with; raises what its run raises."""
-    again = bench.Question(workload=asked.workload, recipe=one.recipe, protocol=asked.protocol,
+    again = bench.BenchRequest(workload=asked.workload, recipe=one.recipe, protocol=asked.protocol,
                            folder=Path("check"))  # fmt: skip
     run = partial(measured, memory_limit_bytes=asked.memory_limit_bytes)
     (found,) = bench.bench(again, run=run)
     return rates_of(found)
 
 
-def is_faster(asked: Question, winner: Trial, one: Trial) -> bool:
+def is_faster(asked: TuneRequest, winner: Trial, one: Trial) -> bool:
     """Whether a trial is proven to be faster than the winner, in turns."""
     four = replace(asked.protocol, least_runs=4, most_runs=4)
-    again = bench.Question(workload=asked.workload, recipe=winner.recipe, against=one.recipe,
+    again = bench.BenchRequest(workload=asked.workload, recipe=winner.recipe, against=one.recipe,
                            protocol=four, folder=Path("check"))  # fmt: skip
     return compare(*bench.bench(again)).verdict == "faster"
 
 
-def check_unrun(asked: Question, told: Tuning) -> int:
+def check_unrun(asked: TuneRequest, told: Tuning) -> int:
     """Run all that was not run to its end; none may be better than the fastest, or fit.
 
     What looks better when it is run alone is set against the fastest in turns.

@@ -11,7 +11,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.core.choose.card_file import Pace
 from tfdyno.core.choose.time_model import Swept
 from tfdyno.core.choose.workload import Workload
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.model.time.batch_copy import KERAS_S, copy_s, fit_step_s
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ TENSORFLOW, JAX = software("tensorflow", "2.21", "asked"), software("jax", "0.10
 def step() -> Estimate:
     """ResNet-50: 32 images of 224 x 224 x 3 and their labels, in float32."""
     workload = Workload(reference="keras:ResNet50", kind="application", mode="train")
-    question = Question(workload=workload, gpus=(find("h200"),), batch_size=32, execution="xla")
+    question = EstimateRequest(
+        workload=workload, gpus=(find("h200"),), batch_size=32, execution="xla"
+    )
     return estimate(question).estimates[0]
 
 
@@ -67,7 +69,7 @@ def test_small_networks_on_a_real_card_lie_in_the_range() -> None:
     """Measured with ``bench`` on an H200, 2026-11-27: 2.51 ms at batch 128, 3.87 at 1,024."""
     script = Workload(reference="truth/gpu_day/small_net.py", kind="script", mode="train")
     for size, precision, seconds_s in ((128, "", 2.51e-3), (1024, "mixed_float16", 3.87e-3)):
-        question = Question(workload=script, gpus=(find("h200"),), batch_size=size,
+        question = EstimateRequest(workload=script, gpus=(find("h200"),), batch_size=size,
                             precision=precision, execution="xla")  # fmt: skip
         found = estimate(question).estimates[0].fit_step_s
         assert found is not None

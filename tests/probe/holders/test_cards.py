@@ -124,7 +124,7 @@ def test_hidden_cards_are_not_asked() -> None:
 
 def test_without_a_driver_and_a_card_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "CARD_NODES", ())
-    assert look(library=NoNvml()) == cards.Look()
+    assert look(library=NoNvml()) == cards.CardsInspection()
 
 
 def test_a_card_whose_nvml_is_mute_is_said_to_be_unknown(

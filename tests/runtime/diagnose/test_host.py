@@ -10,8 +10,8 @@ from tests.runtime.benches import in_tensorflow
 
 from tfdyno.process.control_groups import Throttling
 from tfdyno.runtime.diagnose.host import (
+    HostInspection,
     HostWatch,
-    Look,
     facts,
     memory_free_bytes,
     memory_used_bytes,
@@ -32,8 +32,8 @@ def _written(root: Path, **files: str) -> Path:
     return root
 
 
-def _look(at_s: float, own_s: float, busy_s: float, **held: float) -> Look:
-    return Look(at_s=at_s, own_s=own_s, busy_s=busy_s, throttling=Throttling(**held))  # type: ignore[arg-type]
+def _look(at_s: float, own_s: float, busy_s: float, **held: float) -> HostInspection:
+    return HostInspection(at_s=at_s, own_s=own_s, busy_s=busy_s, throttling=Throttling(**held))  # type: ignore[arg-type]
 
 
 def test_ratios_match_the_hand_calculation() -> None:
@@ -71,8 +71,8 @@ def test_cpu_time_of_children_counts_and_that_of_strangers_does_not(tmp_path: Pa
 
 def test_children_are_told_apart_and_count_as_others_too() -> None:
     # 10 s on 2 CPUs: own 5, children 8, strangers 2 of 20 s.
-    before = Look(at_s=0, own_s=0, children_s=0, busy_s=0, throttling=Throttling())
-    after = Look(at_s=10, own_s=5, children_s=8, busy_s=15, throttling=Throttling())
+    before = HostInspection(at_s=0, own_s=0, children_s=0, busy_s=0, throttling=Throttling())
+    after = HostInspection(at_s=10, own_s=5, children_s=8, busy_s=15, throttling=Throttling())
     found = facts(before, after, cpus=2, allowed=2, quotas=(), threads=(2, 2))
     assert (found.cpu_ratio, found.children_cpu_ratio) == (0.25, 0.4)
     assert found.other_cpu_ratio == 0.5

@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from tfdyno.runtime.train.finite_weights import FiniteWeights, lost_weight
 from tfdyno.runtime.train.watch import NanLoss
-from tfdyno.runtime.train.meeting import Meeting
+from tfdyno.runtime.train.consensus import Consensus
 
 def model(**how):
     layers = [keras.Input((2,)), keras.layers.Dense(3, name="first", **how),
@@ -65,7 +65,7 @@ def said(meeting, of, loss=0.5):
     except NanLoss as error:
         return [str(error), error.reason, error.epoch, error.step]
 
-alone = Meeting(None, rank=0, count=1)
+alone = Consensus(None, rank=0, count=1)
 found["said"] = [said(alone, one), said(alone, model()), said(Other(), model()),
                  said(alone, one, np.nan)]
 print(json.dumps(found))

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 
 from tfdyno.serving.front.answer import Answer, Outputs, put_together
-from tfdyno.serving.front.table import Face
+from tfdyno.serving.front.table import TensorSpec
 
-Y = Face(name="y", dtype="float32", shape=(None, 2))
+Y = TensorSpec(name="y", dtype="float32", shape=(None, 2))
 OUTPUTS = Outputs(arrays={"y": np.arange(8, dtype=np.float32).reshape(4, 2)})
 
 

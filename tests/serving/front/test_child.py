@@ -174,14 +174,14 @@ import sys
 import grpc, numpy as np
 from tfdyno.serving.front import grpc as front_grpc
 from tfdyno.serving.front.proto import array_of, proto_of
-from tfdyno.serving.front.table import Face
+from tfdyno.serving.front.table import TensorSpec
 from tensorflow_serving.apis import (
     get_model_metadata_pb2, get_model_status_pb2, model_service_pb2_grpc, predict_pb2,
     prediction_service_pb2_grpc,
 )
 channel = grpc.insecure_channel(sys.argv[1])
 stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-x, y = (Face(name=n, dtype="float32", shape=(None, s)) for n, s in (("x", 3), ("y", 2)))
+x, y = (TensorSpec(name=n, dtype="float32", shape=(None, s)) for n, s in (("x", 3), ("y", 2)))
 asked = predict_pb2.PredictRequest()
 asked.model_spec.name = "m"
 asked.inputs["x"].CopyFrom(proto_of(np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32), x))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.runtime.fronts import ALONE, LINEAR, PAIR, TEXT, signature
 
 from tfdyno.serving.front.predict import listed, read_body, read_inputs, reply, short_decimals
-from tfdyno.serving.front.table import Face, Refused
+from tfdyno.serving.front.table import Refused, TensorSpec
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
@@ -119,14 +119,14 @@ def test_short_decimals_are_read_back_as_the_same_float32(values: list[float]) -
 
 def test_a_float32_is_written_with_the_digits_that_a_person_would() -> None:
     array = np.array([0.1, 1 / 3, 3, 0.25, -123456.7, 0], dtype=np.float32)
-    assert msgspec.json.encode(listed(array, Face(name="y", dtype="float32", shape=(None,)))) == (
-        b"[0.1,0.33333334,3.0,0.25,-123456.7,0.0]"
-    )
+    assert msgspec.json.encode(
+        listed(array, TensorSpec(name="y", dtype="float32", shape=(None,)))
+    ) == (b"[0.1,0.33333334,3.0,0.25,-123456.7,0.0]")
 
 
 def test_strings_that_are_no_text_and_outputs_called_bytes_are_base64() -> None:
     array = np.array([b"ab", b"\xff"], dtype=object)
-    plain = Face(name="y", dtype="string", shape=(None,))
-    encoded = Face(name="y_bytes", dtype="string", shape=(None,))
+    plain = TensorSpec(name="y", dtype="string", shape=(None,))
+    encoded = TensorSpec(name="y_bytes", dtype="string", shape=(None,))
     assert listed(array, plain) == ["ab", {"b64": "/w=="}]
     assert listed(array, encoded) == [{"b64": "YWI="}, {"b64": "/w=="}]

@@ -6,12 +6,12 @@ ROUND_TRIP = """
 import sys
 import numpy as np
 from tfdyno.serving.front.proto import array_of, proto_of
-from tfdyno.serving.front.table import TENSORFLOW_TYPES, Face, Refused
+from tfdyno.serving.front.table import TENSORFLOW_TYPES, TensorSpec, Refused
 from tensorflow.core.framework import tensor_pb2, types_pb2
 
 assert "tensorflow.python" not in sys.modules
 for dtype, name in TENSORFLOW_TYPES.items():
-    face = Face(name="x", dtype=dtype, shape=(None, 2))
+    face = TensorSpec(name="x", dtype=dtype, shape=(None, 2))
     array = np.array([[1, 0], [1, 1]]).astype(face.numpy)
     if dtype == "string":
         array = np.array([[b"a", b""], [b"\\xff", b"b"]], dtype=object)
@@ -25,7 +25,7 @@ def values(dtype, **fields):
         proto.tensor_shape.dim.add().size = size
     return proto
 
-face = Face(name="x", dtype="float32", shape=(None, 2))
+face = TensorSpec(name="x", dtype="float32", shape=(None, 2))
 print(array_of(values(1, float_val=[1, 2, 3, 4]), face).tolist())
 print(array_of(values(1, float_val=[7]), face).tolist())
 for wrong in (values(1, float_val=[1, 2]), values(1), values(1, tensor_content=b"123"),
@@ -39,7 +39,7 @@ for size in (2**30, 2**30):
     wide.tensor_shape.dim.add().size = size
 print(wide.ByteSize())
 try:
-    array_of(wide, Face(name="x", dtype="float32", shape=(None, None)), 2**20)
+    array_of(wide, TensorSpec(name="x", dtype="float32", shape=(None, None)), 2**20)
 except Refused as refused:
     print(refused.code, refused.text)
 print(array_of(values(1, float_val=[7]), face, 16).nbytes)

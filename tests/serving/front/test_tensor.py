@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tfdyno.serving.front.table import Face, Refused
+from tfdyno.serving.front.table import Refused, TensorSpec
 from tfdyno.serving.front.tensor import read_flat, read_tensor
 
 DTYPES = ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "uint64"]
 
 
-def face(dtype: str, *shape: int | None) -> Face:
-    return Face(name="x", dtype=dtype, shape=shape)
+def face(dtype: str, *shape: int | None) -> TensorSpec:
+    return TensorSpec(name="x", dtype=dtype, shape=shape)
 
 
-def refused(text: bytes, wanted: Face) -> str:
+def refused(text: bytes, wanted: TensorSpec) -> str:
     with pytest.raises(Refused) as error:
         read_tensor(text, wanted)
     assert error.value.code == 400

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.fronts import LINEAR, PAIR, signature
 
-from tfdyno.serving.front.table import Face
+from tfdyno.serving.front.table import TensorSpec
 from tfdyno.serving.front.wire import decode, encode, error_text, strings_of, wire_bytes
 
 
@@ -37,7 +37,7 @@ def test_an_answer_is_read_whether_binary_or_json() -> None:
 def test_strings_come_back_as_they_went(items: list[bytes]) -> None:
     array = np.empty(len(items), dtype=object)
     array[:] = items
-    data = wire_bytes(array, Face(name="s", dtype="string", shape=(None,)))
+    data = wire_bytes(array, TensorSpec(name="s", dtype="string", shape=(None,)))
     assert strings_of(data, (len(items),)).tolist() == items
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tfdyno.core.doctor.finding import Evidence, Finding, FixStep
-from tfdyno.core.doctor.migration import Change, Hand, Keeping, Migration, Step, Support
+from tfdyno.core.doctor.migration import Change, Hand, Keeping, Migration, MigrationStep, Support
 from tfdyno.view.doctor.migrate_text import keep_text, migrate_text
 
 CHANGES = (
@@ -70,7 +70,7 @@ def test_how_to_keep_it_lists_what_was_seen_and_each_command() -> None:
     seen = Support(
         tensorflow="2.15.1", keras="2.15", builds="yes", trains="fit is right", source="x"
     )
-    step = Step(text="Build it.", command="pip install horovod", source="x")
+    step = MigrationStep(text="Build it.", command="pip install horovod", source="x")
     lines = keep_text(Keeping(support=(seen,), install=(step,), start=())).splitlines()
     assert "  TensorFlow 2.15.1, Keras 2.15: builds: yes; fit is right." in lines
     assert lines[lines.index("  Build it.") + 1] == "    pip install horovod"

@@ -60,7 +60,7 @@ def estimate(
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
     task:bert-base. Arguments of a script follow after --.
     """
-    from tfdyno.jobs.choose.estimate import Question, check
+    from tfdyno.jobs.choose.estimate import EstimateRequest, check
     from tfdyno.jobs.choose.estimate import estimate as answer_of
     from tfdyno.jobs.machine.card_files import cards_named
 
@@ -70,7 +70,7 @@ def estimate(
     if gpus_per_node and not (replicas or nodes):
         raise UsageError("--gpus-per-node has no use alone",
                          remedy="say with --nodes or --replicas how many train")  # fmt: skip
-    question = Question(
+    question = EstimateRequest(
         workload=workload_from(given, mode=mode),
         gpus=cards_named(gpu),
         batch_size=given["batch_size"] or 0,

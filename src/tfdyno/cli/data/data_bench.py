@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.measure.feed import FeedNeed
-    from tfdyno.jobs.data.bench import Question
+    from tfdyno.jobs.data.bench import DataBenchRequest
     from tfdyno.view.data.bench_document import FeedTold
 
 
@@ -91,16 +91,16 @@ def bench(**given: Any) -> None:
         raise stop
 
 
-def _question(given: dict[str, Any]) -> Question:
+def _question(given: dict[str, Any]) -> DataBenchRequest:
     from tfdyno.catalog.gpus import parse_list
-    from tfdyno.jobs.data.bench import Question, reference_of
+    from tfdyno.jobs.data.bench import DataBenchRequest, reference_of
 
     words = {"precision": "", "input_shapes": (), "input_spec": ()}
     reference = reference_of(given["workload"])
     if given["gpu"] and reference != given["workload"]:
         raise UsageError(f"{given['workload']} holds no model to estimate on a GPU",
                          remedy="leave --gpu out, and give the file to advise --feed")  # fmt: skip
-    return Question(
+    return DataBenchRequest(
         workload=workload_from({**given, **words, "workload": reference}, mode="train"),
         batch_size=given["batch_size"] or 0,
         rounds=given["rounds"],

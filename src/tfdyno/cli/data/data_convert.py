@@ -15,7 +15,7 @@ from tfdyno.core.deploy.dataset import COMPRESSIONS
 from tfdyno.model.time.shards import MOST
 
 if TYPE_CHECKING:
-    from tfdyno.jobs.data.convert import Converted, Question
+    from tfdyno.jobs.data.convert import Converted, ConvertRequest
 
 NO_SEED = "none"
 _SIZE = re.compile(r"(\d+)(?:[x×,](\d+))?")
@@ -157,11 +157,11 @@ def convert(**given: Any) -> int:
     return 0
 
 
-def _question(given: dict[str, Any]) -> Question:
-    from tfdyno.jobs.data.convert import Question
+def _question(given: dict[str, Any]) -> ConvertRequest:
+    from tfdyno.jobs.data.convert import ConvertRequest
 
     source, seed = given["source"], given["shuffle_seed"]
-    return Question(
+    return ConvertRequest(
         source=source,
         destination=given["destination"],
         shards=given["shards"] or 0,

@@ -27,7 +27,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
 
 if TYPE_CHECKING:
-    from tfdyno.jobs.serve.serve import Ready, ServeQuestion
+    from tfdyno.jobs.serve.serve import Ready, ServeRequest
     from tfdyno.jobs.serve.setup import NeededSetup
 
 TOKEN = "TFDYNO_SERVE_TOKEN"
@@ -126,7 +126,7 @@ def serve(**given: Any) -> None:
     check_unused(given)
     if not given["model"]:
         raise UsageError("there is no model to serve", remedy="name it: tfdyno serve MODEL")
-    from tfdyno.jobs.serve.serve import Told, check_model
+    from tfdyno.jobs.serve.serve import ServeReporter, check_model
     from tfdyno.jobs.serve.serve import serve as run
     from tfdyno.jobs.serve.setup import needed_setup
 
@@ -146,7 +146,7 @@ def serve(**given: Any) -> None:
             if not given["quiet"]:
                 click.echo(f"tfdyno: {text.rstrip('.')}.", err=True)
 
-        run(question, Told(progress=progress, ready=ready, notice=notice))
+        run(question, ServeReporter(progress=progress, ready=ready, notice=notice))
 
 
 def offer_setup(needed: NeededSetup | None, given: dict[str, Any]) -> None:
@@ -175,8 +175,8 @@ def _agreed(needed: NeededSetup) -> bool:
     return click.confirm("Make it now?", default=True, err=True)
 
 
-def _question(given: dict[str, Any]) -> ServeQuestion:
-    from tfdyno.jobs.serve.serve import ServeQuestion
+def _question(given: dict[str, Any]) -> ServeRequest:
+    from tfdyno.jobs.serve.serve import ServeRequest
 
     if given["log"]:
         check_writable(given["log"])
@@ -185,7 +185,7 @@ def _question(given: dict[str, Any]) -> ServeQuestion:
     taken = ("host", "port", "grpc_port", "p99_ms", "requests_per_s", "max_batch", "threads",
              "max_queue", "deadline_ms", "insecure", "tls_cert", "tls_key", "log",
              "versions", "wait_free")  # fmt: skip
-    return ServeQuestion(
+    return ServeRequest(
         reference=given["model"],
         name=_name(given["name"] or ""),
         max_delay_ms=_delay_ms(given["max_delay_ms"]),

@@ -33,7 +33,7 @@ from tfdyno.core.recipe.recipe import from_settings, typed
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
     from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.jobs.bench.bench import Question
+    from tfdyno.jobs.bench.bench import BenchRequest
     from tfdyno.view.bench.document import Told
 
 _AS_SETTINGS = ("batch_size", "precision", "execution")
@@ -150,13 +150,13 @@ def bench(**given: Any) -> None:
     _print(told, comparison, given, str(question.folder or default_folder()))
 
 
-def _question(given: dict[str, Any]) -> Question:
-    from tfdyno.jobs.bench.bench import Question, default_data
+def _question(given: dict[str, Any]) -> BenchRequest:
+    from tfdyno.jobs.bench.bench import BenchRequest, default_data
 
     workload = workload_from({**given, "precision": ""}, mode=given["mode"])
     recipe = _recipe(given)
     against = from_settings(typed(given["against"]), recipe) if given["against"] else None
-    return Question(
+    return BenchRequest(
         workload=workload,
         recipe=recipe,
         against=against,

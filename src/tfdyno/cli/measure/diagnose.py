@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
-    from tfdyno.jobs.diagnose.diagnose import Examined, Question
+    from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
     from tfdyno.view.diagnose.document import DiagnoseTold
 
 _NEED_FIX = {
@@ -147,8 +147,8 @@ def _refuse_to_run(given: dict[str, Any], what: str) -> None:
                          remedy="give the script instead, or leave it out")  # fmt: skip
 
 
-def _question(given: dict[str, Any]) -> Question:
-    from tfdyno.jobs.diagnose.diagnose import Question
+def _question(given: dict[str, Any]) -> DiagnoseRequest:
+    from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest
 
     if given["leak"] and given["fix"]:
         raise UsageError("--fix cannot go with --leak", why="only memory is looked at then",
@@ -156,7 +156,7 @@ def _question(given: dict[str, Any]) -> Question:
     for name, why in _NEED_FIX.items():
         if given[name] and not given["fix"]:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
-    return Question(
+    return DiagnoseRequest(
         workload=workload_from({**given, "precision": ""}, mode="train"),
         recipe=recipe_from(given["recipe"], typed(given["changes"])),
         steps=given["steps"] or 0,
@@ -180,7 +180,10 @@ def _folder(given: dict[str, Any]) -> Path | None:
 
 
 def _proven(
-    question: Question, found: Examined, given: dict[str, Any], progress: Callable[[str], None]
+    question: DiagnoseRequest,
+    found: Examined,
+    given: dict[str, Any],
+    progress: Callable[[str], None],
 ) -> tuple[ProvenDiagnosis, BaseException | None]:
     """What is proven, as far as it came, and what stopped it."""
     from tfdyno.core.measure.fix_proof import ProvenDiagnosis
@@ -201,7 +204,7 @@ def _proven(
 
 
 def _told(
-    question: Question,
+    question: DiagnoseRequest,
     found: Examined,
     last: ProvenDiagnosis,
     given: dict[str, Any],

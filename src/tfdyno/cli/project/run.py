@@ -58,17 +58,17 @@ def run(**given: Any) -> int:
         _begin(given)
         return 0
     from tfdyno.cli.project import step_commands
-    from tfdyno.jobs.project.run import Question, Told, needed_server, preview
+    from tfdyno.jobs.project.run import RunReporter, RunRequest, needed_server, preview
     from tfdyno.jobs.project.run import run as run_project
 
-    question = Question(
+    question = RunRequest(
         file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
     )
     if not given["dry_run"]:
         offer_setup(needed_server(question, step_commands), given)
     with progress_line(quiet=given["quiet"], verbose=False) as progress:
         shown = _Shown(progress, quiet=given["quiet"])
-        told = Told(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
+        told = RunReporter(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
                     ended=shown.ended)  # fmt: skip
         asked = preview if given["dry_run"] else run_project
         found = asked(question, step_commands, told)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.jobs.train.train import Question, Trained
+    from tfdyno.jobs.train.train import Trained, TrainRequest
 
 AUTO = "auto"
 
@@ -72,10 +72,10 @@ def train(**given: Any) -> int:
 
 def _question(
     given: dict[str, Any], progress: Callable[[str], None]
-) -> tuple[Question, dict[str, str], tuple[str, ...]]:
+) -> tuple[TrainRequest, dict[str, str], tuple[str, ...]]:
     """What is asked, why each setting of a chosen recipe is there, and notes on the choice."""
     from tfdyno.core.train.training import RunSettings
-    from tfdyno.jobs.train.train import Question
+    from tfdyno.jobs.train.train import TrainRequest
 
     workload, kept = workload_of(given), kept_settings(given)
     changes = typed(given["changes"])
@@ -98,7 +98,7 @@ def _question(
         notes = (f"The recipe is for {chosen.target}.", *chosen.notes)
     elif changes or given["recipe"] not in (None, AUTO):
         recipe = recipe_from(None if given["recipe"] == AUTO else given["recipe"], changes)
-    question = Question(
+    question = TrainRequest(
         workload=workload,
         recipe=recipe,
         settings=RunSettings(output=given["output"] or "", resume=given["resume"], **kept),
@@ -111,7 +111,7 @@ def _question(
 
 
 def _preview(
-    question: Question,
+    question: TrainRequest,
     reasons: dict[str, str],
     notes: tuple[str, ...],
     given: dict[str, Any],

@@ -23,7 +23,7 @@ from tfdyno.core.train.training import how_often, seconds_text
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
-    from tfdyno.jobs.train.train import Question
+    from tfdyno.jobs.train.train import TrainRequest
 
 _EVERY = "--checkpoint-every"
 
@@ -103,13 +103,13 @@ def kept_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
 
-def question_from(given: dict[str, Any]) -> Question:
+def question_from(given: dict[str, Any]) -> TrainRequest:
     """What ``RUN_OPTIONS`` ask, with a recipe that is read; raises ``UsageError``."""
     from tfdyno.core.train.training import RunSettings
-    from tfdyno.jobs.train.train import Question
+    from tfdyno.jobs.train.train import TrainRequest
 
     kept = kept_settings(given)
-    return Question(
+    return TrainRequest(
         workload=workload_of(given),
         recipe=recipe_given(given),
         settings=RunSettings(output=given["output"] or "", **kept),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tfdyno.core.train.tuning import Tuning
-    from tfdyno.jobs.tune.question import Question
+    from tfdyno.jobs.tune.request import TuneRequest
 
 FAILED = 1
 
@@ -131,14 +131,14 @@ def _check(given: dict[str, Any]) -> None:
         raise UsageError("--address needs --on ray", remedy="add --on ray, or leave it out")
 
 
-def _question(given: dict[str, Any]) -> Question:
+def _question(given: dict[str, Any]) -> TuneRequest:
     from tfdyno.core.train.search_space import read_space
     from tfdyno.jobs.bench.bench import default_data
-    from tfdyno.jobs.tune.question import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, Question
+    from tfdyno.jobs.tune.request import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, TuneRequest
 
     workload = workload_from({**given, "precision": ""}, mode="train")
     recipe = recipe_from(given["recipe"], typed(given["changes"]))
-    return Question(
+    return TuneRequest(
         workload=workload,
         recipe=recipe,
         named=read_space(given["space"], recipe),
@@ -166,7 +166,7 @@ def _limit(typed_size: str | None) -> int:
 
 def _on_engine(
     given: dict[str, Any],
-    question: Question,
+    question: TuneRequest,
     progress: Callable[[str], None],
     trials_of: Callable[..., Iterator[Tuning]],
 ) -> Iterator[Tuning]:
@@ -178,7 +178,7 @@ def _on_engine(
     return trials_of(question, progress=progress, engine=nodes)
 
 
-def _plan(question: Question, given: dict[str, Any]) -> None:
+def _plan(question: TuneRequest, given: dict[str, Any]) -> None:
     from tfdyno.catalog.gpus import find
     from tfdyno.jobs.tune.plan import planned
 

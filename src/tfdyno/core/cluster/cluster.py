@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class ProcessRank:
     """A process of a cluster whose members are all alike."""
 
     rank: int
@@ -82,7 +82,7 @@ class _Told:
 
 def cluster_of(
     environment: Variables, *, nodes: int = 0, rank: int | None = None, port: int = 0
-) -> Seat | None:
+) -> ProcessRank | None:
     """The seat of this process; None: it is alone.
 
     Given addresses (``TFDYNO_WORKERS``, ``TFDYNO_ADDRESS``) come before those of an engine:
@@ -126,10 +126,10 @@ def cluster_of(
         raise UsageError(what, why=f"the plan has {nodes} nodes", remedy=remedy)
     if len(addresses) == 1 and told.rank == 0:
         return None
-    return Seat(rank=told.rank, addresses=addresses, told_by=by)
+    return ProcessRank(rank=told.rank, addresses=addresses, told_by=by)
 
 
-def tf_config_of(seat: Seat) -> str:
+def tf_config_of(seat: ProcessRank) -> str:
     """``TF_CONFIG`` of a seat: workers that are all alike."""
     task = {"type": "worker", "index": seat.rank}
     return json.dumps({"cluster": {"worker": list(seat.addresses)}, "task": task})

@@ -68,7 +68,7 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class MigrationStep:
     """One command of a way to keep a library, and what is known of it."""
 
     text: str
@@ -81,5 +81,5 @@ class Keeping:
     """How to go on with the library where it runs."""
 
     support: tuple[Support, ...]
-    install: tuple[Step, ...]
-    start: tuple[Step, ...]
+    install: tuple[MigrationStep, ...]
+    start: tuple[MigrationStep, ...]

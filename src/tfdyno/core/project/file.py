@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.project.limits import MOST_NAME, check_limits
-from tfdyno.core.project.project import Project, Step
+from tfdyno.core.project.project import Project, ProjectStep
 from tfdyno.core.project.step_command import nearest
 from tfdyno.core.project.step_order import ordered
 from tfdyno.core.project.step_reference import OWN, named, own_keys
@@ -87,7 +87,7 @@ def project_name(raw: Mapping[str, Any], file: Path) -> str:
     return _text(head, "name", "[project]", file) or own
 
 
-def _step(name: str, table: dict[str, Any], file: Path) -> Step:
+def _step(name: str, table: dict[str, Any], file: Path) -> ProjectStep:
     if len(name) > MOST_NAME:
         raise UsageError(f"{file}: a step cannot be called {name[:20]}…",
                          why=f"its name has {len(name)} signs", remedy=f"take at most {MOST_NAME}",
@@ -114,7 +114,7 @@ def _step(name: str, table: dict[str, Any], file: Path) -> Step:
     _check_names(options, where, file)
     _check_own(name, (options, load), file)
     asked = _texts(table, "needs", where, file)
-    return Step(
+    return ProjectStep(
         name=name,
         command=command,
         options=options,
@@ -141,7 +141,7 @@ def _check_own(name: str, value: object, file: Path) -> None:
         )
 
 
-def _check_needs(step: Step, names: tuple[str, ...], file: Path) -> None:
+def _check_needs(step: ProjectStep, names: tuple[str, ...], file: Path) -> None:
     for one in step.needs:
         if one not in names:
             raise UsageError(

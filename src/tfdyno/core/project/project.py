@@ -28,7 +28,7 @@ RunStatus = Literal["running", "finished", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ProjectStep:
     """One step: a command of tfdyno with its options.
 
     Options may name what another step made, as ``{train}`` for its output folder or
@@ -56,7 +56,7 @@ class Project:
 
     name: str
     file: Path
-    steps: tuple[Step, ...]
+    steps: tuple[ProjectStep, ...]
     """In the order in which they run."""
     store: str = ""
     """Folder of the model store for all steps, from the project's file; empty: the user's own."""

@@ -15,7 +15,7 @@ from tfdyno.core.cluster.cluster import host_of, port_of
 from tfdyno.engines.meeting.rendezvous_line import HELLO_S, LOOPBACKS, listening, put, received
 
 if TYPE_CHECKING:
-    from tfdyno.core.cluster.cluster import Seat
+    from tfdyno.core.cluster.cluster import ProcessRank
 
 CALL_S = 5.0
 """For a connection: what a firewall drops is never answered."""
@@ -38,7 +38,7 @@ class Reached:
 class Ear:
     """Listens on the port of a seat, and on one that the system chooses, until it is closed."""
 
-    def __init__(self, seat: Seat, token: str) -> None:
+    def __init__(self, seat: ProcessRank, token: str) -> None:
         """Begin; raises ``ToolError`` where the port is taken."""
         self._seat, self._token = seat, token
         self._over = threading.Event()
@@ -138,7 +138,7 @@ def _drained(line: socket.socket) -> dict[str, Any]:
     return {"bytes": count, "s": time.perf_counter() - began_s if began_s else 0.0}
 
 
-def _anywhere(seat: Seat) -> socket.socket:
+def _anywhere(seat: ProcessRank) -> socket.socket:
     """A listener on a port that the system chooses, as NCCL's are."""
     host = host_of(seat.own)
     is_6 = socket.has_dualstack_ipv6() and host not in LOOPBACKS

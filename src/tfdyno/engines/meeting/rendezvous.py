@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.cluster.cluster import Seat, host_of, port_of
+from tfdyno.core.cluster.cluster import ProcessRank, host_of, port_of
 from tfdyno.engines.meeting.rendezvous_line import (
     HELLO_S,
     bound,
@@ -49,7 +49,7 @@ RETRY_S = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
-class _Guest:
+class _Peer:
     """One that has called worker 0."""
 
     connection: socket.socket
@@ -80,7 +80,7 @@ class _Guest:
             return True
 
 
-def check_port(seat: Seat) -> None:
+def check_port(seat: ProcessRank) -> None:
     """Refuse to go on where something listens on this process' port; raises ``ToolError``.
 
     It does not listen itself: another process that calls at this moment would be hung up.
@@ -88,8 +88,8 @@ def check_port(seat: Seat) -> None:
     bound(seat).close()
 
 
-def lead(
-    seat: Seat,
+def serve_rendezvous(
+    seat: ProcessRank,
     facts: Facts,
     message: Mapping[str, Any],
     *,
@@ -113,7 +113,7 @@ def lead(
     """
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(seat))
-        guests: dict[int, _Guest] = {}
+        guests: dict[int, _Peer] = {}
         stack.callback(_hang_up, guests)
         try:
             _gather(seat, listener, guests, tell, wait_s, stack)
@@ -134,8 +134,8 @@ def lead(
             raise
 
 
-def follow(
-    seat: Seat,
+def join_rendezvous(
+    seat: ProcessRank,
     facts: Facts,
     check: Callable[[dict[str, Any]], object],
     *,
@@ -177,15 +177,15 @@ def follow(
         return message
 
 
-def _hang_up(guests: Mapping[int, _Guest]) -> None:
+def _hang_up(guests: Mapping[int, _Peer]) -> None:
     for guest in guests.values():
         guest.connection.close()
 
 
 def _gather(
-    seat: Seat,
+    seat: ProcessRank,
     listener: socket.socket,
-    guests: dict[int, _Guest],
+    guests: dict[int, _Peer],
     tell: Tell,
     wait_s: float,
     stack: contextlib.ExitStack,
@@ -213,7 +213,7 @@ def _gather(
                 _admit(seat, listener.accept()[0], guests, nonce)
 
 
-def _call_self(seat: Seat, nonce: str) -> socket.socket | None:
+def _call_self(seat: ProcessRank, nonce: str) -> socket.socket | None:
     """Call worker 0 at its address: another one that answers there says so."""
     try:
         connection = socket.create_connection((host_of(seat.own), port_of(seat.own)), HELLO_S)
@@ -238,11 +238,13 @@ def _look_into(mirror: socket.socket) -> None:
         raise rebuilt(answer["fault"])
 
 
-def _admit(seat: Seat, connection: socket.socket, guests: dict[int, _Guest], nonce: str) -> None:
+def _admit(
+    seat: ProcessRank, connection: socket.socket, guests: dict[int, _Peer], nonce: str
+) -> None:
     """Take one call; a stranger's is hung up."""
     try:
         hello = received(connection, HELLO_S)
-        guest = _Guest(
+        guest = _Peer(
             connection=connection, rank=int(hello["rank"]), host=str(hello["host"]),
             process=int(hello["process"]),
             facts={str(k): str(v) for k, v in (hello.get("facts") or {}).items()},
@@ -282,7 +284,7 @@ def _twice(rank: int, first: str, second: str) -> UsageError:
     )
 
 
-def _nobody(seat: Seat, missing: list[int], wait_s: float) -> ToolError:
+def _nobody(seat: ProcessRank, missing: list[int], wait_s: float) -> ToolError:
     where = ", ".join(seat.addresses[rank] for rank in missing[:4])
     return ToolError(
         f"{_names(missing)} did not come within {wait_s:.0f} s",
@@ -291,7 +293,7 @@ def _nobody(seat: Seat, missing: list[int], wait_s: float) -> ToolError:
     )
 
 
-def _compare(facts: Facts, guests: Mapping[int, _Guest]) -> None:
+def _compare(facts: Facts, guests: Mapping[int, _Peer]) -> None:
     """Refuse different versions, all of them in one sentence."""
     differences = []
     for name, here in facts.items():
@@ -304,7 +306,7 @@ def _compare(facts: Facts, guests: Mapping[int, _Guest]) -> None:
         raise UsageError("the nodes do not run the same", why="; ".join(differences), remedy=remedy)
 
 
-def _hear_checked(guest: _Guest) -> None:
+def _hear_checked(guest: _Peer) -> None:
     try:
         answer = received(guest.connection, ANSWER_S)
     except (OSError, ToolError) as error:
@@ -317,7 +319,7 @@ def _hear_checked(guest: _Guest) -> None:
 
 
 def _welcomed(
-    seat: Seat, facts: Facts, tell: Tell, wait_s: float
+    seat: ProcessRank, facts: Facts, tell: Tell, wait_s: float
 ) -> tuple[socket.socket, dict[str, Any]]:
     """The line to worker 0, and what it says; who hangs up before that is not there yet."""
     until_s = time.monotonic() + wait_s
@@ -338,7 +340,7 @@ def _welcomed(
             return connection, message
 
 
-def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
+def _called(seat: ProcessRank, tell: Tell, until_s: float, wait_s: float) -> socket.socket:
     """The line to worker 0, as soon as it answers."""
     address, told, why = seat.addresses[0], False, "it hung up"
     while time.monotonic() < until_s:
@@ -360,7 +362,7 @@ def _called(seat: Seat, tell: Tell, until_s: float, wait_s: float) -> socket.soc
     )
 
 
-def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: Seat) -> Value:
+def _from_leader(connection: socket.socket, key: str, wait_s: float, seat: ProcessRank) -> Value:
     """What worker 0 says; a line that ends before the welcome is ``ConnectionError``."""
     try:
         answer = received(connection, wait_s)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.core.cluster.cluster import Seat
+    from tfdyno.core.cluster.cluster import ProcessRank
 
 LOOPBACK_6 = "::1"
 LOOPBACKS = (LOOPBACK, LOOPBACK_6, "localhost")
@@ -32,7 +32,7 @@ def worker(rank: int) -> str:
     return f"worker {rank}"
 
 
-def listening(seat: Seat) -> socket.socket:
+def listening(seat: ProcessRank) -> socket.socket:
     """A socket that listens on this process' port; raises ``ToolError``."""
     listener = bound(seat)
     try:
@@ -43,7 +43,7 @@ def listening(seat: Seat) -> socket.socket:
     return listener
 
 
-def bound(seat: Seat) -> socket.socket:
+def bound(seat: ProcessRank) -> socket.socket:
     """A socket on this process' port that does not listen yet; raises ``ToolError``.
 
     It is one of loopback alone where all are on this machine.
@@ -67,7 +67,7 @@ def bound(seat: Seat) -> socket.socket:
         return found
 
 
-def _no_port(seat: Seat, error: OSError) -> ToolError:
+def _no_port(seat: ProcessRank, error: OSError) -> ToolError:
     port = port_of(seat.own)
     if error.errno == errno.EADDRINUSE:
         return ToolError(

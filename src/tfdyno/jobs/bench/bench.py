@@ -35,7 +35,7 @@ MOST_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class BenchRequest:
     """What is measured and how."""
 
     workload: Workload
@@ -67,7 +67,7 @@ def default_data(workload: Workload) -> DataMode:
 
 
 def bench(
-    question: Question,
+    question: BenchRequest,
     *,
     progress: Callable[[str], None] = silent,
     enough: Callable[[Sequence[Measurement]], bool] = _never,
@@ -115,24 +115,24 @@ def bench(
     return tuple(side.measurement() for side in sides)
 
 
-def kept_answer(question: Question) -> tuple[Measurement, ...]:
+def kept_answer(question: BenchRequest) -> tuple[Measurement, ...]:
     """What the newest bench of the same question measured to its end; empty: there is none."""
     results = Results(folder=question.folder or default_folder())
     return results.finished(_key(question))
 
 
-def unfinished_answer(question: Question) -> tuple[Measurement, ...]:
+def unfinished_answer(question: BenchRequest) -> tuple[Measurement, ...]:
     """What the newest bench of the same question measured that stopped midway; empty: none did."""
     results = Results(folder=question.folder or default_folder())
     return results.unfinished(_key(question))
 
 
-def can_resume(question: Question) -> bool:
+def can_resume(question: BenchRequest) -> bool:
     """Whether a bench of the same question stopped midway."""
     return bool(unfinished_answer(question))
 
 
-def check(question: Question) -> None:
+def check(question: BenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     for recipe in filter(None, (question.recipe, question.against)):
         refuse_trainer_settings(recipe, made_up=question.protocol.data.startswith("synthetic"))
@@ -150,7 +150,7 @@ def check(question: Question) -> None:
                          remedy="give task:NAME, or leave --data out")  # fmt: skip
 
 
-def _resumed(question: Question, results: Results) -> list[Side]:
+def _resumed(question: BenchRequest, results: Results) -> list[Side]:
     """The sides of the newest bench of the same question that did not come to its end."""
     found = results.unfinished(_key(question))
     if not found:
@@ -169,7 +169,7 @@ def _resumed(question: Question, results: Results) -> list[Side]:
 
 
 def _one(
-    question: Question,
+    question: BenchRequest,
     sides: Sequence[Side],
     turn: int,
     progress: Callable[[str], None],
@@ -200,7 +200,7 @@ def _under(title: str, stage: str) -> str:
     return Lasting(stage) if isinstance(stage, Lasting) else f"{title}: {stage}"
 
 
-def _kept(results: Results, side: Side, found: Measured, question: Question) -> Side:
+def _kept(results: Results, side: Side, found: Measured, question: BenchRequest) -> Side:
     """Store a run at once; the first of a side brings the task and the environment."""
     if side.so_far:
         check_same(side.so_far, found)
@@ -222,7 +222,7 @@ def _kept(results: Results, side: Side, found: Measured, question: Question) -> 
     return replace(side, so_far=first)
 
 
-def _key(question: Question) -> str:
+def _key(question: BenchRequest) -> str:
     """Digest of all that decides what is measured, the workload's own file included."""
     place = Path(question.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
@@ -231,7 +231,7 @@ def _key(question: Question) -> str:
     return hashlib.sha256(repr((*parts, content, where)).encode()).hexdigest()
 
 
-def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
+def _look_for_room(question: BenchRequest, progress: Callable[[str], None]) -> None:
     """Tell who else is on the cards, once where both sides use the same."""
     sides = {visible_to(recipe_environment(one)): one
              for one in (question.against, question.recipe) if one}  # fmt: skip
@@ -244,7 +244,7 @@ def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
 
 
 def _note(
-    error: BaseException, sides: Sequence[Side], question: Question, results: Results
+    error: BaseException, sides: Sequence[Side], question: BenchRequest, results: Results
 ) -> None:
     """Say with the error what is kept, for whoever tells the user."""
     count = sum(side.count for side in sides)

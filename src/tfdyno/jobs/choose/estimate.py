@@ -52,7 +52,7 @@ NOT_COMPILED = "Nothing was compiled: the step runs without XLA."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class EstimateRequest:
     """What is asked of every card."""
 
     workload: Workload | Traced
@@ -95,7 +95,7 @@ class Answer:
     """Of the cards that do not hold the batch alone: how several would."""
 
 
-def estimate(question: Question, *, progress: Callable[[str], None] = silent) -> Answer:
+def estimate(question: EstimateRequest, *, progress: Callable[[str], None] = silent) -> Answer:
     """Answer a question; the quick route costs one trace, which is cached.
 
     Args:
@@ -154,7 +154,7 @@ def estimate(question: Question, *, progress: Callable[[str], None] = silent) ->
     )
 
 
-def counted(question: Question) -> Question:
+def counted(question: EstimateRequest) -> EstimateRequest:
     """The question with ``nodes`` told as replicas, and a network as one wherever it was named.
 
     What a network as the link joins is settled here, once for all counts of a series.
@@ -171,11 +171,11 @@ def counted(question: Question) -> Question:
     return replace(question, replicas=replicas, gpus_per_node=each, nodes=())
 
 
-def _gpus_of_a_node(question: Question) -> int:
+def _gpus_of_a_node(question: EstimateRequest) -> int:
     return question.gpus_per_node or min(usual_in_a_node(gpu) for gpu in question.gpus)
 
 
-def check(question: Question) -> None:
+def check(question: EstimateRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     check_batch(question.batch_size)
     check_vendor(question.gpus)
@@ -201,7 +201,7 @@ def check(question: Question) -> None:
     _check_cluster(question)
 
 
-def _check_processors(question: Question) -> None:
+def _check_processors(question: EstimateRequest) -> None:
     """Refuse what the processors of a machine do not do."""
     if not any(gpu.vendor == CPU_VENDOR for gpu in question.gpus):
         return
@@ -221,7 +221,7 @@ def _check_processors(question: Question) -> None:
             )  # fmt: skip
 
 
-def _check_nodes(question: Question) -> None:
+def _check_nodes(question: EstimateRequest) -> None:
     each = _gpus_of_a_node(question)
     for count in question.nodes:
         if not 1 <= count <= MOST_REPLICAS // each:
@@ -232,7 +232,7 @@ def _check_nodes(question: Question) -> None:
             )
 
 
-def _check_cluster(question: Question) -> None:
+def _check_cluster(question: EstimateRequest) -> None:
     """Refuse nodes that nothing joins, before any work."""
     if question.network:
         find_network(question.network)
@@ -249,7 +249,7 @@ def _check_cluster(question: Question) -> None:
             )
 
 
-def _check_explained(question: Question) -> None:
+def _check_explained(question: EstimateRequest) -> None:
     rows = len(question.gpus) * len(question.replicas)
     if question.explain and rows > DETAILED_CARDS:
         raise UsageError(
@@ -259,7 +259,7 @@ def _check_explained(question: Question) -> None:
         )
 
 
-def _check_link(question: Question) -> None:
+def _check_link(question: EstimateRequest) -> None:
     link = find_link(question.link) if question.link else None
     reasons = [cannot_join(gpu, link) for gpu in question.gpus] if link else []
     if link and any(reasons):
@@ -286,7 +286,7 @@ def _without_network(found: Sequence[Estimate]) -> tuple[str, ...]:
     return ()
 
 
-def network_notes(question: Question, found: Sequence[Estimate]) -> tuple[str, ...]:
+def network_notes(question: EstimateRequest, found: Sequence[Estimate]) -> tuple[str, ...]:
     """Notes on networks: one that lacks, that no number has in it, or that was assumed."""
     if found[0].mode != "train":
         return ()
@@ -307,7 +307,7 @@ def network_notes(question: Question, found: Sequence[Estimate]) -> tuple[str, .
     return notes
 
 
-def _measured(question: Question, predictor: Predictor) -> tuple[str, ...]:
+def _measured(question: EstimateRequest, predictor: Predictor) -> tuple[str, ...]:
     """A note where the user's own measurements moved the times."""
     cards = {gpu.slug: predictor.recalibration(gpu, replicas=question.replicas[0])
              for gpu in question.gpus}  # fmt: skip
@@ -315,7 +315,7 @@ def _measured(question: Question, predictor: Predictor) -> tuple[str, ...]:
 
 
 def _by_route(
-    predictor: Predictor, question: Question, progress: Callable[[str], None]
+    predictor: Predictor, question: EstimateRequest, progress: Callable[[str], None]
 ) -> tuple[Predictor, tuple[str, ...]]:
     if question.route == "quick":
         return predictor, ()
@@ -338,7 +338,9 @@ def _by_route(
     return replace(compiled, exact_time=True), notes
 
 
-def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details: bool) -> Estimate:
+def _one(
+    predictor: Predictor, question: EstimateRequest, gpu: Gpu, count: int, details: bool
+) -> Estimate:
     total = question.global_batch_size
     size = shared_batch(total, count) if total else predictor.batch_size
     try:
@@ -349,22 +351,22 @@ def _one(predictor: Predictor, question: Question, gpu: Gpu, count: int, details
         raise TfdynoError(f"no estimate for {count} x {gpu.name}", why=str(error)) from error
 
 
-def _verifies(question: Question) -> bool:
+def _verifies(question: EstimateRequest) -> bool:
     if question.verify is None:
         return question.route == "exact" and _single(question)
     return question.verify
 
 
-def _single(question: Question) -> bool:
+def _single(question: EstimateRequest) -> bool:
     return len(question.gpus) * len(question.replicas) == 1
 
 
-def _first_share(question: Question) -> int:
+def _first_share(question: EstimateRequest) -> int:
     total = question.global_batch_size
     return shared_batch(total, question.replicas[0]) if total else 0
 
 
-def _source(question: Question, predictor: Predictor) -> str:
+def _source(question: EstimateRequest, predictor: Predictor) -> str:
     if question.global_batch_size:
         return f"a global batch of {question.global_batch_size:,}, shared"
     return predictor.batch_source

@@ -46,7 +46,7 @@ _BACKEND = {"KERAS_BACKEND": "tensorflow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DataBenchRequest:
     """Whose data is measured, and how long."""
 
     workload: Workload
@@ -81,7 +81,7 @@ def reference_of(text: str) -> str:
     return f"{folder / READER}:{READER_FUNCTION}"
 
 
-def check(question: Question) -> None:
+def check(question: DataBenchRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     if question.workload.kind in _NO_DATA:
         what = f"{question.workload.reference} brings no data"
@@ -96,7 +96,7 @@ def check(question: Question) -> None:
 
 
 def measured(
-    question: Question,
+    question: DataBenchRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -154,7 +154,7 @@ def _title(feed: Feed) -> str:
 
 
 def needs(
-    feed: Feed, question: Question, *, progress: Callable[[str], None] = silent
+    feed: Feed, question: DataBenchRequest, *, progress: Callable[[str], None] = silent
 ) -> tuple[FeedNeed, ...]:
     """What each card needs of the pipeline, by the quick estimate of its step.
 
@@ -173,8 +173,8 @@ def needs(
     )
 
 
-def _step(question: Question) -> estimate.Question:
-    return estimate.Question(
+def _step(question: DataBenchRequest) -> estimate.EstimateRequest:
+    return estimate.EstimateRequest(
         workload=question.workload,
         gpus=question.gpus,
         batch_size=question.batch_size,

@@ -33,7 +33,7 @@ IMAGE_SEED = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ConvertRequest:
     """What is converted, how, and where to."""
 
     source: Path
@@ -70,7 +70,7 @@ class Converted:
     notes: tuple[str, ...] = ()
 
 
-def convert(question: Question, *, progress: Callable[[str], None] = silent) -> Converted:
+def convert(question: ConvertRequest, *, progress: Callable[[str], None] = silent) -> Converted:
     """Write what is missing of the data set, then measure what it gains.
 
     A stop at any moment loses the shard that is being written; the same question goes on, and the
@@ -119,7 +119,7 @@ def convert(question: Question, *, progress: Callable[[str], None] = silent) -> 
     )
 
 
-def _check(question: Question) -> None:
+def _check(question: ConvertRequest) -> None:
     """Refuse options that do not go together, before any work."""
     if question.shards and question.shard_bytes:
         raise UsageError("--shards and --shard-bytes do not go together", remedy="give one of them")
@@ -133,7 +133,7 @@ def _check(question: Question) -> None:
         raise UsageError("--image-size is for images", why=f"{question.source} is a table")
 
 
-def _settings(question: Question, found: Listed) -> ConvertSettings:
+def _settings(question: ConvertRequest, found: Listed) -> ConvertSettings:
     if question.shards > found.records:
         raise UsageError(f"{question.shards:,} shards are not possible",
                          why=f"there are {plural(found.records, 'record')}")  # fmt: skip
@@ -158,7 +158,7 @@ def _settings(question: Question, found: Listed) -> ConvertSettings:
 
 
 def _state(
-    folder: DatasetFolder, wanted: Begun, question: Question, progress: Callable[[str], None]
+    folder: DatasetFolder, wanted: Begun, question: ConvertRequest, progress: Callable[[str], None]
 ) -> tuple[tuple[Written, ...], list[int]]:
     """Finished shards that are sound, and the places of the others."""
     names = [
@@ -183,7 +183,7 @@ def _state(
 
 
 def _write(
-    question: Question,
+    question: ConvertRequest,
     folder: DatasetFolder,
     found: Listed,
     wanted: Begun,
@@ -248,7 +248,7 @@ def _event(line: str, records: int, shards: int) -> str:
     return json.dumps({"event": "convert", **told, "of_records": records, "of_shards": shards})
 
 
-def _check_room(question: Question, found: Listed, share: float) -> None:
+def _check_room(question: ConvertRequest, found: Listed, share: float) -> None:
     """Refuse what surely does not fit on the disk, before hours of work; raises ``ToolError``."""
     needed = found.converted_bytes * share
     free = shutil.disk_usage(question.destination).free
@@ -282,7 +282,7 @@ def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, .
 
 
 def _measured(
-    question: Question, dataset: Dataset, python: str, progress: Callable[[str], None]
+    question: ConvertRequest, dataset: Dataset, python: str, progress: Callable[[str], None]
 ) -> tuple[ReadSpeed | None, str]:
     """Both speeds, or why there are none: the data set is finished in any case."""
     if not question.measure:

@@ -49,7 +49,7 @@ STOP_GRACE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DiagnoseRequest:
     """What is looked at, and for how long."""
 
     workload: Workload
@@ -85,7 +85,7 @@ class Examined:
 
 
 def diagnose(
-    question: Question,
+    question: DiagnoseRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -111,7 +111,7 @@ def diagnose(
 
 
 def examined(
-    question: Question,
+    question: DiagnoseRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -139,7 +139,7 @@ def examined(
 
 
 def _examined(
-    question: Question,
+    question: DiagnoseRequest,
     trial: Trial,
     python: str,
     progress: Callable[[str], None],
@@ -196,7 +196,7 @@ def _examined(
     return found
 
 
-def _refuse_few_steps(question: Question, facts: StepFacts) -> None:
+def _refuse_few_steps(question: DiagnoseRequest, facts: StepFacts) -> None:
     """A training that ends by itself may be too short for a slope; what grows by name is told."""
     if facts.memory or facts.growth or (facts.fits and facts.fits.is_told):
         return
@@ -205,7 +205,7 @@ def _refuse_few_steps(question: Question, facts: StepFacts) -> None:
                      remedy="look at more with --steps 60, or give it more data")  # fmt: skip
 
 
-def limits_of(question: Question) -> dict[str, float]:
+def limits_of(question: DiagnoseRequest) -> dict[str, float]:
     """How long the child looks at the user's own steps; what is not said is its own choice."""
     limits: dict[str, float] = {}
     if question.memory_alone:
@@ -269,7 +269,7 @@ def _error(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
     return made(what, why=why, remedy=remedy)
 
 
-def check(question: Question) -> None:
+def check(question: DiagnoseRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     if question.workload.mode != "train":
         what = f"{question.workload.reference} is not trained"

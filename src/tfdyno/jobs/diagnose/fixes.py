@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.measure.fix_proof import Agreement
     from tfdyno.core.measure.measurement import Comparison, Measurement
-    from tfdyno.jobs.diagnose.diagnose import Examined, Question
+    from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest, Examined
 
 LEAST_RUNS = 4
 """Of each side: with eight together the machine's own speed can be taken out."""
@@ -43,7 +43,7 @@ NOT_EXPECTED = "With what was kept it is not expected to gain anything: it was n
 
 
 def proven(
-    question: Question, found: Examined, *, progress: Callable[[str], None] = silent
+    question: DiagnoseRequest, found: Examined, *, progress: Callable[[str], None] = silent
 ) -> Iterator[ProvenDiagnosis]:
     """Try the fixes that a recipe can express, the largest expected gain first.
 
@@ -95,7 +95,7 @@ def proven(
 def _looked_again(
     so_far: ProvenDiagnosis,
     left: Sequence[Bottleneck],
-    question: Question,
+    question: DiagnoseRequest,
     progress: Callable[[str], None],
 ) -> tuple[ProvenDiagnosis, list[Bottleneck]]:
     """Add a look at the steps with all that was kept: where their time goes now.
@@ -156,7 +156,7 @@ def _prefixed(head: str, progress: Callable[[str], None]) -> Callable[[str], Non
 def _tried(
     one: Bottleneck,
     base: Recipe,
-    question: Question,
+    question: DiagnoseRequest,
     losses: SameLosses,
     progress: Callable[[str], None],
 ) -> tuple[FixProof, Recipe]:
@@ -184,10 +184,10 @@ def _tried(
 
 
 def _measured(
-    question: Question, base: Recipe, changed: Recipe, progress: Callable[[str], None]
+    question: DiagnoseRequest, base: Recipe, changed: Recipe, progress: Callable[[str], None]
 ) -> tuple[Measurement, ...]:
     """Both sides in turns, or what is kept of them."""
-    asked = bench.Question(
+    asked = bench.BenchRequest(
         workload=question.workload,
         recipe=base,
         against=changed,

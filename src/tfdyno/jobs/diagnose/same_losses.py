@@ -14,7 +14,7 @@ from tfdyno.jobs.child.recipe_env import recipe_environment, request_of
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
-from tfdyno.jobs.train.train import Question, train
+from tfdyno.jobs.train.train import TrainRequest, train
 from tfdyno.rules.agreement import agreement, tolerance
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class SameLosses:
                 save_model=False, keep=1, only_losses=True,
                 first_weights=str(self._folder / FIRST_WEIGHTS),
             )  # fmt: skip
-            question = Question(workload=self._workload, recipe=seeded, settings=settings)
+            question = TrainRequest(workload=self._workload, recipe=seeded, settings=settings)
             outcome = train(question, progress=told).outcome
         if outcome.stopped not in ("", NAN_LOSS, NAN_WEIGHTS):
             raise KeyboardInterrupt

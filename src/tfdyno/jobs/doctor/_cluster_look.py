@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tfdyno.core.cluster.cluster import Seat
+    from tfdyno.core.cluster.cluster import ProcessRank
 
 PACKAGES = {
     "tensorflow": TENSORFLOW,
@@ -38,7 +38,7 @@ UNSHARED = ("TF_CONFIG", "CUDA_VISIBLE_DEVICES")
 """Differ between processes as they should."""
 
 
-def look(seat: Seat, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
+def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> NodeFacts:
     """The facts of this node; what a probe cannot see is left out.
 
     Args:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.core.cluster.cluster import Seat
+    from tfdyno.core.cluster.cluster import ProcessRank
 
 CHILD = "tfdyno.runtime.bench.all_reduce"
 CHILD_S = 240.0
@@ -44,7 +44,7 @@ class Member:
 
     def __init__(
         self,
-        seat: Seat,
+        seat: ProcessRank,
         folder: Path,
         environment: Mapping[str, str],
         *,

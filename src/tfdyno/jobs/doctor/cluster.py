@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.settings import positive
-from tfdyno.core.cluster.cluster import Seat, cluster_of
+from tfdyno.core.cluster.cluster import ProcessRank, cluster_of
 from tfdyno.core.cluster.cluster_facts import (
     AllReduce,
     Call,
@@ -102,7 +102,7 @@ def doctor_cluster(
             check = _Check(seat, member, asked, progress, now, limit_s)
             facts = _led(check)
             return judge(facts, link=asked.link)
-        rendezvous.follow(
+        rendezvous.join_rendezvous(
             seat,
             SPOKEN,
             lambda _message: None,
@@ -117,7 +117,7 @@ def _led(check: _Check) -> ClusterFacts:
     """All that worker 0 finds out with the others; who does not come is a part of it."""
     member = check.member
     try:
-        rendezvous.lead(
+        rendezvous.serve_rendezvous(
             check.seat, SPOKEN, {}, tell=check.progress, wait_s=check.asked.wait_s,
             stay=lambda lines: check.run(Round(lines, member.act)),
         )  # fmt: skip
@@ -135,7 +135,7 @@ def _node(plain: object) -> NodeFacts:
 class _Check:
     """What is found step by step, so that it is kept where a later step fails."""
 
-    seat: Seat
+    seat: ProcessRank
     member: Member
     asked: ClusterQuestion
     progress: Callable[[str], None]

@@ -14,7 +14,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.holders import words
 from tfdyno.jobs.holders.need import known_need
 from tfdyno.jobs.holders.room import REMEDY, refuse, wait_for_room
-from tfdyno.probe.holders.cards import HeldCard, Look, look
+from tfdyno.probe.holders.cards import CardsInspection, HeldCard, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -138,7 +138,7 @@ def _room_for(asked: Asked, progress: Callable[[str], None], library: Library) -
     return _room(asked, found, need, library)
 
 
-def _room(asked: Asked, found: Look, need: Callable[[], Any], library: Library) -> Room:
+def _room(asked: Asked, found: CardsInspection, need: Callable[[], Any], library: Library) -> Room:
     held = tuple(one for one in found.cards if one.is_shared)
     if not held:
         trouble = (words.trouble_words(found.trouble),) if found.trouble else ()

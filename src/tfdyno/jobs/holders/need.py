@@ -41,7 +41,7 @@ def known_need(
         traced = kept_trace(replace(workload, remat=recipe.remat)) if found else None
         if traced is None or recipe.replica_count(len(found)) > 1:
             return None
-        asked = estimating.Question(
+        asked = estimating.EstimateRequest(
             workload=traced,
             gpus=(found[0].gpu,),
             batch_size=recipe.batch_size,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.holders import words
-from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, HeldCard, Look, look
+from tfdyno.probe.holders.cards import EXCLUSIVE, PROHIBITED, CardsInspection, HeldCard, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ def wait_for_room(
     need: Callable[[], Interval | None] = lambda: None,
     progress: Callable[[str], None],
     library: Library = None,
-) -> Look:
+) -> CardsInspection:
     """Wait until the cards of a run are free for it, however long that takes.
 
     Args:

@@ -15,7 +15,7 @@ import tfdyno
 from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.settings import positive
-from tfdyno.core.cluster.cluster import Seat, cluster_of
+from tfdyno.core.cluster.cluster import ProcessRank, cluster_of
 from tfdyno.core.cluster.launch_plan import check_strategy
 from tfdyno.core.recipe.recipe import Recipe, recipe_of
 from tfdyno.core.recipe.retreat import Retreat
@@ -26,8 +26,8 @@ from tfdyno.engines.process import faults
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.train.jax_script import check_script
 from tfdyno.jobs.train.resume import digest_of
-from tfdyno.jobs.train.run import Run, sat, visible_cards
-from tfdyno.jobs.train.train import Company, Question, Trained, check, train
+from tfdyno.jobs.train.run import Run, run_session, visible_cards
+from tfdyno.jobs.train.train import Trained, TrainRequest, Workers, check, train
 from tfdyno.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
 class NodeQuestion:
     """What this process takes part in."""
 
-    question: Question
+    question: TrainRequest
     """What is trained; a run that is in the folder already goes on."""
     nodes: int = 0
     """0: as many as the engine tells of."""
@@ -112,7 +112,7 @@ def node(
         raise
 
 
-def _lost(seat: Seat, error: UsageError) -> ToolError:
+def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
     """The sentence of one whose training failed as another process was gone."""
     own = f"worker {seat.rank}"
     other = f"worker {1 - seat.rank}" if seat.size == 2 else "another worker"
@@ -124,8 +124,8 @@ def _lost(seat: Seat, error: UsageError) -> ToolError:
 
 def _with_others(
     asked: NodeQuestion,
-    question: Question,
-    seat: Seat,
+    question: TrainRequest,
+    seat: ProcessRank,
     environment: Mapping[str, str],
     progress: Callable[[str], None],
     output: Callable[[str], None],
@@ -137,12 +137,12 @@ def _with_others(
 
         def meet(run: Run) -> None:
             message = _message(run)
-            rendezvous.lead(seat, facts, message, tell=progress, wait_s=asked.wait_s)
+            rendezvous.serve_rendezvous(seat, facts, message, tell=progress, wait_s=asked.wait_s)
 
-        company = Company(seat=seat, meet=meet)
+        company = Workers(seat=seat, meet=meet)
         return _ended(0, train(question, progress=progress, output=output, company=company))
     folder = Path(question.settings.output).absolute()
-    message = rendezvous.follow(
+    message = rendezvous.join_rendezvous(
         seat,
         facts,
         lambda told: _check_shared(folder, told, environment),
@@ -169,7 +169,7 @@ def _with_others(
         ),
     )
     keep = RunFolder(folder).leave_retreats
-    sitting = sat(run, progress=progress, output=output, keep=keep)
+    sitting = run_session(run, progress=progress, output=output, keep=keep)
     return NodeEnd(rank=seat.rank, outcome=sitting.outcome, trained=None)
 
 
@@ -199,7 +199,7 @@ def _version(*names: str) -> str:
     return "none"
 
 
-def _set_up(question: Question, seat: Seat | None, gpus: int | None) -> Question:
+def _set_up(question: TrainRequest, seat: ProcessRank | None, gpus: int | None) -> TrainRequest:
     """The question with the strategy that so many processes and cards need."""
     if not question.settings.output:
         raise UsageError("a node needs the folder of the run", remedy="name it with --output")

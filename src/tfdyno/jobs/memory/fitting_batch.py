@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.gpus import find, parse_list
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def with_fitting_batch(
     if not any(one.cause == "mem.oom_model" for one in examined.diagnosis.findings):
         raise UsageError("--workload has no use here", why="the log shows no exhausted GPU memory")
     cards = parse_list(gpu) if gpu else named_cards(examined)
-    answer = estimate(Question(workload=parse_reference(workload), gpus=cards), progress=progress)
+    answer = estimate(
+        EstimateRequest(workload=parse_reference(workload), gpus=cards), progress=progress
+    )
     said = tuple(
         fitting_sentence(workload, card, one)
         for card, one in zip(cards, answer.estimates, strict=True)

@@ -13,7 +13,7 @@ from tfdyno.core.choose.memory_answer import MemoryAnswer
 from tfdyno.core.choose.memory_map import CardMemory
 from tfdyno.core.choose.workload import Workload
 from tfdyno.jobs.child.worker import silent
-from tfdyno.jobs.choose.estimate import DETAILED_CARDS, Question, Route, estimate
+from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, Route, estimate
 from tfdyno.jobs.choose.predict import check_batch, check_vendor, predictor_for
 from tfdyno.jobs.memory._findings import memory_findings
 from tfdyno.jobs.memory._map import memory_map
@@ -126,7 +126,7 @@ def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], Non
         fresh=asked.fresh,
         progress=progress,
     )
-    question = Question(
+    question = EstimateRequest(
         workload=own.traced,
         gpus=asked.gpus,
         batch_size=asked.batch_size,

@@ -18,7 +18,7 @@ from tfdyno.core.project.step_reference import filled, has_reference
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfdyno.core.project.project import Project, Step
+    from tfdyno.core.project.project import Project, ProjectStep
 
 LOAD = "bench --serve"
 SERVE = "serve"
@@ -54,7 +54,7 @@ def shapes_of(project: Project, commands: Commands) -> dict[str, CommandShape | 
     return found
 
 
-def _checked(step: Step, commands: Commands) -> CommandShape | None:
+def _checked(step: ProjectStep, commands: Commands) -> CommandShape | None:
     first, _, rest = step.command.partition(" ")
     if first == SCRIPT:
         if not rest.endswith(".py"):

@@ -15,14 +15,14 @@ from tfdyno.probe.python.local_modules import local_modules, modules_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfdyno.core.project.project import Step
+    from tfdyno.core.project.project import ProjectStep
     from tfdyno.core.project.step_command import CommandShape
 
 _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?::\w*)?")
 """``package.module:function``, which is imported from the project's folder."""
 
 
-def files_of(step: Step, shape: CommandShape | None, root: Path) -> tuple[str, ...]:
+def files_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> tuple[str, ...]:
     """Files and folders that the step reads, relative to the project, each once.
 
     Args:
@@ -51,13 +51,13 @@ def files_of(step: Step, shape: CommandShape | None, root: Path) -> tuple[str, .
     return tuple(found)
 
 
-def script_of(step: Step) -> tuple[str, ...]:
+def script_of(step: ProjectStep) -> tuple[str, ...]:
     """The script of a ``python FILE.py`` step."""
     first, _, script = step.command.partition(" ")
     return (script,) if first == SCRIPT and script else ()
 
 
-def _named(step: Step, shape: CommandShape | None) -> Iterator[str]:
+def _named(step: ProjectStep, shape: CommandShape | None) -> Iterator[str]:
     """All texts of options that may be files to be read."""
     for options in (step.options, step.load):
         for name, value in options.items():
@@ -100,7 +100,7 @@ def _with_modules(name: str, root: Path) -> Iterator[str]:
             yield str(folder / module.relative_to((root / name).parent))
 
 
-def _missing(step: Step, path: Path) -> UsageError:
+def _missing(step: ProjectStep, path: Path) -> UsageError:
     found = no_such(path, what="file or folder")
     remedy = found.remedy
     if step.needs:

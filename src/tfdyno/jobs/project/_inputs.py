@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tfdyno.core.project.project import Project, Step
+    from tfdyno.core.project.project import Project, ProjectStep
     from tfdyno.core.project.step_command import CommandShape
 
 _FILE = "file "
@@ -31,7 +31,7 @@ _KEEPS_MODELS = ("models", "serve", "export", "edge")
 
 
 def rests_on(
-    step: Step,
+    step: ProjectStep,
     shape: CommandShape | None,
     project: Project,
     before: Mapping[str, str],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tfdyno.core.project.project import Project, ProjectRun, Step, StepRun
+    from tfdyno.core.project.project import Project, ProjectRun, ProjectStep, StepRun
     from tfdyno.core.project.step_command import CommandShape
 
 FORCED = "asked for"
@@ -28,7 +28,7 @@ _ENDED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class OutputInspection:
     """What is known of a step before it runs."""
 
     output: Output
@@ -43,14 +43,14 @@ class Look:
 
 def look(
     project: Project,
-    step: Step,
+    step: ProjectStep,
     shape: CommandShape | None,
     before: Mapping[str, Made],
     runs: Sequence[ProjectRun],
     digest: Callable[[Path], str],
     *,
     forced: bool,
-) -> Look:
+) -> OutputInspection:
     """Compare a step with what it made before.
 
     Args:
@@ -75,7 +75,7 @@ def look(
     is_good = bool(made and (not made.exit_code or step.allow_findings))
     holds = bool(made and made.before == stamps and is_still_there(step, output))
     holds = holds and is_good and not goes_on and not forced and not (made and made.changed)
-    return Look(
+    return OutputInspection(
         output=output,
         rests_on=found,
         made=made if holds else None,

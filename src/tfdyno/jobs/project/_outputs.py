@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.core.project.project import Step
+    from tfdyno.core.project.project import ProjectStep
 
 RECORDS = ("run.json", "export.json", "dataset.json")
 _OLD = ".old"
@@ -204,7 +204,7 @@ def _sound(value: object) -> object:
     return value
 
 
-def is_still_there(step: Step, output: Output) -> bool:
+def is_still_there(step: ProjectStep, output: Output) -> bool:
     """Whether what the step did outside its folder stands: a version may leave the model store."""
     if step.command != _ADDS:
         return True

@@ -15,7 +15,7 @@ from tfdyno.core.project.step_reference import has_reference
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.core.project.project import Step
+    from tfdyno.core.project.project import ProjectStep
     from tfdyno.core.project.step_command import CommandShape
 
 FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "keras")
@@ -31,7 +31,7 @@ for name in sys.argv[1:]:
 """
 
 
-def versions_of(step: Step, shape: CommandShape | None, root: Path) -> dict[str, str]:
+def versions_of(step: ProjectStep, shape: CommandShape | None, root: Path) -> dict[str, str]:
     """Versions of TensorFlow and Keras, as far as they are installed; neither is imported.
 
     Args:

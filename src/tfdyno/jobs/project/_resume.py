@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tfdyno.core.project.project import Step
+    from tfdyno.core.project.project import ProjectStep
     from tfdyno.core.project.step_command import CommandShape
 
 _TRAININGS = ("train", "launch")
@@ -22,7 +22,7 @@ _AT_ITS_END = ("", NAN_LOSS, NAN_WEIGHTS)
 """Why a training ended that has nothing left to do."""
 
 
-def goes_on(step: Step, shape: CommandShape | None, part: Path) -> bool:
+def goes_on(step: ProjectStep, shape: CommandShape | None, part: Path) -> bool:
     """Whether the command goes on with what is there, which is looked at and not tried.
 
     Args:
@@ -38,7 +38,7 @@ def goes_on(step: Step, shape: CommandShape | None, part: Path) -> bool:
     return bool(place) and _MARKS[step.command](part / place)
 
 
-def ended_early(step: Step, answer: object) -> str:
+def ended_early(step: ProjectStep, answer: object) -> str:
     """Why a training was ended before its end, though with exit code 0; empty: it was not."""
     if step.command not in _TRAININGS or not isinstance(answer, dict):
         return ""

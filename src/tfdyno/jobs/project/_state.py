@@ -15,19 +15,19 @@ from tfdyno.core.project.step_command import CommandShape, nearest
 from tfdyno.core.project.step_order import with_needed, with_resting
 from tfdyno.core.project.step_reference import references
 from tfdyno.jobs.project._inputs import changed_files
-from tfdyno.jobs.project._look import Look, look, newest
+from tfdyno.jobs.project._look import OutputInspection, look, newest
 from tfdyno.jobs.project._outputs import Output
 from tfdyno.store.digests import Digests
 from tfdyno.store.project_history import ProjectHistory
 
 if TYPE_CHECKING:
-    from tfdyno.core.project.project import Step
+    from tfdyno.core.project.project import ProjectStep
 
 _WOULD = "{} would run anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RunRequest:
     """What is run."""
 
     file: Path
@@ -44,7 +44,7 @@ class RunState:
     """What is known of a run so far."""
 
     project: Project
-    question: Question
+    question: RunRequest
     shapes: Mapping[str, CommandShape | None]
     earlier: tuple[ProjectRun, ...]
     """Newest first."""
@@ -63,7 +63,7 @@ class RunState:
         """Of the project."""
         return ProjectHistory(folder=self.project.folder)
 
-    def chosen(self) -> tuple[Step, ...]:
+    def chosen(self) -> tuple[ProjectStep, ...]:
         """The steps of the run, in their order; raises ``UsageError``."""
         asked, names = self.question, tuple(self.needs)
         for name in (*asked.only, *asked.force, *filter(None, (asked.begin,))):
@@ -81,7 +81,7 @@ class RunState:
         wanted = with_needed(asked.only or first, self.needs)
         return tuple(step for step in self.project.steps if step.name in wanted)
 
-    def seen(self, step: Step) -> Look:
+    def seen(self, step: ProjectStep) -> OutputInspection:
         """Whether its output holds; raises ``UsageError`` where a file is missing."""
         forced = step.name in with_resting(self.question.force, self.needs)
         shape = self.shapes[step.name]
@@ -92,7 +92,7 @@ class RunState:
         """In words what is not any more as it was when a step began; empty: all is."""
         return changed_files(rests_on, self.project.file.parent, self.digests.of)
 
-    def taken(self, step: Step) -> Made | None:
+    def taken(self, step: ProjectStep) -> Made | None:
         """The last output of a step that is not looked at; None: it is.
 
         Raises:
@@ -121,7 +121,7 @@ class RunState:
         return tuple(_previewed(trial, step) for step in self.chosen())
 
 
-def _previewed(state: RunState, step: Step) -> StepRun:
+def _previewed(state: RunState, step: ProjectStep) -> StepRun:
     base = StepRun(step=step.name, command=step.command)
     anew = [name for name in step.needs if name not in state.made]
     made = state.taken(step)
@@ -140,7 +140,7 @@ def _previewed(state: RunState, step: Step) -> StepRun:
     return replace(base, status="reused", headline=made.headline, duration_s=made.duration_s)
 
 
-def _check_references(state: RunState, step: Step) -> None:
+def _check_references(state: RunState, step: ProjectStep) -> None:
     """Refuse what names nothing in the answers that stand; raises ``UsageError``."""
     for name, keys in references((step.options, step.load)):
         if name in state.made:
@@ -150,7 +150,7 @@ def _check_references(state: RunState, step: Step) -> None:
 
 
 @contextlib.contextmanager
-def told_of(step: Step) -> Iterator[None]:
+def told_of(step: ProjectStep) -> Iterator[None]:
     """Name the step in what is refused within the block."""
     try:
         yield

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from tfdyno.core.project.project import Project, Step
+    from tfdyno.core.project.project import Project, ProjectStep
     from tfdyno.core.project.step_command import CommandShape
-    from tfdyno.jobs.project._look import Look
+    from tfdyno.jobs.project._look import OutputInspection
     from tfdyno.jobs.project._state import RunState
-    from tfdyno.jobs.project._told import Told
+    from tfdyno.jobs.project._told import RunReporter
 
 GOOD, FINDINGS, REFUSED = 0, 1, 2
 TOLD_LINES = 5
@@ -60,7 +60,7 @@ class Failed(TfdynoError):  # noqa: N818  (it is what happened)
     words: tuple[str, ...] = ()
 
 
-def serving_check(step: Step) -> None:
+def serving_check(step: ProjectStep) -> None:
     """Refuse to serve where there is nothing to serve with; raises ``UsageError``."""
     if step.command != SERVE:
         return
@@ -69,11 +69,11 @@ def serving_check(step: Step) -> None:
 
 
 def made_by(
-    step: Step,
+    step: ProjectStep,
     shape: CommandShape | None,
-    seen: Look,
+    seen: OutputInspection,
     state: RunState,
-    told: Told,
+    told: RunReporter,
 ) -> Made:
     """Run a step's command and keep what it made.
 
@@ -125,11 +125,11 @@ def made_by(
 
 
 def _ran(
-    step: Step,
+    step: ProjectStep,
     words: tuple[str, ...],
     load: Mapping[str, object],
     output: Output,
-    told: Told,
+    told: RunReporter,
     *,
     resume: bool,
 ) -> int:
@@ -153,7 +153,7 @@ def _ran(
 
 
 def _words(
-    step: Step, shape: CommandShape | None, options: Mapping[str, object], output: Output
+    step: ProjectStep, shape: CommandShape | None, options: Mapping[str, object], output: Output
 ) -> tuple[str, ...]:
     """What is run: behind ``tfdyno``, or the script and its words with the interpreter first."""
     folder = output.shown + PART
@@ -165,7 +165,7 @@ def _words(
     return (*words[:head], *told, *words[head:])
 
 
-def _shown(step: Step, words: tuple[str, ...], output: Output) -> tuple[str, ...]:
+def _shown(step: ProjectStep, words: tuple[str, ...], output: Output) -> tuple[str, ...]:
     """The command as it could be typed beside the project's file."""
     plain = tuple(str(output.localised(word)) for word in words)
     if script_of(step):
@@ -231,7 +231,13 @@ def _spent_s(output: Output) -> float:
 
 
 def _failure(
-    step: Step, code: int, words: tuple[str, ...], output: Output, headline: str, *, resumed: bool
+    step: ProjectStep,
+    code: int,
+    words: tuple[str, ...],
+    output: Output,
+    headline: str,
+    *,
+    resumed: bool,
 ) -> Failed:
     """What went wrong: a command's own sentence, else its answer, else the end of its log."""
     lines = last_lines(output.part / LOG, TOLD_LINES)
@@ -249,7 +255,7 @@ def _failure(
 
 
 def _failed(
-    step: Step, what: str, code: int, words: tuple[str, ...], *, why: str, remedy: str = ""
+    step: ProjectStep, what: str, code: int, words: tuple[str, ...], *, why: str, remedy: str = ""
 ) -> Failed:
     failed = Failed(f"step {step.name} {what}", why=why, remedy=remedy)
     failed.child_code, failed.words = code, words

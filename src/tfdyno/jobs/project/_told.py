@@ -9,7 +9,7 @@ from tfdyno.core.project.project import StepRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RunReporter:
     """What is called, each time with what there is to be told."""
 
     begun: Callable[[StepRun, int, int], object] = lambda _step, _number, _count: None

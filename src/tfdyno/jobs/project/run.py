@@ -19,9 +19,9 @@ from tfdyno.core.project.file import FILE, project_from
 from tfdyno.core.project.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.jobs.project._check import SERVE, Commands, shapes_of
 from tfdyno.jobs.project._outputs import Output
-from tfdyno.jobs.project._state import Question, RunState, settled
+from tfdyno.jobs.project._state import RunRequest, RunState, settled
 from tfdyno.jobs.project._step import Failed, made_by, serving_check
-from tfdyno.jobs.project._told import Told
+from tfdyno.jobs.project._told import RunReporter
 from tfdyno.jobs.serve.setup import needed_setup
 from tfdyno.probe.base.near import no_such
 from tfdyno.store.digests import Digests
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.project.output import Made
-    from tfdyno.core.project.project import Project, Step
+    from tfdyno.core.project.project import Project, ProjectStep
     from tfdyno.jobs.serve.setup import NeededSetup
 
-__all__ = ["Question", "Told", "needed_server", "preview", "read_project", "run"]
+__all__ = ["RunReporter", "RunRequest", "needed_server", "preview", "read_project", "run"]
 
 BEGIN = "check the path, or have one written for a script by tfdyno run --init train.py"
 KEPT = "what is finished is kept, and the same command goes on."
@@ -53,7 +53,7 @@ def read_project(file: Path) -> Project:
     return project_from(read_toml(file), file)
 
 
-def run(question: Question, commands: Commands, told: Told | None = None) -> ProjectRun:
+def run(question: RunRequest, commands: Commands, told: RunReporter | None = None) -> ProjectRun:
     """Run what has changed of a project.
 
     Args:
@@ -69,7 +69,7 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
         ToolError: The disk is full, or a folder cannot be written.
         KeyboardInterrupt: The run was stopped, and its step as well.
     """
-    project, told = read_project(question.file), told or Told()
+    project, told = read_project(question.file), told or RunReporter()
     shapes = shapes_of(project, commands)
     begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=__version__)
     state = RunState(
@@ -95,7 +95,9 @@ def run(question: Question, commands: Commands, told: Told | None = None) -> Pro
     return state.so_far
 
 
-def preview(question: Question, commands: Commands, told: Told | None = None) -> ProjectRun:
+def preview(
+    question: RunRequest, commands: Commands, told: RunReporter | None = None
+) -> ProjectRun:
     """What ``run`` would do, with nothing written.
 
     Args:
@@ -113,13 +115,13 @@ def preview(question: Question, commands: Commands, told: Told | None = None) ->
     history = ProjectHistory(folder=project.folder)
     state = RunState(
         project=project, question=question, shapes=shapes_of(project, commands),
-        earlier=history.runs(), digests=_unwritten(project, told or Told()),
+        earlier=history.runs(), digests=_unwritten(project, told or RunReporter()),
         so_far=ProjectRun(id="", project=project.name, tfdyno=__version__),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
 
 
-def needed_server(question: Question, commands: Commands) -> NeededSetup | None:
+def needed_server(question: RunRequest, commands: Commands) -> NeededSetup | None:
     """What has to be made before the project's models can be served; None: nothing.
 
     Raises:
@@ -141,7 +143,7 @@ def _check_ahead(state: RunState) -> None:
             serving_check(step)
 
 
-def _steps(state: RunState, told: Told) -> RunStatus:
+def _steps(state: RunState, told: RunReporter) -> RunStatus:
     chosen = state.chosen()
     for number, step in enumerate(chosen, start=1):
         ended = _step(state, step, told, (number, len(chosen)))
@@ -151,7 +153,7 @@ def _steps(state: RunState, told: Told) -> RunStatus:
     return "finished"
 
 
-def _step(state: RunState, step: Step, told: Told, place: tuple[int, int]) -> StepRun:
+def _step(state: RunState, step: ProjectStep, told: RunReporter, place: tuple[int, int]) -> StepRun:
     """Run one step, or find that it need not; what happens is kept at once."""
     began_s = time.monotonic()
     now = StepRun(step=step.name, command=step.command, started_at=_now())
@@ -241,7 +243,7 @@ def _remembered(digests: Digests) -> Iterator[None]:
         digests.save()
 
 
-def _unwritten(project: Project, told: Told) -> Digests:
+def _unwritten(project: Project, told: RunReporter) -> Digests:
     return Digests(folder=project.folder, reads=told.reads, writes=False)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from tfdyno.engines.process.serving_process import Event, ServingProcess, start
 from tfdyno.jobs.serve._backend import serving_variables
-from tfdyno.jobs.serve._question import LONGEST_WAIT_MS, ServeQuestion
+from tfdyno.jobs.serve._request import LONGEST_WAIT_MS, ServeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ MODULE = "tfdyno.serving.front.child"
 class Front:
     """What listens for clients, started or not."""
 
-    question: ServeQuestion
+    question: ServeRequest
     python: str
     """The interpreter of the serving environment."""
     hear: Callable[[Event], object]
@@ -102,7 +102,7 @@ class Front:
         self.process, self.listening, self.table, self._table_id = None, {}, {}, 0
 
 
-def deadline_ms(asked: ServeQuestion, batching: Mapping[str, Any]) -> float:
+def deadline_ms(asked: ServeRequest, batching: Mapping[str, Any]) -> float:
     """How long a request may wait: as asked; else what is promised, where the model keeps that."""
     promised = asked.p99_ms if batching.get("holds") else None
     return asked.deadline_ms or promised or LONGEST_WAIT_MS

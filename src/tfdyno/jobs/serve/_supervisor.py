@@ -17,14 +17,14 @@ from tfdyno.jobs.retreat.retreating import step_line
 from tfdyno.jobs.serve._backend import Backend, error_of, start_backend
 from tfdyno.jobs.serve._failures import Failures
 from tfdyno.jobs.serve._front import Front
-from tfdyno.jobs.serve._question import Ready
+from tfdyno.jobs.serve._request import Ready
 from tfdyno.jobs.serve._versions import Wanted
 from tfdyno.rules.compiler import fault_in, next_step
 
 if TYPE_CHECKING:
     from tfdyno.core.recipe.retreat import Retreat
     from tfdyno.engines.process.serving_process import Event
-    from tfdyno.jobs.serve._question import ServeQuestion, Told
+    from tfdyno.jobs.serve._request import ServeReporter, ServeRequest
     from tfdyno.jobs.serve._versions import Watch
 
 SLICE_S = 0.2
@@ -50,7 +50,7 @@ class Supervisor:
     """Keeps the processes in the state that is wanted. All happens in the thread that runs it."""
 
     def __init__(
-        self, question: ServeQuestion, told: Told, python: str, name: str, watch: Watch
+        self, question: ServeRequest, told: ServeReporter, python: str, name: str, watch: Watch
     ) -> None:
         self.question, self.told, self.python, self.name = question, told, python, name
         self.watch = watch

@@ -13,7 +13,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.deploy.model_reference import exported_first, is_code, resolve
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.serve._backend import check_port
-from tfdyno.jobs.serve._question import Ready, ServeQuestion, Told
+from tfdyno.jobs.serve._request import Ready, ServeReporter, ServeRequest
 from tfdyno.jobs.serve._supervisor import Supervisor
 from tfdyno.jobs.serve._versions import Policy, Watch
 from tfdyno.jobs.serve.setup import serving_python
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from tfdyno.jobs.serve._versions import Wanted
 
-__all__ = ["Ready", "ServeQuestion", "Told", "check", "check_model", "serve"]
+__all__ = ["Ready", "ServeReporter", "ServeRequest", "check", "check_model", "serve"]
 
 LOOPBACKS = {"127.0.0.1", "localhost", "::1"}
 
 
-def check(question: ServeQuestion) -> None:
+def check(question: ServeRequest) -> None:
     """Refuse what cannot be served, before any process is started; raises ``UsageError``."""
     exposed = question.host not in LOOPBACKS
     if exposed and not question.token and not question.insecure:
@@ -68,7 +68,7 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         ) from None
 
 
-def check_model(question: ServeQuestion) -> tuple[Wanted, ...]:
+def check_model(question: ServeRequest) -> tuple[Wanted, ...]:
     """Refuse a model or an address that cannot be served; raises ``UsageError``.
 
     Returns:
@@ -80,7 +80,7 @@ def check_model(question: ServeQuestion) -> tuple[Wanted, ...]:
     return Policy(reference=question.reference, versions=question.versions).now()
 
 
-def serve(question: ServeQuestion, told: Told) -> None:
+def serve(question: ServeRequest, told: ServeReporter) -> None:
     """Serve until SIGTERM or Ctrl-C; a second one kills what is still in flight.
 
     Raises:

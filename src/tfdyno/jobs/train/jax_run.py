@@ -12,7 +12,7 @@ from tfdyno.engines.meeting.tf_config import NO_CARD
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.cluster.cluster import Seat
+    from tfdyno.core.cluster.cluster import ProcessRank
     from tfdyno.core.train.jax_plan import JaxPlan
 
 CHILD = "tfdyno.runtime.train_jax.child"
@@ -45,7 +45,7 @@ def host_devices(plan: JaxPlan, environment: Mapping[str, str]) -> int:
     return plan.host_devices or (int(found[1]) if found else 1)
 
 
-def jax_request(plan: JaxPlan, seat: Seat | None, gpus: int) -> dict[str, Any]:
+def jax_request(plan: JaxPlan, seat: ProcessRank | None, gpus: int) -> dict[str, Any]:
     """What the child is told beside workload, recipe and settings."""
     return {
         "plan": to_builtins(plan),

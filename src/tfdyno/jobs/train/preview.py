@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.workload import Trace, Workload
     from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.jobs.train.train import Question
+    from tfdyno.jobs.train.train import TrainRequest
 
 _OF_MEMORY = (
     "peak_memory_bytes", "memory_parts_bytes", "context_bytes", "device_memory_bytes", "fits",
@@ -31,7 +31,7 @@ NO_GPU = "No time or memory: there is no GPU here. Name one with --gpu."
 
 
 def preview(
-    question: Question,
+    question: TrainRequest,
     *,
     gpu: str = "",
     reasons: Mapping[str, str] | None = None,
@@ -61,7 +61,7 @@ def preview(
         traced = trace(workload, progress=progress).trace
         notes = (NO_GPU,)
     else:
-        asked = estimating.Question(
+        asked = estimating.EstimateRequest(
             workload=workload,
             gpus=(card,),
             batch_size=batch_size or _share(workload, replicas, progress),

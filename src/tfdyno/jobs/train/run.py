@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.cluster.cluster import Seat, host_of, tf_config_of
+from tfdyno.core.cluster.cluster import ProcessRank, host_of, tf_config_of
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, told_of
@@ -68,7 +68,7 @@ class Run:
     folder: Path
     data: str = ""
     spot: str = ""
-    seat: Seat | None = None
+    seat: ProcessRank | None = None
     """Of this process among others that an engine has started; None: nobody else has."""
     jax: JaxPlan | None = None
     """On Keras' JAX backend; None: on TensorFlow's."""
@@ -81,7 +81,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sitting:
+class Session:
     """What came out of it, and where it ran."""
 
     outcome: TrainOutcome
@@ -89,13 +89,13 @@ class Sitting:
     telemetry: Telemetry
 
 
-def sat(
+def run_session(
     run: Run,
     *,
     progress: Callable[[str], None],
     output: Callable[[str], None],
     keep: Callable[[tuple[Retreat, ...]], object] = lambda _all: None,
-) -> Sitting:
+) -> Session:
     """Train until the end, or until somebody ends it; a step back where XLA fails to compile.
 
     Args:
@@ -134,7 +134,7 @@ def _is_first(outcome: TrainOutcome) -> bool:
 
 def _sat(
     run: Run, trial: Trial, progress: Callable[[str], None], output: Callable[[str], None]
-) -> Sitting:
+) -> Session:
     """One try, under the steps back that were taken."""
     run = replace(run, recipe=trial.recipe)
     variables = recipe_environment(run.recipe)
@@ -152,7 +152,7 @@ def _sat(
     )
     tries = itertools.count(int(trial.again))
 
-    def sit(programs: Mapping[str, str], heard: Callable[[str], None]) -> Sitting:
+    def sit(programs: Mapping[str, str], heard: Callable[[str], None]) -> Session:
         again = _going_on(run) if next(tries) else run
         return _once(again, variables, programs, progress=heard, output=output)
 
@@ -174,14 +174,14 @@ def _once(
     *,
     progress: Callable[[str], None],
     output: Callable[[str], None],
-) -> Sitting:
+) -> Session:
     """Train in one child, or in several at once.
 
     Args:
         run: What, how and where to.
         variables: To set for it.
         programs: Likewise, of kept programs: no part of what the run is.
-        progress: As for ``sat``.
+        progress: As for ``run_session``.
         output: Likewise.
     """
     visible = visible_to(variables)
@@ -237,7 +237,7 @@ def _once(
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)
         outcome = replace(outcome, stopped="spot notice", notes=said)
-    return Sitting(
+    return Session(
         outcome=outcome,
         environment=environment_of(outcome.software, variables),
         telemetry=thinned(sampler.telemetry()),
@@ -263,7 +263,7 @@ def _every(raw: Value, every: int, count: int) -> Value:
     return [_every(one, every, count) for one in raw] if many else raw
 
 
-def _seat_variables(seat: Seat | None) -> dict[str, str]:
+def _seat_variables(seat: ProcessRank | None) -> dict[str, str]:
     """What tells TensorFlow of the others, and keeps its messages away from a proxy."""
     if seat is None:
         return {}

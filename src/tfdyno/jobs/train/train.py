@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.cluster.cluster import Seat
+from tfdyno.core.cluster.cluster import ProcessRank
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe
@@ -25,7 +25,7 @@ from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.reference import option_words, script_words
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.train.resume import differences_from, digest_of
-from tfdyno.jobs.train.run import Run, sat
+from tfdyno.jobs.train.run import Run, run_session
 from tfdyno.probe.machine.revision import revision
 from tfdyno.store.run_folder import RUN_FILE, RunFolder, RunRecord, Status, unused
 
@@ -40,7 +40,7 @@ _PLACE = ("output", "resume")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TrainRequest:
     """What is trained and how."""
 
     workload: Workload
@@ -62,10 +62,10 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Company:
+class Workers:
     """The other processes of a training that an engine has started."""
 
-    seat: Seat
+    seat: ProcessRank
     """Of this process, which is the one that writes."""
     meet: Callable[[Run], object]
     """Called before the first step: waits for the others and tells them how it is trained."""
@@ -86,11 +86,11 @@ class Trained:
 
 
 def train(
-    question: Question,
+    question: TrainRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
-    company: Company | None = None,
+    company: Workers | None = None,
 ) -> Trained:
     """Train to the end, or until somebody ends it.
 
@@ -139,7 +139,7 @@ def train(
         try:
             if company:
                 company.meet(run)
-            sitting = sat(run, progress=progress, output=output, keep=keep)
+            sitting = run_session(run, progress=progress, output=output, keep=keep)
         except BaseException as error:
             stopped = not isinstance(error, Exception)
             ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
@@ -169,7 +169,7 @@ def train(
     )
 
 
-def check(question: Question) -> None:
+def check(question: TrainRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     if question.recipe:
         check_composition(question.recipe)
@@ -197,7 +197,7 @@ def check(question: Question) -> None:
         SpotWatch(question.spot, told=lambda _notice: None).check()
 
 
-def planned(question: Question) -> tuple[Recipe, RunSettings]:
+def planned(question: TrainRequest) -> tuple[Recipe, RunSettings]:
     """The recipe and the settings that ``train`` would train with; nothing is written.
 
     Raises:
@@ -212,7 +212,7 @@ def planned(question: Question) -> tuple[Recipe, RunSettings]:
     return recipe, replace(record.settings, output=question.settings.output)
 
 
-def default_folder(question: Question) -> Path:
+def default_folder(question: TrainRequest) -> Path:
     """A new folder in ``tfdyno-runs``, named after the workload and the time."""
     reference = question.workload.reference
     place, _, name = reference.partition(":")
@@ -221,7 +221,7 @@ def default_folder(question: Question) -> Path:
     return unused(DEFAULT_FOLDER / f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
 
 
-def resume_command(question: Question, folder: Path) -> str:
+def resume_command(question: TrainRequest, folder: Path) -> str:
     """What goes on with the run in ``folder``."""
     workload = question.workload
     words = ["tfdyno", "train", workload.reference, "--output", shown(folder), "--resume"]
@@ -238,7 +238,7 @@ def shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _new(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+def _new(question: TrainRequest, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
     _refuse_taken(folder)
     recipe = question.recipe or Recipe()
     seed = secrets.randbelow(MOST_SEED) if recipe.seed is None else recipe.seed
@@ -271,7 +271,9 @@ def _refuse_taken(folder: RunFolder) -> None:
         raise UsageError(f"cannot write to {shown(folder.path)}", why="it is a file")
 
 
-def _resumed(question: Question, folder: RunFolder) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
+def _resumed(
+    question: TrainRequest, folder: RunFolder
+) -> tuple[RunRecord, Recipe, tuple[str, ...]]:
     """The run of the folder, if it is the one that is asked for."""
     record, recipe = folder.read()
     check_composition(recipe)
@@ -331,7 +333,7 @@ def _words(error: BaseException) -> str:
     return str(error) if isinstance(error, TfdynoError) else type(error).__name__
 
 
-def _kept(question: Question, folder: Path, company: Company | None) -> str:
+def _kept(question: TrainRequest, folder: Path, company: Workers | None) -> str:
     """What is left of a run that failed, and how to go on."""
     markers = list((folder / "checkpoints").glob("step-*.json"))
     if not markers:

@@ -22,7 +22,7 @@ from tfdyno.jobs.tune._place import HOST_RATIO, limit_here
 from tfdyno.jobs.tune._runs import RunFailed
 from tfdyno.jobs.tune._space import SpaceFacts, cpu_policy, space_of
 from tfdyno.jobs.tune._trial import with_measured
-from tfdyno.jobs.tune.question import Node, Question
+from tfdyno.jobs.tune.request import Node, TuneRequest
 from tfdyno.model.choose.recipe_options import suited_precision
 from tfdyno.model.measure.trial_judge import spread_of
 
@@ -98,7 +98,7 @@ class Look:
 
 
 def look_of(
-    question: Question,
+    question: TuneRequest,
     known: SearchSpace | None,
     unfit: Trial | None,
     node: Node,
@@ -170,7 +170,7 @@ def look_of(
     )
 
 
-def this_machine(question: Question) -> Node:
+def this_machine(question: TuneRequest) -> Node:
     """Runs here, in fresh processes; on CPUs with a limit of memory.
 
     Raises:
@@ -188,7 +188,7 @@ def this_machine(question: Question) -> Node:
 
 
 def _without_room(
-    question: Question,
+    question: TuneRequest,
     known: SearchSpace | None,
     start: Trial,
     environment: Environment,
@@ -238,14 +238,14 @@ def _without_room(
     )
 
 
-def _limit_bytes(question: Question, environment: Environment) -> float:
+def _limit_bytes(question: TuneRequest, environment: Environment) -> float:
     """Of memory, for a run on a CPU; 0 on a card."""
     limit = question.memory_limit_bytes or HOST_RATIO * environment.memory_bytes
     return limit if environment.device == "cpu" else 0.0
 
 
 def _estimates(
-    question: Question, gpu: Gpu | None, batch_size: int, progress: Callable[[str], None]
+    question: TuneRequest, gpu: Gpu | None, batch_size: int, progress: Callable[[str], None]
 ) -> CardEstimates | None:
     if gpu is None:
         return None

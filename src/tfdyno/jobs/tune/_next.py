@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfdyno.core.train.search_space import SearchSpace, Value
     from tfdyno.core.train.tuning import Trial
     from tfdyno.jobs.tune._look import Look
-    from tfdyno.jobs.tune.question import Question
+    from tfdyno.jobs.tune.request import TuneRequest
 
 MOST_DRAWS = 100
 """At random, for an untried combination, before all are gone through in order."""
@@ -47,7 +47,7 @@ class Left:
 def drafted_at(
     number: int,
     values: Mapping[str, Value],
-    question: Question,
+    question: TuneRequest,
     look: Look,
     trials: Sequence[Trial],
 ) -> Trial:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.measurement import Environment
     from tfdyno.core.recipe.recipe import Recipe
-    from tfdyno.jobs.tune.question import Node, Question
+    from tfdyno.jobs.tune.request import Node, TuneRequest
 
 CHILD = "tfdyno.runtime.base.place"
 LOOK_LIMIT_S = 600.0
@@ -81,7 +81,7 @@ def limit_here(limit_bytes: int, *, on_cpu: bool) -> int:
 class Places:
     """Where each node is; every one is looked at once, when that is first asked."""
 
-    def __init__(self, question: Question, progress: Callable[[str], None]) -> None:
+    def __init__(self, question: TuneRequest, progress: Callable[[str], None]) -> None:
         """Nothing is known yet."""
         self._question, self._progress = question, progress
         self._known: dict[str, Environment] = {}
@@ -133,7 +133,7 @@ class Places:
         return found
 
 
-def _elsewhere(question: Question, why: str) -> UsageError:
+def _elsewhere(question: TuneRequest, why: str) -> UsageError:
     return UsageError(
         f"the study in {question.folder} cannot go on here", why=why,
         remedy="go on where it began, or give another --output",

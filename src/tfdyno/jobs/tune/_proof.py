@@ -12,7 +12,7 @@ from tfdyno.jobs.bench import bench
 from tfdyno.jobs.diagnose.fixes import LEAST_RUNS, MOST_RUNS, is_settled, lacks_steady_runs
 from tfdyno.jobs.tune._losses import NO_DATA, Pair
 from tfdyno.jobs.tune._runs import RunFailed, benched
-from tfdyno.jobs.tune.question import NodeLost
+from tfdyno.jobs.tune.request import NodeLost
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.summary import summary
 from tfdyno.model.measure.trial_judge import ranked
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Environment, Measurement
     from tfdyno.core.train.tuning import Trial, Tuning
     from tfdyno.jobs.tune._look import Look
-    from tfdyno.jobs.tune.question import Node, Question
+    from tfdyno.jobs.tune.request import Node, TuneRequest
 
 CAUSE = "tuning"
 MOST_PROOFS = 3
@@ -36,7 +36,7 @@ _CHANGED = (
 
 
 def settled(
-    question: Question,
+    question: TuneRequest,
     so_far: Tuning,
     look: Look,
     node: Node,
@@ -82,7 +82,7 @@ def _not_proven(trials: Sequence[Trial], proofs: Sequence[FixProof]) -> tuple[st
 
 
 def proven(
-    question: Question,
+    question: TuneRequest,
     best: Trial,
     look: Look,
     node: Node,
@@ -142,7 +142,7 @@ def proven(
     return _proof(best, sides, found, agreed, reason, kept=agreed.agrees)
 
 
-def _no_data(question: Question) -> str:
+def _no_data(question: TuneRequest) -> str:
     return f"{question.workload.reference} {NO_DATA}"
 
 
@@ -151,14 +151,14 @@ def _of_speed(why: str) -> str:
 
 
 def _measured(
-    question: Question,
+    question: TuneRequest,
     best: Trial,
     node: Node,
     place: Callable[[], Environment],
     progress: Callable[[str], None],
 ) -> tuple[Measurement, ...]:
     """Both in turns, or what is kept of them if it decides anything."""
-    asked = bench.Question(
+    asked = bench.BenchRequest(
         workload=question.workload,
         recipe=question.recipe,
         against=best.recipe,

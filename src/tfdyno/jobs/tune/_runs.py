@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.tune._place import difference
-from tfdyno.jobs.tune.question import NodeLost
+from tfdyno.jobs.tune.request import NodeLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.measure.measurement import Environment, Measurement
     from tfdyno.jobs.bench.run import Measured
-    from tfdyno.jobs.tune.question import Node
+    from tfdyno.jobs.tune.request import Node
 
 
 class RunFailed(Exception):  # noqa: N818  (it is what happened)
@@ -33,7 +33,7 @@ class RunFailed(Exception):  # noqa: N818  (it is what happened)
 
 
 def benched(
-    asked: bench.Question,
+    asked: bench.BenchRequest,
     node: Node,
     place: Callable[[], Environment],
     *,

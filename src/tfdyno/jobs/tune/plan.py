@@ -13,7 +13,7 @@ from tfdyno.jobs.tune._expect import CardEstimates
 from tfdyno.jobs.tune._look import ONLY_SPEED, suited_to
 from tfdyno.jobs.tune._space import SpaceFacts, space_of
 from tfdyno.jobs.tune._trial import drafted
-from tfdyno.jobs.tune.question import check
+from tfdyno.jobs.tune.request import check
 from tfdyno.model.measure import trial_judge as judge
 from tfdyno.model.measure.trial_law import PROBABILITY, surest
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfdyno.core.choose.hardware import Gpu
-    from tfdyno.jobs.tune.question import Question
+    from tfdyno.jobs.tune.request import TuneRequest
 
 MOST_LISTED = 512
 NOT_MEASURED = (
@@ -30,7 +30,7 @@ NOT_MEASURED = (
 )
 
 
-def planned(question: Question, gpu: Gpu, *, progress: Callable[[str], None] = silent) -> Tuning:
+def planned(question: TuneRequest, gpu: Gpu, *, progress: Callable[[str], None] = silent) -> Tuning:
     """List the trials of a space for a card, the fastest by estimate first.
 
     A trial is hopeless here where the optimistic end of its estimate is below the pessimistic end

@@ -26,7 +26,7 @@ from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
 from tfdyno.jobs.bench.run import Measured
 from tfdyno.jobs.child.worker import PROGRESS, silent
-from tfdyno.jobs.tune.question import Node, NodeLost, Question
+from tfdyno.jobs.tune.request import Node, NodeLost, TuneRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ LOOK_S = 0.5
 
 @contextlib.contextmanager
 def ray_nodes(
-    question: Question, *, address: str = "", progress: Callable[[str], None] = silent
+    question: TuneRequest, *, address: str = "", progress: Callable[[str], None] = silent
 ) -> Iterator[tuple[Node, ...]]:
     """Nodes that measure, alike in CPUs and cards; gone with all they run when the block ends.
 
@@ -101,7 +101,7 @@ def _leave(driver: Process) -> None:
 class _Talk:
     """What is asked of the driver, and which answer belongs to what."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: TuneRequest) -> None:
         self._question = question
         self._runs, self._trials = itertools.count(), itertools.count()
         self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

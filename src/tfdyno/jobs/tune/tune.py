@@ -24,10 +24,10 @@ from tfdyno.jobs.tune._place import Places, difference
 from tfdyno.jobs.tune._proof import settled
 from tfdyno.jobs.tune._runs import RunFailed, benched
 from tfdyno.jobs.tune._trial import as_it_ran, rates_of, with_measured
-from tfdyno.jobs.tune.question import (
+from tfdyno.jobs.tune.request import (
     Node,
     NodeLost,
-    Question,
+    TuneRequest,
     check,
     check_kept,
     key_of,
@@ -54,7 +54,7 @@ MOST_AGAIN = 2
 
 
 def tune(
-    question: Question,
+    question: TuneRequest,
     *,
     progress: Callable[[str], None] = silent,
     engine: AbstractContextManager[Sequence[Node]] | None = None,
@@ -91,7 +91,7 @@ def tune(
             yield from _Tuner(question, study, progress, nodes).run()
 
 
-def _look_for_room(question: Question, progress: Callable[[str], None]) -> None:
+def _look_for_room(question: TuneRequest, progress: Callable[[str], None]) -> None:
     """Tell who else is on the cards of this machine, or wait for them."""
     visible = visible_to(recipe_environment(question.recipe))
     asked = Asked(visible=visible, recipe=question.recipe, workload=question.workload,
@@ -104,7 +104,7 @@ class _Tuner:
 
     def __init__(
         self,
-        question: Question,
+        question: TuneRequest,
         study: TuningStudy,
         progress: Callable[[str], None],
         nodes: Sequence[Node],
@@ -208,7 +208,7 @@ class _Tuner:
         enough: Callable[[Sequence[Measurement]], bool],
     ) -> tuple[Measurement, ...]:
         """All runs of a recipe, or what is kept of them; raises as ``benched`` does."""
-        asked = bench.Question(
+        asked = bench.BenchRequest(
             workload=self._question.workload,
             recipe=recipe,
             protocol=self._question.protocol,

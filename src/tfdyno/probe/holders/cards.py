@@ -67,14 +67,14 @@ class HeldCard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class CardsInspection:
     """The cards that a run may use, or why they are not known though there is one."""
 
     cards: tuple[HeldCard, ...] = ()
     trouble: str = ""
 
 
-def look(visible: str | None = None, *, library: Library = None) -> Look:
+def look(visible: str | None = None, *, library: Library = None) -> CardsInspection:
     """Ask NVML who holds the cards; nothing is told of a machine without one.
 
     Args:
@@ -82,13 +82,17 @@ def look(visible: str | None = None, *, library: Library = None) -> Look:
         library: Something shaped like ``pynvml``; that package when None.
     """
     if visible is not None and visible.strip() in ("", "-1", "none", "NoDevFiles"):
-        return Look()
+        return CardsInspection()
     with cards.opened(library) as nvml:
         if nvml:
             own = own_family()
             places = list(_places(nvml, visible))
-            return Look(cards=tuple(_held(nvml, *place, own) for place in places))
-    return Look(trouble=_why_mute(library)) if any(map(os.path.exists, CARD_NODES)) else Look()
+            return CardsInspection(cards=tuple(_held(nvml, *place, own) for place in places))
+    return (
+        CardsInspection(trouble=_why_mute(library))
+        if any(map(os.path.exists, CARD_NODES))
+        else CardsInspection()
+    )
 
 
 def _why_mute(library: Library) -> str:

@@ -49,7 +49,7 @@ class Split:
         return max(limits()["least_part_ratio"] * self.step_s, self.spread_s)
 
 
-class _Purse:
+class _TimeBudget:
     """Seconds that are given out until none is left."""
 
     def __init__(self, left_s: float) -> None:
@@ -89,7 +89,7 @@ def split_of(facts: StepFacts) -> Split:
         return _given(facts, step_s, held_s, batch_s, parts)
     inner_s = held_s or min(_profiled_s(facts.operations), step_s)
     leads = _input_leads(facts.input, batch_s, inner_s)
-    outside = _Purse(step_s - inner_s)
+    outside = _TimeBudget(step_s - inner_s)
     _callbacks(facts, outside, parts)
     parts["retrace"] = outside.take(traced_in_each_step_s(facts))
     between_s = outside.take(facts.python_s)
@@ -218,7 +218,7 @@ def _input_leads(given: InputFacts | None, batch_s: float, inner_s: float) -> bo
     return not given.prefetches or batch_s >= limits()["input_slower_ratio"] * inner_s
 
 
-def _callbacks(facts: StepFacts, outside: _Purse, parts: dict[str, float]) -> None:
+def _callbacks(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) -> None:
     """Callbacks by what they do, brought down together to what there is for them."""
     named = dict.fromkeys(("validation", "checkpoint"), 0.0)
     for one in facts.callbacks:
@@ -249,7 +249,7 @@ def _of_epochs(facts: StepFacts, parts: dict[str, float]) -> float:
     return whole_s
 
 
-def _waiting(facts: StepFacts, outside: _Purse, batch_s: float, leads: bool) -> float:
+def _waiting(facts: StepFacts, outside: _TimeBudget, batch_s: float, leads: bool) -> float:
     """Seconds of waiting for data.
 
     Reading a batch can wait for more than its data: for a step that was only started, such as one
@@ -301,7 +301,7 @@ def _inside(
     if operations is None:
         parts["compute"], parts["launch"] = inner_s - calls_s, calls_s
         return {}, 0.0, 0.0
-    left = _Purse(inner_s - calls_s)
+    left = _TimeBudget(inner_s - calls_s)
     busy_s = left.take(operations.busy_s or sum(operations.class_s.values()))
     of_class = _by_class(operations, busy_s)
     python_s = _python_operations_s(operations, of_class)
@@ -364,7 +364,7 @@ def _python_operations_s(operations: OperationFacts, of_class: dict[str, float])
     return taken
 
 
-def _unnamed(facts: StepFacts, outside: _Purse, parts: dict[str, float]) -> None:
+def _unnamed(facts: StepFacts, outside: _TimeBudget, parts: dict[str, float]) -> None:
     """What is left where no step on a held batch was measured: gaps between operations first."""
     if facts.operations is None:
         parts["unseen" if facts.source == "record" else "compute"] += outside.take(outside.left_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from tfdyno.core.doctor.migration import Keeping, Step, Support
+from tfdyno.core.doctor.migration import Keeping, MigrationStep, Support
 from tfdyno.rules.tables import read_rows
 
 _ANY = "any"
@@ -42,8 +42,8 @@ def keeping(script: str, arguments: tuple[str, ...], *, nodes: int, gpus_per_nod
     )
 
 
-def _step(row: dict[str, str], values: dict[str, str]) -> Step:
+def _step(row: dict[str, str], values: dict[str, str]) -> MigrationStep:
     command = row["command"]
     for name, value in values.items():
         command = command.replace(f"{{{name}}}", value)
-    return Step(text=row["text"], command=command, source=row["source"])
+    return MigrationStep(text=row["text"], command=command, source=row["source"])

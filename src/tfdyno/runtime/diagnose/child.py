@@ -52,13 +52,13 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     import_tensorflow(workload, "diagnose", "look at")
     from tfdyno.runtime.diagnose.cards import steady
     from tfdyno.runtime.diagnose.load import look_at
-    from tfdyno.runtime.diagnose.watching import Look
+    from tfdyno.runtime.diagnose.watching import StepsInspection
     from tfdyno.runtime.recipe.apply import apply_recipe, check_recipe, settings_held, verify
     from tfdyno.runtime.workload.workloads import policy_held
 
     check_recipe(recipe, workload.mode)
     notes = apply_recipe(recipe)
-    look = Look(
+    look = StepsInspection(
         workload=workload,
         recipe=recipe,
         limits=Limits(**request.get("limits") or {}),

@@ -32,8 +32,8 @@ from tfdyno.runtime.diagnose.look.calls import in_turns, worth_a_look
 from tfdyno.runtime.diagnose.model import facts_of
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 from tfdyno.runtime.diagnose.watching import (
-    Look,
     Rest,
+    StepsInspection,
     Subject,
     Watched,
     new_times,
@@ -62,7 +62,7 @@ _KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def look_at_fit(call: Call, look: Look, times: StepTimes | None = None) -> StepFacts:
+def look_at_fit(call: Call, look: StepsInspection, times: StepTimes | None = None) -> StepFacts:
     """Train as the call would, without end, until enough was seen; then look at its parts.
 
     Args:
@@ -104,7 +104,7 @@ def look_at_fit(call: Call, look: Look, times: StepTimes | None = None) -> StepF
     return told(parts.rest(arguments))
 
 
-def _arguments(call: Call, look: Look, notes: list[str]) -> dict[str, Any]:
+def _arguments(call: Call, look: StepsInspection, notes: list[str]) -> dict[str, Any]:
     """The call's own, but for the epochs and what the recipe sets of the data."""
     wanted = call.batch_size(look.recipe)
     arguments = dict(call.arguments)

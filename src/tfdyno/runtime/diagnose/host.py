@@ -35,7 +35,7 @@ _CPU_COLUMNS = slice(11, 15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class HostInspection:
     """Counters at one moment."""
 
     at_s: float
@@ -59,7 +59,7 @@ class HostWatch:
             offered: CPUs that were allowed before the script ran; 0: as this module was loaded.
         """
         self._root, self._offered = root, offered or OFFERED
-        self._begin: Look | None = None
+        self._begin: HostInspection | None = None
 
     def begin(self) -> None:
         """Note the counters, before the first whole step."""
@@ -85,10 +85,10 @@ class HostWatch:
             memory_free_bytes=memory_free_bytes(self._root),
         )
 
-    def look(self) -> Look:
+    def look(self) -> HostInspection:
         """The counters now."""
         own_s, children_s = tree_s(self._root)
-        return Look(
+        return HostInspection(
             at_s=time.monotonic(),
             own_s=own_s,
             children_s=children_s,
@@ -98,8 +98,8 @@ class HostWatch:
 
 
 def facts(
-    before: Look, after: Look, *, cpus: int, allowed: int, quotas: tuple[float, ...],
-    threads: tuple[int, int],
+    before: HostInspection, after: HostInspection, *, cpus: int, allowed: int,
+    quotas: tuple[float, ...], threads: tuple[int, int],
 ) -> HostFacts:  # fmt: skip
     """What lies between two looks.
 

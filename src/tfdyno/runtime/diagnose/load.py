@@ -18,10 +18,10 @@ from tfdyno.runtime.workload.fit_call import Call, built
 if TYPE_CHECKING:
     from tfdyno.core.measure.step_facts import StepFacts
     from tfdyno.runtime.base.written_files import Aside
-    from tfdyno.runtime.diagnose.watching import Look
+    from tfdyno.runtime.diagnose.watching import StepsInspection
 
 
-def look_at(look: Look, task: str = "") -> StepFacts:
+def look_at(look: StepsInspection, task: str = "") -> StepFacts:
     """Load a workload and look at its training.
 
     Args:
@@ -42,7 +42,7 @@ def look_at(look: Look, task: str = "") -> StepFacts:
         return _looked(built(look.workload), look)
 
 
-def _standard_task(name: str, look: Look) -> Call:
+def _standard_task(name: str, look: StepsInspection) -> Call:
     from tfdyno.runtime.workload.tasks import build
 
     recipe = look.recipe
@@ -51,7 +51,7 @@ def _standard_task(name: str, look: Look) -> Call:
     return Call(model=task.model, title=name, arguments=arguments, is_batched=True)
 
 
-def _looked(call: Call, look: Look) -> StepFacts:
+def _looked(call: Call, look: StepsInspection) -> StepFacts:
     """Look at a call in place; errors come as sentences."""
     look.progress(first_step_words(call.model, look.recipe.execution))
     times = new_times(look)
@@ -60,7 +60,7 @@ def _looked(call: Call, look: Look) -> StepFacts:
         return look_at_fit(call, look, times)
 
 
-def _script(look: Look, aside: Aside) -> StepFacts:
+def _script(look: StepsInspection, aside: Aside) -> StepFacts:
     loop = LoopLook(look, aside)
     later = LaterFits(look) if look.limits.memory_alone else None
 
@@ -79,7 +79,7 @@ def _script(look: Look, aside: Aside) -> StepFacts:
     return later.facts() if later else found
 
 
-def _step_function(look: Look, aside: Aside) -> StepFacts:
+def _step_function(look: StepsInspection, aside: Aside) -> StepFacts:
     loop = LoopLook(look, aside)
     by_itself(loop)
     return loop.facts()

@@ -24,8 +24,8 @@ from tfdyno.runtime.diagnose.loop_held import LastCall, in_turns
 from tfdyno.runtime.diagnose.model import facts_of
 from tfdyno.runtime.diagnose.waits import Reading, reading_watched
 from tfdyno.runtime.diagnose.watching import (
-    Look,
     Rest,
+    StepsInspection,
     Subject,
     Watched,
     new_times,
@@ -74,7 +74,7 @@ class LoopClock(StepClock):
 class LoopLook(LoopBench):
     """Finds the step of a loop as a bench does, and looks at it until enough was seen."""
 
-    def __init__(self, look: Look, aside: Aside) -> None:
+    def __init__(self, look: StepsInspection, aside: Aside) -> None:
         """Watch for a step; nothing is found yet.
 
         Args:

@@ -48,7 +48,7 @@ _MOST_LINES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class StepsInspection:
     """What is looked at and for how long."""
 
     workload: Workload
@@ -81,7 +81,7 @@ class Subject:
     function: Any = None
     """The step of a loop, if it is a ``tf.function``."""
     cards: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """As ``Look`` has them."""
+    """As ``StepsInspection`` has them."""
     notes: tuple[str, ...] = ()
 
 
@@ -174,7 +174,7 @@ class Watched:
             self.close()
 
 
-def new_times(look: Look) -> StepTimes:
+def new_times(look: StepsInspection) -> StepTimes:
     """A clock that waits for a card now and then; a CPU's steps end when their call does."""
     from tfdyno.runtime.base.reference_speed import synchronise
 

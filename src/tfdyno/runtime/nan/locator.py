@@ -11,7 +11,7 @@ import tensorflow as tf
 from tfdyno.runtime.base.step_hooks import Call, floats
 from tfdyno.runtime.nan import words
 from tfdyno.runtime.nan.look import (
-    Look,
+    NanInspection,
     Sight,
     is_finite,
     look,
@@ -109,7 +109,7 @@ def _in_weights(model: Model, evidence: Evidence) -> Finding | None:
     )
 
 
-def _in_forward(looked: Look, evidence: Evidence) -> Finding | None:
+def _in_forward(looked: NanInspection, evidence: Evidence) -> Finding | None:
     if looked.predicted is not None:
         if all(map(is_finite, floats(looked.predicted))):
             return None
@@ -146,7 +146,9 @@ def _in_forward(looked: Look, evidence: Evidence) -> Finding | None:
     )
 
 
-def _in_loss(model: Model, batch: Batch, looked: Look, evidence: Evidence) -> Finding | None:
+def _in_loss(
+    model: Model, batch: Batch, looked: NanInspection, evidence: Evidence
+) -> Finding | None:
     lost = [name for name, value in looked.losses.items() if not np.isfinite(value)]
     if is_finite(looked.loss) and not lost:
         return None
@@ -179,7 +181,7 @@ def _in_loss(model: Model, batch: Batch, looked: Look, evidence: Evidence) -> Fi
     )
 
 
-def _in_gradients(looked: Look, evidence: Evidence) -> Finding | None:
+def _in_gradients(looked: NanInspection, evidence: Evidence) -> Finding | None:
     bad = [(v, g) for v, g in looked.gradients if g is not None and not is_finite(g)]
     if not bad:
         return None
@@ -218,7 +220,7 @@ def _in_gradients(looked: Look, evidence: Evidence) -> Finding | None:
     )
 
 
-def _nowhere(looked: Look, evidence: Evidence) -> Finding:
+def _nowhere(looked: NanInspection, evidence: Evidence) -> Finding:
     checked = "inputs, labels, weights, every layer, the loss and the gradients are finite"
     if looked.problem:
         checked = f"inputs, labels and weights are finite; the step failed: {looked.problem}"
@@ -252,7 +254,7 @@ def _is_healed(call: Call, calls: list[Call]) -> bool:
     return bool(users) and all(is_finite(t) for user in users for t in user.outputs)
 
 
-def _culprit(looked: Look) -> Call | None:
+def _culprit(looked: NanInspection) -> Call | None:
     """The innermost last call that turns a finite gradient into one that is not."""
     bad = {id(v) for v, g in looked.gradients if g is not None and not is_finite(g)}
 
@@ -280,7 +282,7 @@ def _title(call: Call) -> str:
     return f"{call.name} ({type(call.owner).__name__})"
 
 
-def _number(looked: Look, lost: list[str]) -> float:
+def _number(looked: NanInspection, lost: list[str]) -> float:
     if looked.loss is not None and not is_finite(looked.loss):
         return float(np.asarray(looked.loss).max())
     return looked.losses[lost[0]]

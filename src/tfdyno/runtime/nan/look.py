@@ -66,7 +66,7 @@ class Sight:
 
 
 @dataclass(slots=True, kw_only=True)
-class Look:
+class NanInspection:
     """What a step computed."""
 
     calls: list[Call] = field(default_factory=list)
@@ -116,14 +116,14 @@ def is_finite(tensor: Tensor) -> bool:
     return bool(tf.reduce_all(tf.math.is_finite(getattr(tensor, "values", tensor))))
 
 
-def look(model: Model, batch: Batch) -> Look:
+def look(model: Model, batch: Batch) -> NanInspection:
     """Run a train step on a batch: no variable, optimizer or metric is changed.
 
     Args:
         model: Compiled and built.
         batch: What its ``train_step`` takes, for one replica.
     """
-    found = Look(own_step=has_own_step(model))
+    found = NanInspection(own_step=has_own_step(model))
     with contextlib.ExitStack() as stack:
         for context in (_eagerly(), _as_replica(model), unscaled_losses(), WithoutEffect()):
             stack.enter_context(context)
@@ -138,7 +138,7 @@ def look(model: Model, batch: Batch) -> Look:
     return found
 
 
-def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: Look) -> None:
+def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspection) -> None:
     """The forward and backward pass as Keras' own ``train_step`` makes them."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
     variables = model.trainable_variables
@@ -164,7 +164,7 @@ def _usual_step(model: Model, batch: Batch, recorder: Recorder, found: Look) -> 
     found.flows = {key: flow for key, flow in zip(tensors, flows, strict=True) if flow is not None}
 
 
-def _own_step(model: Model, batch: Batch, recorder: Recorder, found: Look) -> None:
+def _own_step(model: Model, batch: Batch, recorder: Recorder, found: NanInspection) -> None:
     """A ``train_step`` of the user's: what it calls and what it gives to optimizers is seen."""
     updates: list[Update] = []
     with held_updates(updates):

@@ -21,8 +21,8 @@ from tfdyno.runtime.base.software import import_tensorflow, software
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Workload
+    from tfdyno.runtime.train.consensus import Consensus
     from tfdyno.runtime.train.load import Train
-    from tfdyno.runtime.train.meeting import Meeting
 
 LEAVING = ".leaving"
 """In the folder of a run: where several processes wait for each other at their end."""
@@ -53,17 +53,17 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
 
 
-def _end_of_all(settings: RunSettings) -> Meeting:
+def _end_of_all(settings: RunSettings) -> Consensus:
     """Made before the processes connect, so that nobody is at the end yet."""
     from tfdyno.runtime.recipe.strategy import worker_count, worker_rank
-    from tfdyno.runtime.train.meeting import Meeting
+    from tfdyno.runtime.train.consensus import Consensus
 
     folder = Path(settings.output, LEAVING) if settings.output else None
     rank, count = worker_rank(), worker_count()
     try:
-        return Meeting(folder, rank=rank, count=count)
+        return Consensus(folder, rank=rank, count=count)
     except OSError:  # who trains says what is wrong with the folder
-        return Meeting(None, rank=rank, count=count)
+        return Consensus(None, rank=rank, count=count)
 
 
 def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> TrainOutcome:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class Place:
+class Cursor:
     """Where training stands; counted from 0."""
 
     epoch: int = 0
@@ -54,14 +54,14 @@ class Hooks:
     notes: list[str] = field(default_factory=list)
     dataset: Any = None
     """The batches of an epoch, shared by the replicas."""
-    place: Place = field(default_factory=Place)
+    place: Cursor = field(default_factory=Cursor)
     reads_again: bool = False
     """Whether the data of the epochs before are read again: Python's code in them draws anew."""
     calling: int = 0
     """Batches of the epoch that are done when the train function returns."""
     whole: Callable[[Any], Any] | None = None
     """Marks an iterator that has batches enough for a whole execution; None: nobody asks."""
-    start: Place | None = None
+    start: Cursor | None = None
     """Where an earlier sitting ended; None: this is the first."""
 
 
@@ -120,7 +120,7 @@ class Epochs(keras_trainer.TFEpochIterator):
             self._has_begun = True
             self._hooks.begun()
 
-    def _go_to(self, start: Place) -> None:
+    def _go_to(self, start: Cursor) -> None:
         """Pass the epochs before: their iterators are made, and read where that matters."""
         reads = bool(self._why_again or self.steps_per_epoch)
         why = f": {self._why_again}" if self._why_again else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.base.untyped import Model, Variable
-    from tfdyno.runtime.train.meeting import Meeting
+    from tfdyno.runtime.train.consensus import Consensus
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ELSEWHERE = "a weight of another worker"
@@ -41,7 +41,7 @@ class NanWeights(NanLoss):
 class FiniteWeights:
     """Looks at the weights of a training between two steps."""
 
-    def __init__(self, model: Model, meeting: Meeting) -> None:
+    def __init__(self, model: Model, meeting: Consensus) -> None:
         """Take the model, and with whom the end is agreed on."""
         self._model, self._meeting = model, meeting
 

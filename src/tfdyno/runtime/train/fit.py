@@ -65,9 +65,11 @@ def fit(
     taken = _recipe_in(settings, given_recipe(recipe))
     check_composition(taken)
     refuse_late(taken, standing_of(model))
-    from tfdyno.runtime.train.fit_sitting import sat  # after the checks: it needs TensorFlow
+    from tfdyno.runtime.train.fit_session import (
+        run_session,  # after the checks: it needs TensorFlow
+    )
 
-    return sat(model, arguments, taken, settings, progress), taken
+    return run_session(model, arguments, taken, settings, progress), taken
 
 
 def read_settings(

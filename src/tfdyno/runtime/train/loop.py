@@ -20,15 +20,15 @@ from tfdyno.runtime.recipe.build import samples_of
 from tfdyno.runtime.recipe.functions import First, Last, functions_of
 from tfdyno.runtime.recipe.strategy import is_chief, worker_count, worker_rank
 from tfdyno.runtime.train.board import TrainBoard
-from tfdyno.runtime.train.company import Company
+from tfdyno.runtime.train.consensus import Consensus
 from tfdyno.runtime.train.engine import Engine
-from tfdyno.runtime.train.epochs import Hooks, Place, epochs_of
+from tfdyno.runtime.train.epochs import Cursor, Hooks, epochs_of
 from tfdyno.runtime.train.finite_weights import FiniteWeights
 from tfdyno.runtime.train.first_weights import begin_with
-from tfdyno.runtime.train.meeting import Meeting
 from tfdyno.runtime.train.nan import keep_good, repeated, unlocated
-from tfdyno.runtime.train.outcome import Counts, Sitting, outcome_of
+from tfdyno.runtime.train.outcome import Counts, Session, outcome_of
 from tfdyno.runtime.train.watch import NanLoss, RunAbout, TrainPlan
+from tfdyno.runtime.train.worker_group import WorkerGroup
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Dataset, Logs, Model, Value
@@ -64,7 +64,7 @@ class _Training:
     def __init__(self, model: Model, arguments: dict[str, Any], plan: TrainPlan) -> None:
         self.model, self.plan, self.settings = model, plan, plan.settings
         self.arguments = {**arguments, "verbose": 0}  # Keras' bar would be drawn into ours
-        self.sitting = Sitting()
+        self.sitting = Session()
         self.engine = Engine(model, plan.recipe)
         self.hooks = Hooks(
             made=self._made,
@@ -83,11 +83,11 @@ class _Training:
         self.found: Checkpoint | None = None
         self.extra: dict[str, Any] = {}
         self.logs: dict[str, Any] = {}
-        self.company: Company | None = None
+        self.company: WorkerGroup | None = None
         given = arguments.get("callbacks") or []
         self.own = list(given) if isinstance(given, list | tuple) else [given]
         folder = Path(self.settings.output) if self.settings.output else None
-        self.meeting = Meeting(
+        self.meeting = Consensus(
             folder / MEETING if folder else None, rank=worker_rank(), count=worker_count()
         )
         self.weights = FiniteWeights(model, self.meeting)
@@ -146,7 +146,7 @@ class _Training:
         self.found = self.checkpoints.latest() if self.settings.resume else None
         if self.found:
             position = self.found.position
-            self.hooks.start = Place(
+            self.hooks.start = Cursor(
                 epoch=position.epoch,
                 step=position.step_in_epoch,
                 batch_count=position.data.get("batch_count"),
@@ -180,7 +180,7 @@ class _Training:
         early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
         if self.meeting.is_joint and self.engine.composed:
-            self.company = Company(self.model, self.engine.composed)
+            self.company = WorkerGroup(self.model, self.engine.composed)
             self.meeting.exchange_by(self.company.table)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))
@@ -253,7 +253,7 @@ class _Training:
                 self.save(wait=True)
             raise _Stopped
 
-    def save(self, *, wait: bool = False, place: Place | None = None) -> None:
+    def save(self, *, wait: bool = False, place: Cursor | None = None) -> None:
         """Keep all that the next sitting needs to go on as if there had been no end.
 
         Args:
@@ -342,7 +342,7 @@ class _Training:
             self.company.epoch_end(epoch + 1)
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
         count = self.hooks.place.batch_count or self.hooks.place.step
-        following = Place(epoch=epoch + 1, step=0, batch_count=count)
+        following = Cursor(epoch=epoch + 1, step=0, batch_count=count)
         wishes = {"stop": bool(self.sitting.stop), "end": bool(self.model.stop_training)}
         agreed = self.meeting.agree(always=True, **wishes)
         self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all

@@ -39,7 +39,7 @@ class Counts:
 
 
 @dataclass(slots=True, kw_only=True)
-class Sitting:
+class Session:
     """What this sitting knows while it runs."""
 
     history: dict[str, list[float]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Child process: one training on Keras' JAX backend, as one process of one or several.
 
 Request: ``workload``, ``recipe``, ``settings``, ``plan`` (fields of the nouns), ``addresses`` and
-``rank`` (of a ``Seat``; empty and 0 where it is alone), ``gpus`` (of this process) and ``data``
-(``file.py:function``). Result: ``outcome``, the fields of ``TrainOutcome``.
+``rank`` (of a ``ProcessRank``; empty and 0 where it is alone), ``gpus`` (of this process) and
+``data`` (``file.py:function``). Result: ``outcome``, the fields of ``TrainOutcome``.
 """
 
 from __future__ import annotations

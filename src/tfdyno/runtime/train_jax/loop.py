@@ -24,14 +24,14 @@ from tfdyno.runtime.checkpoint.checkpoints import Checkpoints
 from tfdyno.runtime.checkpoint.files import Position
 from tfdyno.runtime.checkpoint.random_states import random_state, restore_random_state
 from tfdyno.runtime.checkpoint.state import state_of
+from tfdyno.runtime.train.consensus import Consensus
 from tfdyno.runtime.train.finite_weights import FiniteWeights
-from tfdyno.runtime.train.meeting import Meeting
 from tfdyno.runtime.train.nan import keep_good, unlocated
 from tfdyno.runtime.train.watch import NanLoss, RunAbout, Watch
 from tfdyno.runtime.train_jax.callbacks import First, Last
 from tfdyno.runtime.train_jax.data import NO_BATCH, Batches, batches_of
 from tfdyno.runtime.train_jax.layout import SplitWeights, layout_of, rules_in
-from tfdyno.runtime.train_jax.outcome import Sitting, memory, outcome_of, settle
+from tfdyno.runtime.train_jax.outcome import Session, memory, outcome_of, settle
 from tfdyno.runtime.train_jax.ranks import check_same_data, check_same_weights, numbers_of_all
 from tfdyno.runtime.train_jax.start import World
 
@@ -77,10 +77,10 @@ def train(
         UsageError: The model, its data, the recipe or the layout do not go together.
         ToolError: A checkpoint cannot be written, or the weights of the workers drift apart.
     """
-    return _Sitting(model, arguments, settings, training).run()
+    return _Session(model, arguments, settings, training).run()
 
 
-class _Sitting:
+class _Session:
     """One sitting of a training; ``fit`` calls back into it."""
 
     def __init__(
@@ -92,7 +92,7 @@ class _Sitting:
     ) -> None:
         self.model, self.settings, self.training = model, settings, training
         self.arguments = {**arguments, "verbose": 0}
-        self.world, self.sitting = training.world, Sitting()
+        self.world, self.sitting = training.world, Session()
         self.watch = Watch(training.progress, memory=memory)
         self.batches = Batches(self.world, check_same_data)
         given = arguments.get("callbacks") or []
@@ -106,7 +106,7 @@ class _Sitting:
         self.before: Any = None
         self.is_checked = False
         folder = Path(settings.output) if settings.output else None
-        self.meeting = Meeting(
+        self.meeting = Consensus(
             folder / MEETING if folder else None,
             rank=self.world.rank,
             count=self.world.process_count,

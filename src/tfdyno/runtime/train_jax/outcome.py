@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class Sitting:
+class Session:
     """What this sitting knows while it runs; numbers with those of earlier ones."""
 
     history: dict[str, list[float]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def outcome_of(
     model: Model,
     settings: RunSettings,
     recipe: Recipe,
-    sitting: Sitting,
+    sitting: Session,
     watch: Watch,
     *,
     stopped: str,

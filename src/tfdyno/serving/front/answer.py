@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.base.untyped import Value
-    from tfdyno.serving.front.table import Face
+    from tfdyno.serving.front.table import TensorSpec
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,13 +25,13 @@ class Outputs:
     _lists: dict[str, Any] = field(default_factory=dict)
     _finite: bool | None = None
 
-    def lists(self, face: Face) -> Value:
+    def lists(self, face: TensorSpec) -> Value:
         """The output as JSON has it."""
         if face.name not in self._lists:
             self._lists[face.name] = listed(self.arrays[face.name], face)
         return self._lists[face.name]
 
-    def flat(self, face: Face) -> list[Any]:
+    def flat(self, face: TensorSpec) -> list[Any]:
         """All values in one list, row by row."""
         key = f"{face.name}\0flat"
         if key not in self._lists:
@@ -55,12 +55,12 @@ class Answer:
     start: int = 0
     rows: int | None = None
 
-    def lists(self, face: Face) -> Value:
+    def lists(self, face: TensorSpec) -> Value:
         """The output as nested lists for JSON."""
         values = self.outputs.lists(face)
         return values if self.rows is None else values[self.start : self.start + self.rows]
 
-    def flat(self, face: Face) -> list[Any]:
+    def flat(self, face: TensorSpec) -> list[Any]:
         """The output's values in one list."""
         values = self.outputs.flat(face)
         if self.rows is None:

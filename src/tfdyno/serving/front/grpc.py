@@ -27,7 +27,7 @@ from tfdyno.serving.front.messages import defect
 from tfdyno.serving.front.predict import check_rows
 from tfdyno.serving.front.queue import deadline_of
 from tfdyno.serving.front.status import version_numbers
-from tfdyno.serving.front.table import Face, Refused, Signature, Version, signature_of
+from tfdyno.serving.front.table import Refused, Signature, TensorSpec, Version, signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -169,7 +169,7 @@ class GrpcFace(
         return reply
 
 
-def _asked(wanted: Value, signature: Signature) -> tuple[Face, ...]:
+def _asked(wanted: Value, signature: Signature) -> tuple[TensorSpec, ...]:
     unknown = set(wanted) - {face.name for face in signature.outputs}
     if unknown:
         raise Refused(400, f"There is no output {min(unknown)[:100]!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfdyno.serving.front.table import Face, Signature, Table
+    from tfdyno.serving.front.table import Signature, Table, TensorSpec
 
 _ERRORS = {
     "400": "The request does not fit the model's signature, or is no JSON.",
@@ -191,7 +191,7 @@ def _infer_schema(signature: Signature | None) -> dict[str, Any]:
     return {"type": "object", "required": ["inputs"], "properties": properties}
 
 
-def _tensor(face: Face, shape: tuple[int | None, ...]) -> dict[str, Any]:
+def _tensor(face: TensorSpec, shape: tuple[int | None, ...]) -> dict[str, Any]:
     schema = _scalar(face)
     for size in reversed(shape):
         schema = {"type": "array", "items": schema}
@@ -199,7 +199,7 @@ def _tensor(face: Face, shape: tuple[int | None, ...]) -> dict[str, Any]:
     return schema
 
 
-def _scalar(face: Face) -> dict[str, Any]:
+def _scalar(face: TensorSpec) -> dict[str, Any]:
     if face.dtype == "string":
         encoded = _named({"b64": {"type": "string", "contentEncoding": "base64"}})
         return {"anyOf": [{"type": "string"}, encoded]}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from tfdyno.serving.front.table import Face, Refused, Signature
+from tfdyno.serving.front.table import Refused, Signature, TensorSpec
 from tfdyno.serving.front.tensor import Array, read_tensor
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _told(error: Exception) -> str:
     return str(error).split("\n", 1)[0][:300]
 
 
-def listed(array: Array, face: Face) -> list[Any]:
+def listed(array: Array, face: TensorSpec) -> list[Any]:
     """The array as nested lists for JSON, floats with no more digits than tell them apart."""
     if face.dtype == "string":
         as_bytes = face.name.endswith("_bytes")

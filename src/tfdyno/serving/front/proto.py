@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.serving.front.status import METHOD_NAME
-from tfdyno.serving.front.table import TENSORFLOW_TYPES, Face, Refused, Signature
+from tfdyno.serving.front.table import TENSORFLOW_TYPES, Refused, Signature, TensorSpec
 from tfdyno.serving.front.tensor import Array, check_shape
 
 
@@ -44,7 +44,7 @@ _FIELDS = {
 
 def array_of(
     tensor: Tensor,
-    face: Face,
+    face: TensorSpec,
     max_bytes: float = math.inf,
 ) -> Array:
     """Read a TensorProto that must fit the signature, without TensorFlow itself.
@@ -79,7 +79,7 @@ def array_of(
     return array.reshape(shape)
 
 
-def _of_values(tensor: Tensor, given: str, count: int, face: Face) -> Array:
+def _of_values(tensor: Tensor, given: str, count: int, face: TensorSpec) -> Array:
     if given == "DT_HALF":
         values: Any = np.array(tensor.half_val, dtype=np.uint16).view(np.float16)
     else:
@@ -91,7 +91,7 @@ def _of_values(tensor: Tensor, given: str, count: int, face: Face) -> Array:
     return array
 
 
-def proto_of(array: Array, face: Face) -> Value:
+def proto_of(array: Array, face: TensorSpec) -> Value:
     """Write an array as a TensorProto."""
     dims = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
     proto = tensor_pb2.TensorProto(

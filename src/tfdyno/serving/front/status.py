@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfdyno.serving.front.table import TENSORFLOW_TYPES, Face, Refused, Signature, Table, Version
+from tfdyno.serving.front.table import (
+    TENSORFLOW_TYPES,
+    Refused,
+    Signature,
+    Table,
+    TensorSpec,
+    Version,
+)
 
 METHOD_NAME = "tensorflow/serving/predict"
 
@@ -52,7 +59,7 @@ def _signature(signature: Signature) -> dict[str, Any]:
     }
 
 
-def _face(face: Face) -> dict[str, Any]:
+def _face(face: TensorSpec) -> dict[str, Any]:
     sizes = [{"size": str(-1 if size is None else size), "name": ""} for size in face.shape]
     return {
         "dtype": TENSORFLOW_TYPES[face.dtype],

@@ -41,7 +41,7 @@ class Refused(Exception):  # noqa: N818  (an answer, not a fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Face:
+class TensorSpec:
     """One input or output of a signature; ``None`` in the shape stands for any size."""
 
     name: str
@@ -71,8 +71,8 @@ class Signature:
     """
 
     model: str
-    inputs: tuple[Face, ...]
-    outputs: tuple[Face, ...]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
     rows: bool
     call_s: float = 0.0
 
@@ -174,7 +174,7 @@ def read_signature(facts: Mapping[str, Any]) -> Signature:
     )
 
 
-def _face(facts: Mapping[str, Any]) -> Face:
+def _face(facts: Mapping[str, Any]) -> TensorSpec:
     dtype = "string" if facts["dtype"] in _TEXT else facts["dtype"]
     shape = tuple(None if size in (None, -1) else int(size) for size in facts["shape"])
-    return Face(name=facts["name"], dtype=dtype, shape=shape)
+    return TensorSpec(name=facts["name"], dtype=dtype, shape=shape)

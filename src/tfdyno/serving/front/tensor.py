@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from tfdyno.serving.front.table import Face, Refused
+from tfdyno.serving.front.table import Refused, TensorSpec
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
@@ -30,7 +30,7 @@ _FLAT: dict[str, msgspec.json.Decoder[Any]] = {"f": _FLOATS, "i": _INTS, "u": _I
 MAX_RANK = 32
 
 
-def read_tensor(text: bytes, face: Face) -> Array:
+def read_tensor(text: bytes, face: TensorSpec) -> Array:
     """Return the tensor that valid JSON holds as nested lists.
 
     Raises:
@@ -40,7 +40,7 @@ def read_tensor(text: bytes, face: Face) -> Array:
     return quick if quick is not None else _by_lists(text, face)
 
 
-def read_flat(text: bytes, face: Face, shape: tuple[int, ...]) -> Array | None:
+def read_flat(text: bytes, face: TensorSpec, shape: tuple[int, ...]) -> Array | None:
     """A flat list of ``shape``'s numbers as an array; None where it is not one (or strings)."""
     decoder = _FLAT.get(face.numpy.kind)
     if decoder is None:
@@ -52,7 +52,7 @@ def read_flat(text: bytes, face: Face, shape: tuple[int, ...]) -> Array | None:
     return _of_numbers(values, face, shape)
 
 
-def _quick(text: bytes, face: Face) -> Array | None:
+def _quick(text: bytes, face: TensorSpec) -> Array | None:
     decoder = _FLAT.get(face.numpy.kind)
     skeleton = text.translate(None, NOT_BRACKETS)
     shape = _shape_of(skeleton, len(face.shape))
@@ -89,7 +89,7 @@ def _skeleton(shape: tuple[int, ...]) -> bytes:
     return unit
 
 
-def _of_numbers(values: list[Any], face: Face, shape: tuple[int, ...]) -> Array | None:
+def _of_numbers(values: list[Any], face: TensorSpec, shape: tuple[int, ...]) -> Array | None:
     dtype = face.numpy
     if not values or len(values) != math.prod(shape):
         return None
@@ -106,7 +106,7 @@ def _of_numbers(values: list[Any], face: Face, shape: tuple[int, ...]) -> Array 
     return np.array(values, dtype=dtype).reshape(shape)
 
 
-def check_shape(shape: tuple[int, ...], face: Face) -> None:
+def check_shape(shape: tuple[int, ...], face: TensorSpec) -> None:
     """Refuse a shape that is not the signature's."""
     fits = len(shape) == len(face.shape) and all(
         wanted in (None, size) for size, wanted in zip(shape, face.shape, strict=True)
@@ -116,12 +116,12 @@ def check_shape(shape: tuple[int, ...], face: Face) -> None:
         raise Refused(400, told)
 
 
-def told_shape(face: Face) -> str:
+def told_shape(face: TensorSpec) -> str:
     """The signature's shape as a client reads it."""
     return "[" + ", ".join("any" if size is None else str(size) for size in face.shape) + "]"
 
 
-def _by_lists(text: bytes, face: Face) -> Array:
+def _by_lists(text: bytes, face: TensorSpec) -> Array:
     """The long way: for strings and truth values, and to name what is wrong with the rest."""
     value = _ANY.decode(text)
     shape = _nested_shape(value)
@@ -150,7 +150,7 @@ def _nested_shape(value: Value) -> tuple[int, ...]:
 def _flatten(
     value: Value,
     shape: tuple[int, ...],
-    face: Face,
+    face: TensorSpec,
     place: str,
     flat: list[Any],
 ) -> None:
@@ -164,7 +164,7 @@ def _flatten(
         _flatten(item, shape[1:], face, f"{place}[{index}]", flat)
 
 
-def _scalar(value: Value, face: Face, place: str) -> Value:
+def _scalar(value: Value, face: TensorSpec, place: str) -> Value:
     kind = face.numpy.kind
     is_bool, is_int = isinstance(value, bool), isinstance(value, int)
     if kind == "O":
@@ -180,14 +180,14 @@ def _scalar(value: Value, face: Face, place: str) -> Value:
     raise Refused(400, f"{face.name}{place} is {told}; the signature says {face.dtype}")
 
 
-def _finite(value: float, face: Face, place: str) -> float:
+def _finite(value: float, face: TensorSpec, place: str) -> float:
     try:
         return float(value)
     except OverflowError:
         raise Refused(400, f"{face.name}{place} is too large for {face.dtype}") from None
 
 
-def _bytes_of(value: Value, face: Face, place: str) -> bytes:
+def _bytes_of(value: Value, face: TensorSpec, place: str) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tfdyno.serving.front.predict import Arrays, check_rows
-from tfdyno.serving.front.table import Face, Refused, Signature, Version
+from tfdyno.serving.front.table import Refused, Signature, TensorSpec, Version
 from tfdyno.serving.front.tensor import Array, check_shape, read_flat, read_tensor, told_shape
 from tfdyno.serving.front.wire import strings_of, wire_bytes
 
@@ -109,7 +109,7 @@ def v2_inputs(request: V2Request, signature: Signature) -> Arrays:
     return {name: arrays[name] for name in names}
 
 
-def _check(tensor: _Input, face: Face) -> None:
+def _check(tensor: _Input, face: TensorSpec) -> None:
     if tensor.datatype != face.datatype:
         told = f"{face.name} has the datatype {tensor.datatype[:20]}, not {face.datatype}"
         raise Refused(400, told)
@@ -118,7 +118,7 @@ def _check(tensor: _Input, face: Face) -> None:
     check_shape(tuple(tensor.shape), face)
 
 
-def _from_json(tensor: _Input, face: Face) -> Array:
+def _from_json(tensor: _Input, face: TensorSpec) -> Array:
     if tensor.data is msgspec.UNSET:
         raise Refused(400, f"{face.name} has neither data nor binary_data_size")
     assert isinstance(tensor.data, msgspec.Raw)
@@ -135,17 +135,17 @@ def _from_json(tensor: _Input, face: Face) -> Array:
     return array
 
 
-def _nested(text: bytes, face: Face, shape: tuple[int, ...]) -> Array:
+def _nested(text: bytes, face: TensorSpec, shape: tuple[int, ...]) -> Array:
     value = _ANY.decode(text)
     is_flat = isinstance(value, list) and not (value and isinstance(value[0], list))
     if is_flat and len(shape) != 1:
         count = math.prod(shape)
-        flat = read_tensor(text, Face(name=face.name, dtype=face.dtype, shape=(count,)))
+        flat = read_tensor(text, TensorSpec(name=face.name, dtype=face.dtype, shape=(count,)))
         return flat.reshape(shape)
     return read_tensor(text, face)
 
 
-def _from_bytes(data: bytes, tensor: _Input, face: Face) -> Array:
+def _from_bytes(data: bytes, tensor: _Input, face: TensorSpec) -> Array:
     shape = tuple(tensor.shape)
     if face.dtype == "string":
         try:
@@ -189,7 +189,7 @@ def v2_reply(
     return (text + b"".join(binary), len(text)) if binary else (text, None)
 
 
-def _asked(body: V2Body, signature: Signature) -> list[tuple[Face, bool]]:
+def _asked(body: V2Body, signature: Signature) -> list[tuple[TensorSpec, bool]]:
     every = body.parameters.binary_data_output
     faces = {face.name: face for face in signature.outputs}
     if not body.outputs:
@@ -220,6 +220,6 @@ def v2_metadata(version: Version, signature: Signature, numbers: list[str]) -> d
     }
 
 
-def _face(face: Face) -> dict[str, Any]:
+def _face(face: TensorSpec) -> dict[str, Any]:
     shape = [-1 if size is None else size for size in face.shape]
     return {"name": face.name, "datatype": face.datatype, "shape": shape}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from tfdyno.serving.front.table import Face
+from tfdyno.serving.front.table import TensorSpec
 from tfdyno.serving.front.tensor import Array
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Arrays = dict[str, Array]
 
 FAULT = "tfdyno_fault"
 """Output with the reason why the model failed on a request; otherwise it is not there."""
-_REASONS = Face(name=FAULT, dtype="string", shape=(None, 1))
+_REASONS = TensorSpec(name=FAULT, dtype="string", shape=(None, 1))
 LONGEST_REASON = 300
 """In characters: one sentence for a client."""
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -85,7 +85,7 @@ def decode(body: bytes, head_bytes: int, signature: Signature) -> Arrays:
     return {name: arrays[name] for name in faces}
 
 
-def _array(data: bytes, output: Mapping[str, Any], face: Face) -> Array:
+def _array(data: bytes, output: Mapping[str, Any], face: TensorSpec) -> Array:
     shape = tuple(output["shape"])
     if "data" in output:
         return np.array(output["data"], dtype=face.numpy).reshape(shape)
@@ -94,7 +94,7 @@ def _array(data: bytes, output: Mapping[str, Any], face: Face) -> Array:
     return np.frombuffer(data, dtype=face.numpy).reshape(shape)
 
 
-def wire_bytes(array: Array, face: Face) -> bytes:
+def wire_bytes(array: Array, face: TensorSpec) -> bytes:
     """The tensor as the protocol has it: row by row; strings each after their length."""
     if face.dtype != "string":
         return np.ascontiguousarray(array).tobytes()

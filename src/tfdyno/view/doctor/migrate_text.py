@@ -9,7 +9,14 @@ from tfdyno.view.base.text import WIDTH, paint, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.doctor.migration import Change, Hand, Keeping, Migration, Step, Support
+    from tfdyno.core.doctor.migration import (
+        Change,
+        Hand,
+        Keeping,
+        Migration,
+        MigrationStep,
+        Support,
+    )
 
 _WHY_NOT = (
     "Horovod 0.28.1 of 2023, its last release, trains right with Keras 2 and TensorFlow 2.15. "
@@ -136,7 +143,7 @@ def _seen(one: Support, width: int) -> str:
     return wrapped(f"{text}.", width=width, first="  ", rest="    ")
 
 
-def _step(one: Step, width: int) -> str:
+def _step(one: MigrationStep, width: int) -> str:
     told = wrapped(one.text, width=width, first="  ", rest="  ")
     return f"{told}\n    {one.command}" if one.command else told
 

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.forks import forked, handled
 from tests.runtime.pictures import make_pictures
 
-from tfdyno.jobs.data.convert import Question, convert
+from tfdyno.jobs.data.convert import ConvertRequest, convert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,9 @@ def ran(code: str, request: dict[str, Any]) -> Value:
 
 
 def converted(source: Path, **more: Any) -> Dataset:
-    question = Question(source=source, destination=source.parent / "out", measure=False, **more)
+    question = ConvertRequest(
+        source=source, destination=source.parent / "out", measure=False, **more
+    )
     return convert(question).dataset
 
 

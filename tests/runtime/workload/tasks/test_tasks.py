@@ -13,7 +13,7 @@ import pytest
 from tfdyno.catalog.gpus import find
 from tfdyno.catalog.tasks import standard_tasks
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.choose.estimate import Question, estimate
+from tfdyno.jobs.choose.estimate import EstimateRequest, estimate
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import trace
 from tfdyno.runtime.workload import tasks
@@ -56,7 +56,7 @@ def test_a_task_is_traced_without_data() -> None:
 
 
 def test_a_task_can_be_estimated_at_its_own_batch() -> None:
-    question = Question(workload=parse_reference("task:lstm"), gpus=(find("l4"),))
+    question = EstimateRequest(workload=parse_reference("task:lstm"), gpus=(find("l4"),))
     assert estimate(question).estimates[0].batch_size == 512
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Logs, Model, Value
     from tfdyno.core.measure.step_facts import StepFacts
-    from tfdyno.runtime.diagnose.watching import Look
+    from tfdyno.runtime.diagnose.watching import StepsInspection
 
 MOST_FITS = 32
 MOST_FIT_S = 2.0
@@ -49,7 +49,7 @@ class LaterFits:
         first: What was seen of the first one; set before the others come.
     """
 
-    def __init__(self, look: Look, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, look: StepsInspection, now: Callable[[], float] = time.monotonic) -> None:
         """Nothing was run yet."""
         self.first: StepFacts | None = None
         self._look, self._now = look, now

@@ -33,7 +33,7 @@ LEAVE_S = 90.0
 """A network file system may show a new file a minute later."""
 
 
-class Meeting:
+class Consensus:
     """The agreement of one process with the others; alone it agrees with itself at once."""
 
     def __init__(self, folder: Path | None, *, rank: int, count: int) -> None:

@@ -41,7 +41,7 @@ _OWN_ORDER = (
 )
 
 
-def sat(
+def run_session(
     model: Model,
     arguments: dict[str, Any],
     recipe: Recipe,

@@ -33,7 +33,7 @@ LEAST_S, MOST_S = 3.0, 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TuneRequest:
     """What is tuned and how."""
 
     workload: Workload
@@ -110,11 +110,11 @@ class Node:
     """Ends what it runs, from another thread."""
 
 
-def check(question: Question) -> None:
+def check(question: TuneRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     if question.workload.mode != "train":
         raise UsageError(f"{question.workload.reference} cannot be tuned", why="it is not trained")
-    asked = bench.Question(
+    asked = bench.BenchRequest(
         workload=question.workload, recipe=question.recipe, protocol=question.protocol
     )
     bench.check(asked)
@@ -128,7 +128,7 @@ def check(question: Question) -> None:
                          remedy="leave one of them out")  # fmt: skip
 
 
-def prepare_folder(question: Question) -> None:
+def prepare_folder(question: TuneRequest) -> None:
     """Make the folder of a study; raises ``UsageError`` where it holds another or none."""
     folder = question.folder
     has_study = has_begun(folder)
@@ -144,7 +144,7 @@ def prepare_folder(question: Question) -> None:
         raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
 
 
-def key_of(question: Question) -> str:
+def key_of(question: TuneRequest) -> str:
     """All that decides what a trial is; not how many there are."""
     place = Path(question.workload.reference.partition(":")[0])
     content = sha256_of(place) if place.is_file() else ""
@@ -160,7 +160,7 @@ def key_of(question: Question) -> str:
     return hashlib.sha256(repr((*parts, content)).encode()).hexdigest()
 
 
-def check_kept(kept_key: str, question: Question) -> None:
+def check_kept(kept_key: str, question: TuneRequest) -> None:
     """Raise ``UsageError`` where the study of the folder is another than the one asked for."""
     if kept_key and kept_key != key_of(question):
         raise UsageError(

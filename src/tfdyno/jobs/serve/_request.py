@@ -16,7 +16,7 @@ LONGEST_WAIT_MS = 10_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServeQuestion:
+class ServeRequest:
     """What is served, where and how."""
 
     reference: str
@@ -67,7 +67,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ServeReporter:
     """Who hears of what."""
 
     progress: Callable[[str], None] = silent

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfdyno.runtime.recipe.composed_step import ComposedStep
 
 
-class Company:
+class WorkerGroup:
     """Looks after each epoch whether all workers still train one model at one pace.
 
     Attributes:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.tf
 CODE = """
 import json
 import keras
-from tfdyno.runtime.train.company import Company
+from tfdyno.runtime.train.worker_group import WorkerGroup
 
 class Wait:
     taken = 0
@@ -23,7 +23,7 @@ class Step:
     wait = Wait()
 
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-company = Company(model, Step)
+company = WorkerGroup(model, Step)
 asked = []
 company._ranks.straggler = lambda *given: asked.append(given)
 for epoch in (1, 2):

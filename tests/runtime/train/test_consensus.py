@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.runtime.clusters import addresses
 from tests.runtime.training_child import LIMIT_S, ROOT, case, environment
 
-from tfdyno.runtime.train.meeting import MOST_CALLS, Meeting, calls_between
+from tfdyno.runtime.train.consensus import MOST_CALLS, Consensus, calls_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ def together(
     found: list[dict[int, frozenset[str]]] = [{} for _ in range(count)]
 
     def work(rank: int) -> None:
-        meeting = Meeting(None, rank=rank, count=count)
+        meeting = Consensus(None, rank=rank, count=count)
         meeting.exchange_by(exchange.of(rank))
         for step in range(1, calls):
             agreed = meeting.agree(**wishes(rank, step), always=step == calls - 1)
@@ -113,13 +113,13 @@ def test_the_exchange_takes_a_hundredth_of_the_time(
 
 
 def test_one_alone_does_it_at_once() -> None:
-    alone = Meeting(None, rank=0, count=1)
+    alone = Consensus(None, rank=0, count=1)
     assert alone.agree(stop=True, save=False) == {"stop"}
     assert alone.agree(stop=False) == set()
 
 
-def pair(folder: Path) -> list[Meeting]:
-    return [Meeting(folder, rank=rank, count=2) for rank in (0, 1)]
+def pair(folder: Path) -> list[Consensus]:
+    return [Consensus(folder, rank=rank, count=2) for rank in (0, 1)]
 
 
 @functools.cache
@@ -197,7 +197,7 @@ def test_two_processes_go_on_where_they_stopped() -> None:
             assert one["resumed"]["history"][name] == pytest.approx(values, abs=1e-6)
 
 
-def leaving(meeting: Meeting, rank: int, left: list[int]) -> threading.Thread:
+def leaving(meeting: Consensus, rank: int, left: list[int]) -> threading.Thread:
     def leave() -> None:
         meeting.leave(limit_s=20.0)
         left.append(rank)
@@ -209,7 +209,7 @@ def leaving(meeting: Meeting, rank: int, left: list[int]) -> threading.Thread:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_nobody_leaves_before_all_have_come(order: tuple[int, ...], tmp_path: Path) -> None:
-    meetings = [Meeting(tmp_path / "meeting", rank=rank, count=3) for rank in range(3)]
+    meetings = [Consensus(tmp_path / "meeting", rank=rank, count=3) for rank in range(3)]
     left: list[int] = []
     threads = [leaving(meetings[rank], rank, left) for rank in order[:2]]
     time.sleep(0.3)
@@ -238,4 +238,4 @@ def test_who_is_alone_at_the_end_does_not_wait_for_ever(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "meeting")
         (tmp_path / "meeting").mkdir()
         meeting.leave(limit_s=0.1)
-    Meeting(None, rank=0, count=1).leave()
+    Consensus(None, rank=0, count=1).leave()
