@@ -158,9 +158,9 @@ def _make(
     }
 
     def run(module: str, **fields: Any) -> dict[str, Any]:
-        backend = {"KERAS_BACKEND": fields["path"]} if module == "trace" else None
+        backend = {"KERAS_BACKEND": fields["path"]} if module == "child" else None
         return run_child(
-            f"tfdyno.runtime.{module}",
+            f"tfdyno.runtime.trace.{module}",
             {**request, **fields},
             progress=progress,
             timeout_s=timeout_s,
@@ -183,7 +183,7 @@ def _traced(
         return _by_tensorflow(run, "a step function is TensorFlow code")
     if workload.remat:
         return _by_tensorflow(run, "parts are computed again by means of TensorFlow")
-    result = run("trace", path="jax", path_reason="Keras runs this model on the JAX backend")
+    result = run("child", path="jax", path_reason="Keras runs this model on the JAX backend")
     if declined := result.get("declined"):
         progress("tracing with TensorFlow instead")
         return _by_tensorflow(run, f"not traceable on the JAX backend: {TfdynoError(**declined)}")
@@ -192,7 +192,7 @@ def _traced(
 
 def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str, Any]:
     """By the slower path, which runs every TensorFlow operation."""
-    result = run("trace", path="tensorflow", path_reason=reason)
+    result = run("child", path="tensorflow", path_reason=reason)
     if declined := result.get("declined"):
         remedy = declined["remedy"] or "see whether it trains one step without tfdyno"
         raise UsageError(**{**declined, "remedy": remedy})
