@@ -125,7 +125,8 @@ def test_every_end_of_a_child_is_one_sentence(
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for place in ("engines.process.process", "jobs.child.worker"):  # another may run out of memory meanwhile
+    # Another may run out of memory meanwhile.
+    for place in ("engines.process.process", "jobs.child.worker"):
         monkeypatch.setattr(f"tfdyno.{place}.oom_kills", lambda: 0)
     with pytest.raises(kind) as caught:
         ask(modules, body)
