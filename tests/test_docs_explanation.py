@@ -10,12 +10,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "src" / "tfdyno" / "model"
 EXPLANATION = ROOT / "docs" / "explanation"
-NAMED = re.compile(r"`model/([a-z_]+)\.py`")
+NAMED = re.compile(r"`model/([a-z_/]+)\.py`")
 
 
 def modules() -> set[str]:
-    """Names of the modules of arithmetic."""
-    return {path.stem for path in MODEL.glob("*.py")} - {"__init__"}
+    """Names of the modules of arithmetic, with their folders."""
+    found = (path.relative_to(MODEL) for path in MODEL.rglob("*.py") if path.stem != "__init__")
+    return {path.with_suffix("").as_posix() for path in found}
 
 
 def named() -> set[str]:

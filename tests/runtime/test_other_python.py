@@ -16,11 +16,13 @@ from tfdyno.jobs.choose.trace import Traced, trace
 
 PACKAGE = Path(tfdyno.__file__).parent
 IN_THE_USERS_PYTHON = [
-    *("__init__", "core/errors", "core/workload"),
-    *(f"runtime/{name}" for name in ("batch", "capture", "capture_loop", "child", "dataspec")),
-    *(f"runtime/{name}" for name in ("environment", "export_tensorflow", "failure", "keras2")),
-    *(f"runtime/{name}" for name in ("kerasfile", "loop_step", "marker", "standins")),
-    *(f"runtime/{name}" for name in ("step_function", "step_tensorflow", "trace", "workloads")),
+    *("__init__", "core/base/errors", "core/choose/workload"),
+    *(f"process/{name}" for name in ("child", "environment", "failure")),
+    *(f"runtime/workload/{name}" for name in ("batch", "capture", "capture_loop", "dataspec")),
+    *(f"runtime/workload/{name}" for name in ("kerasfile", "loop_step", "standins")),
+    *(f"runtime/workload/{name}" for name in ("step_function", "workloads")),
+    *(f"runtime/trace/{name}" for name in ("child", "export_tensorflow", "marker")),
+    *("runtime/base/keras2", "runtime/trace/step_tensorflow"),
 ]
 THEIR_OWN = {"keras", "numpy", "tensorflow", "tf_keras", "tfdyno"}
 SCRIPT = """
