@@ -274,6 +274,20 @@ def test_no_file_is_longer_than_400_lines() -> None:
     assert {str(p.relative_to(ROOT)): n for p, n in lengths.items() if n > 400} == {}
 
 
+def test_no_folder_holds_more_than_30_files() -> None:
+    folders = {path.parent for path in (ROOT / "src" / "tfdyno").rglob("*.py")}
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in folders}
+    assert {str(folder): count for folder, count in counts.items() if count > 31} == {}
+
+
+def test_signatures_name_what_frameworks_hand_over() -> None:
+    """``core/base/untyped.py`` has the names; children of the probe run without tfdyno."""
+    alone = ROOT / "src" / "tfdyno" / "probe" / "base"
+    texts = {path: path.read_text() for path in (ROOT / "src").rglob("*.py")}
+    noted = {path for path, text in texts.items() if "noqa: ANN401" in text}
+    assert {path.name for path in noted if path.parent != alone} == set()
+
+
 def modules() -> list[str]:
     """Every module of the package but private ones, as a path without its ending."""
     package = ROOT / "src" / "tfdyno"
