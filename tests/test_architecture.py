@@ -74,7 +74,7 @@ UNTESTED_MODULES = {
     "runtime/base/keras2", "runtime/workload/loop_step", "runtime/trace/recurrent",
     "runtime/workload/standins", "runtime/workload/step_function", "runtime/trace/step_jax",
     "runtime/trace/child", "runtime/workload/workloads",
-    # Read by kernels/hlo/test_plan.py and test_hlo_buffers.py.
+    # Read by kernels/hlo/test_plan.py and test_buffers.py.
     "runtime/trace/hlo_bridge",
     # Used by several rooms of jobs: with the jobs that use them.
     "jobs/bench/run", "jobs/bench/sides", "jobs/child/memory_watch", "jobs/choose/exact",

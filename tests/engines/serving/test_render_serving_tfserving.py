@@ -45,7 +45,7 @@ folder = tempfile.mkdtemp()
 (Path(folder) / "official.proto").write_text(text)
 (Path(folder) / "google").mkdir()
 import grpc_tools
-included = Path(grpc_tools.__file__).parents[1] / "_proto"
+included = Path(grpc_tools.__file__).parent / "_proto"
 assert not protoc.main(["", f"-I{folder}", f"-I{included}", f"--python_out={folder}",
                         f"{folder}/official.proto"])
 sys.path.insert(0, folder)

@@ -37,7 +37,7 @@ def failure(error: Exception, steps: int) -> UsageError:
 def test_the_step_and_the_line_of_a_failure_are_told() -> None:
     text = str(failure(ValueError("shapes differ"), 2))
     assert text.startswith("train.py failed at step 3: ")
-    assert "test_bench_failure.py, line " in text
+    assert "test_step_failure.py, line " in text
     assert text.endswith("ValueError: shapes differ.")
 
 

@@ -33,7 +33,7 @@ BATCH = 37
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Steps of Keras models, traced in a child."""
     folder = tmp_path_factory.mktemp("steps")
-    script = Path(__file__).with_name("keras_steps.py")
+    script = Path(__file__).parents[1] / "keras_steps.py"
     subprocess.run([sys.executable, str(script), str(folder)], check=True, timeout=280)
     return folder
 

@@ -1,4 +1,4 @@
-"""gRPC without a model; predictions by the official stubs are in test_front.py."""
+"""gRPC without a model; predictions by the official stubs are in test_child.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Triton is given a model; Triton itself is started by test_serve_triton.py."""
+"""How Triton is given a model; Triton itself is started by test_child.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A made-up model while it is loaded; real ones are in test_serve_triton.py."""
+"""A made-up model while it is loaded; real ones are in test_child.py."""
 
 from __future__ import annotations
 

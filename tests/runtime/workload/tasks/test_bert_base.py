@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.runtime.tasks.learning import assert_learns
+from tests.runtime.workload.tasks.learning import assert_learns
 
 if TYPE_CHECKING:
-    from tests.runtime.tasks.learning import Trained
+    from tests.runtime.workload.tasks.learning import Trained
 
 
 def test_weights_are_those_of_the_published_model_and_a_head(described: dict[str, Any]) -> None:

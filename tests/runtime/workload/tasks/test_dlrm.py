@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.runtime.tasks.learning import assert_does_not_learn, assert_learns
+from tests.runtime.workload.tasks.learning import assert_does_not_learn, assert_learns
 
 if TYPE_CHECKING:
-    from tests.runtime.tasks.learning import Trained
+    from tests.runtime.workload.tasks.learning import Trained
 
 
 def test_weights_by_hand(described: dict[str, Any]) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runtime.tasks.learning import assert_learns
+from tests.runtime.workload.tasks.learning import assert_learns
 
 if TYPE_CHECKING:
-    from tests.runtime.tasks.learning import Trained
+    from tests.runtime.workload.tasks.learning import Trained
 
 
 def test_the_image_is_enlarged_eight_times(described: dict[str, Any]) -> None:

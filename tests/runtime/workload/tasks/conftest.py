@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.runtime.tasks.learning import Trained
+    from tests.runtime.workload.tasks.learning import Trained
 
 Described = dict[str, Any]
 CHILD = Path(__file__).with_name("task_child.py")
