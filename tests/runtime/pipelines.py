@@ -7,6 +7,7 @@ that of a fresh process.
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.runtime.benches import in_tensorflow
@@ -195,7 +196,8 @@ for name in [*MADE, *CHAINS]:
 
 def asked(code: str) -> Value:
     """What ``code`` leaves in ``result``, run after the pipelines are defined."""
-    files = FILES.format(files=str(__file__).rsplit("/", 1)[0] + "/test_hlo_*.py")
+    hlo = Path(__file__).parents[1] / "kernels" / "hlo"
+    files = FILES.format(files=f"{hlo}/test_*.py")
     return in_tensorflow(f"{files}{PIPELINES}{code}")
 
 
