@@ -1,1 +1,1 @@
-"""One use case per file; ``_worker`` is the only door to ``runtime``."""
+"""One use case per file; ``child/worker.py`` is the only door to what child processes run."""

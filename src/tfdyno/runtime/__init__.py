@@ -1,1 +1,1 @@
-"""The only code that imports TensorFlow, Keras or JAX; always in a child process."""
+"""What child processes run that imports TensorFlow, Keras or JAX."""
