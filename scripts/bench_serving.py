@@ -22,7 +22,7 @@ from bench_serving_page import Round, Study, claims, page
 from bench_serving_servers import KINDS, ROOT, run, running, serving_folder
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError, ToolError
-from tfdyno.jobs.bench.load import LoadQuestion, load_test
+from tfdyno.jobs.bench.load import LoadRequest, load_test
 from tfdyno.probe.base import processors
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.machine.revision import revision
@@ -77,7 +77,7 @@ def compare(plan: Plan, say: Callable[[str], None]) -> tuple[Round, ...]:
 
 
 def _measured(url: str, seconds_s: float, number: int, kind: str) -> Round:
-    question = LoadQuestion(url=url, clients=CLIENTS, seconds_s=seconds_s, seed=number)
+    question = LoadRequest(url=url, clients=CLIENTS, seconds_s=seconds_s, seed=number)
     result = load_test(question)
     if result.failed:
         raise ToolError(f"the load of {kind} failed", why="; ".join(result.faults))

@@ -16,7 +16,7 @@ import psutil
 from bench_serving_servers import served
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.measure.load import ACCEPTED, CODE_WORDS
-from tfdyno.jobs.bench.load import LoadQuestion, load_test
+from tfdyno.jobs.bench.load import LoadRequest, load_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +95,7 @@ def overload(
     with served(model, folder / "overload.log", *options) as server:
         # As many clients as work and wait inside the promise: more would be refused.
         clients = max(2, queue // 2)
-        one = LoadQuestion(url=server.url, clients=clients, seconds_s=CAPACITY_S,
+        one = LoadRequest(url=server.url, clients=clients, seconds_s=CAPACITY_S,
                            allow_refusals=True, timeout_s=TIMEOUT_S)  # fmt: skip
         say(f"overload: capacity with {clients} clients")
         capacity = load_test(one).stages[0].figures.accepted_per_s
@@ -128,9 +128,9 @@ def overload(
 def kill(model: Path, folder: Path, say: Callable[[str], None]) -> Kill:
     """Load ``tfdyno serve`` and kill its model process on the way."""
     with served(model, folder / "kill.log") as server:
-        closed = LoadQuestion(url=server.url, clients=CLIENTS, seconds_s=CAPACITY_S / 2)
+        closed = LoadRequest(url=server.url, clients=CLIENTS, seconds_s=CAPACITY_S / 2)
         rate = KILL_SHARE * load_test(closed).stages[0].figures.accepted_per_s
-        question = LoadQuestion(url=server.url, rates_per_s=(rate,), seconds_s=KILL_LOAD_S,
+        question = LoadRequest(url=server.url, rates_per_s=(rate,), seconds_s=KILL_LOAD_S,
                                 allow_refusals=True, timeout_s=TIMEOUT_S)  # fmt: skip
         say(f"kill: {rate:.0f} requests/s for {KILL_LOAD_S:.0f} s")
         killed: list[float] = []
@@ -186,7 +186,7 @@ def _capacity_guess(model: Path, folder: Path, say: Callable[[str], None]) -> fl
     """What the server does with batching as it comes: the queue is made as long as the promise."""
     with served(model, folder / "overload.log") as server:
         say("overload: what the server can do without limits")
-        question = LoadQuestion(url=server.url, clients=64, seconds_s=CAPACITY_S)
+        question = LoadRequest(url=server.url, clients=64, seconds_s=CAPACITY_S)
         return load_test(question).stages[0].figures.accepted_per_s
 
 

@@ -65,17 +65,17 @@ class RunRecord:
     seed: int = 0
     started_at: str = ""
     ended_at: str = ""
-    """Of the last sitting; empty while it runs."""
+    """Of the last session; empty while it runs."""
     sittings: int = 1
     tfdyno: str = ""
     error: str = ""
     retreats: tuple[Retreat, ...] = ()
     """Steps back from compiles that failed inside XLA: a run that goes on begins with them."""
     outcome: dict[str, object] = field(default_factory=dict)
-    """The fields of the last sitting's ``TrainOutcome``; a loss that is no number is null."""
+    """The fields of the last session's ``TrainOutcome``; a loss that is no number is null."""
     environment: Environment | None = None
     telemetry: Telemetry | None = None
-    """Of the last sitting, in few enough points to be read."""
+    """Of the last session, in few enough points to be read."""
 
 
 class RunFolder:

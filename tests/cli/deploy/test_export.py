@@ -12,7 +12,7 @@ from tfdyno.cli.main import main
 from tfdyno.core.deploy.export import ExportResult, Gates
 
 if TYPE_CHECKING:
-    from tfdyno.jobs.deploy.export import ExportQuestion
+    from tfdyno.jobs.deploy.export import ExportRequest
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +74,9 @@ def test_a_failed_gate_is_exit_code_1_with_the_table_shown(
 
 
 def test_shares_may_be_percent(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[ExportQuestion] = []
+    asked: list[ExportRequest] = []
 
-    def made(question: ExportQuestion, **_: object) -> ExportResult:
+    def made(question: ExportRequest, **_: object) -> ExportResult:
         asked.append(question)
         return result(("onnx", verification()))
 

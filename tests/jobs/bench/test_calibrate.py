@@ -20,7 +20,7 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import CardTelemetry, Telemetry
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench._card_condition import CardState
-from tfdyno.jobs.bench.calibrate import Calibrated, CalibrateQuestion, calibrate, shared_copy
+from tfdyno.jobs.bench.calibrate import Calibrated, CalibrateRequest, calibrate, shared_copy
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import subject_of
 from tfdyno.jobs.choose.estimate import EstimateRequest, check, estimate
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
 
 SECONDS = 14.0
-ON_CPU = CalibrateQuestion(seconds_s=SECONDS, card="cpu", framework="tensorflow")
+ON_CPU = CalibrateRequest(seconds_s=SECONDS, card="cpu", framework="tensorflow")
 
 
 @pytest.fixture(scope="module")

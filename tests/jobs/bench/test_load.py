@@ -14,13 +14,13 @@ from tests.loads import result, stage, stretch
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.bench._load_doubts import warnings
-from tfdyno.jobs.bench.load import LoadQuestion, _holds, _probe_s, load_test
+from tfdyno.jobs.bench.load import LoadRequest, _holds, _probe_s, load_test
 from tfdyno.model.measure.load_knee import NextProbe
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.load import LoadResult
 
-QUICK = LoadQuestion(url="", clients=4, seconds_s=0.6, timeout_s=2.0)
+QUICK = LoadRequest(url="", clients=4, seconds_s=0.6, timeout_s=2.0)
 
 
 def loaded(origin: str, route: str = "v1", **changes: object) -> LoadResult:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.jobs.bench.load import LoadQuestion, load_test
+from tfdyno.jobs.bench.load import LoadRequest, load_test
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ def test_both_routes_answer_and_tell_their_batches(
         str(models / "linear"), temporary=tmp_path_factory.mktemp("serve")
     ) as server:
         for url in (server.url, server.url.replace("/v1/", "/v2/")):
-            found = load_test(LoadQuestion(url=url, clients=16, seconds_s=SECONDS_S))
+            found = load_test(LoadRequest(url=url, clients=16, seconds_s=SECONDS_S))
             figures = found.stages[0].figures
             assert not found.failed, found.faults
             assert figures.accepted > 500
@@ -48,7 +48,7 @@ def test_hey_counts_as_many_answers(
     with serving.running(
         str(models / "linear"), temporary=tmp_path_factory.mktemp("serve")
     ) as server:
-        question = LoadQuestion(url=server.url, clients=16, seconds_s=SECONDS_S, data=data)
+        question = LoadRequest(url=server.url, clients=16, seconds_s=SECONDS_S, data=data)
         for _ in range(3):
             ours.append(load_test(question).stages[0].figures.accepted_per_s)
             words = ["hey", "-z", f"{SECONDS_S:.0f}s", "-c", "16", "-m", "POST", "-d", body]

@@ -14,8 +14,8 @@ import pytest
 
 from tfdyno.catalog.edge_devices import parse_list
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.deploy.edge import EdgeQuestion, edge
-from tfdyno.jobs.deploy.models import AddQuestion, add, model_store
+from tfdyno.jobs.deploy.edge import EdgeRequest, edge
+from tfdyno.jobs.deploy.models import AddRequest, add, model_store
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport
@@ -27,7 +27,7 @@ INTEGERS = DATA / "cnn-integers.tflite"
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EdgeReport]:
     folder = tmp_path_factory.mktemp("edge") / "written"
-    question = EdgeQuestion(
+    question = EdgeRequest(
         model=str(INTEGERS), devices=parse_list("esp32-s3,phone-mid"), seconds=0.01, write=folder
     )
     return folder, edge(question)
@@ -91,12 +91,12 @@ def test_what_is_no_model_is_refused(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UsageError, match=told):
-        edge(EdgeQuestion(model=str(path), devices=parse_list("phone-mid"), write=target))
+        edge(EdgeRequest(model=str(path), devices=parse_list("phone-mid"), write=target))
     assert not target.exists()
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    question = EdgeQuestion(model=str(INTEGERS), devices=parse_list("phone"), write=tmp_path)
+    question = EdgeRequest(model=str(INTEGERS), devices=parse_list("phone"), write=tmp_path)
     with pytest.raises(UsageError, match="exists already; name a new folder"):
         edge(question)
 
@@ -116,7 +116,7 @@ def test_a_model_that_needs_tensorflow_on_the_device_is_refused(tmp_path: Path) 
     path = tmp_path / "flex.tflite"
     path.write_bytes(bytes(builder.Output()))
     with pytest.raises(UsageError, match="needs operators of TensorFlow that LiteRT does not"):
-        edge(EdgeQuestion(model=str(path), devices=parse_list("phone")))
+        edge(EdgeRequest(model=str(path), devices=parse_list("phone")))
 
 
 @pytest.mark.tf
@@ -127,7 +127,7 @@ def test_a_function_is_converted_first(tmp_path: Path) -> None:
         "def model():\n"
         "    return keras.Sequential([keras.Input((8,), name='x'), keras.layers.Dense(3)])\n"
     )
-    question = EdgeQuestion(
+    question = EdgeRequest(
         model=f"{script}:model", devices=parse_list("esp32-s3"), threads=(), write=tmp_path / "out"
     )
     report = edge(question)
@@ -142,10 +142,10 @@ def test_a_name_of_the_model_store_is_judged_by_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TFDYNO_STORE", str(tmp_path / "store"))
-    add(model_store(), AddQuestion(path=INTEGERS, name="cnn"))
-    report = edge(EdgeQuestion(model="cnn:1", devices=parse_list("phone-mid"), threads=()))
+    add(model_store(), AddRequest(path=INTEGERS, name="cnn"))
+    report = edge(EdgeRequest(model="cnn:1", devices=parse_list("phone-mid"), threads=()))
     assert report.model == "cnn:1"
     assert report.converted_from == ""
     assert report.need.file_bytes == INTEGERS.stat().st_size
     with pytest.raises(UsageError, match="cnn has no version 2"):
-        edge(EdgeQuestion(model="cnn:2", devices=parse_list("phone-mid"), threads=()))
+        edge(EdgeRequest(model="cnn:2", devices=parse_list("phone-mid"), threads=()))

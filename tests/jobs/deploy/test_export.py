@@ -15,7 +15,7 @@ import pytest
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import ENDINGS, ExportResult, Format, Gates
-from tfdyno.jobs.deploy.export import ExportQuestion, export
+from tfdyno.jobs.deploy.export import ExportRequest, export
 from tfdyno.view.deploy.export_text import export_text
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def exported(model: str, *formats: Format, output: str = "out", **fields: object) -> ExportResult:
     named = model if "/" in model or "." in model else f"{MODELS}:{model}"
-    question = ExportQuestion(model=named, formats=formats, output=Path(output), measure=False)
+    question = ExportRequest(model=named, formats=formats, output=Path(output), measure=False)
     return export(replace(question, **fields))  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ import pytest
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.folder_lock import FolderLock
 from tfdyno.jobs.deploy._export_place import check_place, digest, put, record_of, size_of, stage
-from tfdyno.jobs.deploy.models import AddQuestion, add
+from tfdyno.jobs.deploy.models import AddRequest, add
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_a_kill_between_a_file_and_its_record_leaves_either_with_what_is_true_of
     assert export_killed(path, "0.25", 0) == 0
     for text, after in (("0.5", first), ("0.75", second)):
         assert export_killed(path, text, after) == -signal.SIGKILL
-        kept, _ = add(ModelStore(tmp_path / text), AddQuestion(path=path))
+        kept, _ = add(ModelStore(tmp_path / text), AddRequest(path=path))
         assert kept.lineage.metrics == {"accuracy": float(path.read_text())}
     assert export_killed(path, "1.0", 0) == 0
     record = json.loads((tmp_path / "net.onnx.export.json").read_text())
@@ -169,7 +169,7 @@ def test_a_kill_before_the_file_is_there_leaves_no_file_that_is_refused(tmp_path
     for after in (1, 2):
         assert export_killed(path, "0.5", after) == -signal.SIGKILL
         assert path.exists() == (after == 2)
-    assert add(ModelStore(tmp_path / "store"), AddQuestion(path=path))[1]
+    assert add(ModelStore(tmp_path / "store"), AddRequest(path=path))[1]
 
 
 def test_a_file_that_had_no_record_has_none_while_it_is_replaced(tmp_path: Path) -> None:
@@ -178,4 +178,4 @@ def test_a_file_that_had_no_record_has_none_while_it_is_replaced(tmp_path: Path)
     assert export_killed(path, "0.5", 1) == -signal.SIGKILL
     record = json.loads(path.with_name("net.onnx.export.json").read_text())
     assert record_of(record, path) == {}
-    assert add(ModelStore(tmp_path / "store"), AddQuestion(path=path))[0].lineage.metrics == {}
+    assert add(ModelStore(tmp_path / "store"), AddRequest(path=path))[0].lineage.metrics == {}

@@ -9,7 +9,7 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.jobs.deploy._export_source import export_source
-from tfdyno.jobs.deploy.models import AddQuestion, add, model_store, promote
+from tfdyno.jobs.deploy.models import AddRequest, add, model_store, promote
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def kept(name: str, count: int, ending: str = ".keras") -> None:
                 archive.writestr("config.json", f"{number}")
         else:
             path.write_bytes(b"    TFL3")
-        add(model_store(), AddQuestion(path=path, name=name))
+        add(model_store(), AddRequest(path=path, name=name))
 
 
 def test_a_name_of_the_store_is_its_promoted_version_else_its_newest() -> None:

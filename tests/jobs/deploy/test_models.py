@@ -13,7 +13,7 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.deploy.models import (
-    AddQuestion,
+    AddRequest,
     add,
     copy_out,
     exact,
@@ -79,7 +79,7 @@ def test_a_run_gives_recipe_metrics_seed_data_and_sources(
     store: ModelStore, tmp_path: Path
 ) -> None:
     run = training_run(tmp_path / "runs" / "fashion")
-    kept, is_new = add(store, AddQuestion(path=run))
+    kept, is_new = add(store, AddRequest(path=run))
     lineage = kept.lineage
     assert (kept.id, is_new, kept.artefact.kind) == ("fashion:1", True, "keras")
     assert lineage.metrics == {"loss": 1.0, "accuracy": 0.75}  # the last, where it is a number
@@ -100,7 +100,7 @@ def test_what_is_given_comes_before_what_the_run_says(store: ModelStore, tmp_pat
     code.write_text("a = 1\n")
     estimate = tmp_path / "estimate.json"
     estimate.write_text('{"estimates": [{"gpu": "l4"}]}')
-    asked = AddQuestion(
+    asked = AddRequest(
         path=saved_model(tmp_path / "fashion" / "3"),
         run=run,
         data=data,
@@ -141,8 +141,8 @@ def exported(
 
 
 def test_an_export_brings_what_it_was_measured_to_be(store: ModelStore, tmp_path: Path) -> None:
-    first, _ = add(store, AddQuestion(path=keras_file(tmp_path / "fashion.keras")))
-    asked = AddQuestion(path=exported(tmp_path), parent="fashion:1")
+    first, _ = add(store, AddRequest(path=keras_file(tmp_path / "fashion.keras")))
+    asked = AddRequest(path=exported(tmp_path), parent="fashion:1")
     kept, _ = add(store, asked)
     assert (first.id, kept.id, kept.lineage.parent) == ("fashion:1", "fashion:2", "fashion:1")
     assert kept.lineage.metrics == {"accuracy": 0.89}
@@ -153,7 +153,7 @@ def test_an_export_brings_what_it_was_measured_to_be(store: ModelStore, tmp_path
 
 
 def of_run(store: ModelStore, path: Path, run: Path) -> bool:
-    return add(store, AddQuestion(path=path, run=run))[0].lineage.run_verified
+    return add(store, AddRequest(path=path, run=run))[0].lineage.run_verified
 
 
 def test_a_model_is_of_a_run_by_its_bytes_its_weights_or_what_it_was_exported_from(
@@ -162,7 +162,7 @@ def test_a_model_is_of_a_run_by_its_bytes_its_weights_or_what_it_was_exported_fr
     run = training_run(tmp_path / "run")
     model = keras_file(run / "model.keras", weights="w")
     saved_again = keras_file(tmp_path / "again.keras", content="[]", weights="w")
-    assert add(store, AddQuestion(path=run))[0].lineage.run_verified
+    assert add(store, AddRequest(path=run))[0].lineage.run_verified
     assert of_run(store, saved_again, run)
     for number, origin in enumerate((model, saved_again, run)):
         is_file = origin.is_file()
@@ -208,12 +208,12 @@ def test_a_run_that_nothing_ties_to_the_model_is_marked_so(
 def test_a_record_of_another_file_is_refused(store: ModelStore, tmp_path: Path) -> None:
     path = exported(tmp_path, sha256="0" * 64)
     with pytest.raises(UsageError, match=r"is not the file that export\.json was written"):
-        add(store, AddQuestion(path=path))
+        add(store, AddRequest(path=path))
     folder = saved_model(tmp_path / "cnn")
     record = {"artefacts": [{"path": "cnn", "format": "savedmodel", "sha256": "0" * 64}]}
     (folder / "export.json").write_text(json.dumps(record))
     with pytest.raises(UsageError, match=r"cnn is not the folder that export\.json was written"):
-        add(store, AddQuestion(path=folder))
+        add(store, AddRequest(path=folder))
     assert store.versions() == ()
 
 
@@ -223,7 +223,7 @@ def test_the_record_in_a_saved_model_is_read_and_is_no_part_of_it(
     folder = saved_model(tmp_path / "cnn")
     record = {"artefacts": [{"path": "elsewhere", "format": "savedmodel"}]}
     (folder / "export.json").write_text(json.dumps(record))
-    kept, _ = add(store, AddQuestion(path=folder))
+    kept, _ = add(store, AddRequest(path=folder))
     assert kept.lineage.verification["format"] == "savedmodel"
     assert [one.path for one in kept.artefact.files] == ["saved_model.pb"]
 
@@ -231,7 +231,7 @@ def test_the_record_in_a_saved_model_is_read_and_is_no_part_of_it(
 def test_the_record_of_one_file_has_its_name_in_front(store: ModelStore, tmp_path: Path) -> None:
     path = exported(tmp_path)
     (tmp_path / "export.json").rename(tmp_path / "fashion.onnx.export.json")
-    assert add(store, AddQuestion(path=path))[0].lineage.metrics == {"accuracy": 0.89}
+    assert add(store, AddRequest(path=path))[0].lineage.metrics == {"accuracy": 0.89}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_the_record_of_one_file_has_its_name_in_front(store: ModelStore, tmp_pat
 def test_the_name_is_the_last_part_of_the_path_that_says_something(
     store: ModelStore, tmp_path: Path, path: str, name: str
 ) -> None:
-    assert add(store, AddQuestion(path=keras_file(tmp_path / path)))[0].name == name
+    assert add(store, AddRequest(path=keras_file(tmp_path / path)))[0].name == name
 
 
 def test_what_is_no_model_is_refused_and_nothing_is_made(store: ModelStore, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_what_is_no_model_is_refused_and_nothing_is_made(store: ModelStore, tmp_
     }
     for name, words in cases.items():
         with pytest.raises(UsageError, match=words):
-            add(store, AddQuestion(path=tmp_path / name))
+            add(store, AddRequest(path=tmp_path / name))
     assert not store.folder.exists()
 
 
@@ -281,19 +281,19 @@ def test_what_is_named_beside_the_model_has_to_be_there(store: ModelStore, tmp_p
     ):
         given: dict[str, Any] = more
         with pytest.raises(UsageError, match=words):
-            add(store, AddQuestion(path=path, **given))
+            add(store, AddRequest(path=path, **given))
     assert store.versions() == ()
 
 
 def test_the_lineage_of_a_version_is_not_written_anew(store: ModelStore, tmp_path: Path) -> None:
     path = keras_file(tmp_path / "a.keras")
-    add(store, AddQuestion(path=path, metrics={"accuracy": 0.5}))
-    same, is_new = add(store, AddQuestion(path=path))
+    add(store, AddRequest(path=path, metrics={"accuracy": 0.5}))
+    same, is_new = add(store, AddRequest(path=path))
     assert (same.id, is_new) == ("a:1", False)
     with pytest.raises(UsageError, match="these files are a:1 already, with other metrics"):
-        add(store, AddQuestion(path=path, metrics={"accuracy": 0.6}))
+        add(store, AddRequest(path=path, metrics={"accuracy": 0.6}))
     with pytest.raises(UsageError, match="tfdyno models label a:1 gold"):
-        add(store, AddQuestion(path=path, label="gold"))
+        add(store, AddRequest(path=path, label="gold"))
     assert store.version("a", 1).lineage.metrics == {"accuracy": 0.5}
 
 
@@ -307,7 +307,7 @@ def test_a_damaged_version_is_neither_promoted_nor_gone_back_to(
     store: ModelStore, tmp_path: Path
 ) -> None:
     for content in ("{}", "[]", "0"):
-        add(store, AddQuestion(path=keras_file(tmp_path / "a.keras", content)))
+        add(store, AddRequest(path=keras_file(tmp_path / "a.keras", content)))
     assert promote(store, "a:1")[1]
     assert promote(store, "a:2")[0].promoted
     assert roll_back(store, "a")[0].id == "a:1"
@@ -324,7 +324,7 @@ def test_a_damaged_version_is_neither_promoted_nor_gone_back_to(
 def test_a_version_is_copied_out_and_may_be_written_there(
     store: ModelStore, tmp_path: Path
 ) -> None:
-    add(store, AddQuestion(path=saved_model(tmp_path / "a")))
+    add(store, AddRequest(path=saved_model(tmp_path / "a")))
     output = tmp_path / "out"
     assert copy_out(store, "a", output).id == "a:1"
     assert (output / "saved_model.pb").read_bytes() == b"graph"
@@ -340,7 +340,7 @@ def test_a_name_alone_means_the_promoted_version_else_the_newest(
     store: ModelStore, tmp_path: Path
 ) -> None:
     for content in ("{}", "[]"):
-        add(store, AddQuestion(path=keras_file(tmp_path / "a.keras", content)))
+        add(store, AddRequest(path=keras_file(tmp_path / "a.keras", content)))
     assert exact(store, "a") == ("a", 2)
     promote(store, "a:1")
     assert exact(store, "a") == ("a", 1)

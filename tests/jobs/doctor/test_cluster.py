@@ -18,7 +18,7 @@ import pytest
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.cluster.cluster_facts import ClusterReport
 from tfdyno.engines.meeting.tf_config import free_ports
-from tfdyno.jobs.doctor.cluster import ClusterQuestion, doctor_cluster
+from tfdyno.jobs.doctor.cluster import ClusterRequest, doctor_cluster
 
 SRC = str(Path(__file__).parents[3] / "src")
 LIMIT_S = 120.0
@@ -134,7 +134,7 @@ class Threads:
         self.report: ClusterReport | None = None
 
     def run(self, own: Variables) -> None:
-        asked = ClusterQuestion(output=str(self.folder), is_quick=True, wait_s=20.0)
+        asked = ClusterRequest(output=str(self.folder), is_quick=True, wait_s=20.0)
         try:
             found = doctor_cluster(asked, environment=own)
             self.report = found or self.report
@@ -174,7 +174,7 @@ def test_a_pair_that_does_not_reach_each_other_is_named_though_both_reach_0(
 
 def test_without_an_engine_the_command_says_how_it_is_started(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing tells of other nodes; let the engine start it"):
-        doctor_cluster(ClusterQuestion(output=str(tmp_path)), environment={})
+        doctor_cluster(ClusterRequest(output=str(tmp_path)), environment={})
 
 
 def test_a_worker_that_is_killed_on_the_way_is_a_finding(tmp_path: Path) -> None:

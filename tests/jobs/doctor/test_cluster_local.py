@@ -9,7 +9,7 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.engines.meeting.tf_config import free_ports
-from tfdyno.jobs.doctor.cluster import ClusterQuestion
+from tfdyno.jobs.doctor.cluster import ClusterRequest
 from tfdyno.jobs.doctor.cluster_local import doctor_local
 
 pytestmark = pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="made for Linux")
@@ -20,7 +20,7 @@ def test_processes_of_this_machine_meet_and_are_judged(
 ) -> None:
     monkeypatch.setenv("SLURM_PROCID", "3")  # of the job in which somebody tries it
     told: list[str] = []
-    asked = ClusterQuestion(output=str(tmp_path), nodes=3, is_quick=True, wait_s=60.0)
+    asked = ClusterRequest(output=str(tmp_path), nodes=3, is_quick=True, wait_s=60.0)
     report = doctor_local(asked, progress=told.append)
     assert report.exit_code == 0
     assert [node.rank for node in report.facts.nodes] == [0, 1, 2]
@@ -31,7 +31,7 @@ def test_processes_of_this_machine_meet_and_are_judged(
 
 def test_a_port_that_is_taken_ends_all_in_one_sentence(tmp_path: Path) -> None:
     (port,) = free_ports(1)
-    asked = ClusterQuestion(output=str(tmp_path), nodes=2, port=port, is_quick=True, wait_s=60.0)
+    asked = ClusterRequest(output=str(tmp_path), nodes=2, port=port, is_quick=True, wait_s=60.0)
     with (
         socket.create_server(("127.0.0.1", port + 1)),
         pytest.raises(ToolError, match=rf"port {port + 1} of worker 1 is taken"),
@@ -42,7 +42,7 @@ def test_a_port_that_is_taken_ends_all_in_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.tf
 @pytest.mark.slow
 def test_two_processes_measure_an_all_reduce(tmp_path: Path) -> None:
-    report = doctor_local(ClusterQuestion(output=str(tmp_path), nodes=2, wait_s=120.0))
+    report = doctor_local(ClusterRequest(output=str(tmp_path), nodes=2, wait_s=120.0))
     assert report.exit_code == 0, report.findings
     (found,) = report.bandwidths
     assert (found.implementation, found.replicas) == ("RING", 2)

@@ -17,7 +17,7 @@ from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import RunSettings, TrainOutcome
 from tfdyno.engines.meeting.tf_config import free_ports
-from tfdyno.jobs.launch.node import NodeEnd, NodeQuestion, facts_of, node
+from tfdyno.jobs.launch.node import NodeEnd, NodeRequest, facts_of, node
 from tfdyno.jobs.train.train import TrainRequest
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def test_a_node_needs_the_folder_of_the_run(tmp_path: Path) -> None:
     workload = Workload(reference="train.py", kind="script")
     question = TrainRequest(workload=workload, recipe=Recipe(), settings=RunSettings())
     with pytest.raises(UsageError, match="name it with --output"):
-        node(NodeQuestion(question=question), environment={})
+        node(NodeRequest(question=question), environment={})
 
 
 @pytest.mark.parametrize(

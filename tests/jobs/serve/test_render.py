@@ -10,7 +10,7 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.deploy.model_version import Lineage
-from tfdyno.jobs.serve.render import Rendered, RenderQuestion, render
+from tfdyno.jobs.serve.render import Rendered, RenderRequest, render
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def model(tmp_path: Path) -> Path:
 
 def rendered(tmp_path: Path, reference: Path | str, engine: str, **given: Any) -> Rendered:
     asked = {"output": tmp_path / "out", **given}
-    return render(RenderQuestion(reference=str(reference), engine=engine, **asked))
+    return render(RenderRequest(reference=str(reference), engine=engine, **asked))
 
 
 @pytest.mark.parametrize(

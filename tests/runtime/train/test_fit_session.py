@@ -1,4 +1,4 @@
-"""One sitting of ``tfdyno.fit``: numbers, data, stops and what is kept."""
+"""One session of ``tfdyno.fit``: numbers, data, stops and what is kept."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_scalars_of_training_and_validation_are_one_figure(result: dict[str, Any
         ["epoch_learning_rate", 0, "0.009999999776482582", *scalar],
         ["epoch_samples_per_s", 0, "100.0", *scalar],
         ["epoch_loss", 1, "nan", *scalar],
-        ["norm", 9, "3.5", *scalar],  # of a second sitting
+        ["norm", 9, "3.5", *scalar],  # of a second session
     ]
     assert result["found"]["validation"] == [
         ["epoch_loss", 0, "0.75", *scalar],

@@ -54,12 +54,12 @@ def calibrate(
     diagnose and tune use what was found for every model on that card. It ends with a verdict on the
     card itself.
     """
-    from tfdyno.jobs.bench.calibrate import CalibrateQuestion
+    from tfdyno.jobs.bench.calibrate import CalibrateRequest
     from tfdyno.jobs.bench.calibrate import calibrate as answer_of
 
     if share:
         check_writable(share)
-    question = CalibrateQuestion(
+    question = CalibrateRequest(
         seconds_s=seconds,
         card=card.strip().lower(),
         framework=cast("Framework", framework or ""),

@@ -69,10 +69,10 @@ def edge(**given: Any) -> int:
 
 def _judged(given: dict[str, Any], devices: tuple[Any, ...]) -> EdgeReport:
     from tfdyno.cli.progress import progress_line
-    from tfdyno.jobs.deploy.edge import EdgeQuestion
+    from tfdyno.jobs.deploy.edge import EdgeRequest
     from tfdyno.jobs.deploy.edge import edge as judge
 
-    question = EdgeQuestion(
+    question = EdgeRequest(
         model=given["model"],
         devices=devices,
         threads=() if given["no_measure"] else _threads(given["threads"]),

@@ -15,7 +15,7 @@ from tfdyno.core.deploy.export import FORMATS, Gates
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.export import ExportResult, Format
-    from tfdyno.jobs.deploy.export import ExportQuestion
+    from tfdyno.jobs.deploy.export import ExportRequest
 
 FAILED = 1
 """Exit code of an export that did not pass a gate."""
@@ -137,10 +137,10 @@ def export(**given: Any) -> int:
     return 0 if found.passed else FAILED
 
 
-def _question(given: dict[str, Any]) -> ExportQuestion:
-    from tfdyno.jobs.deploy.export import ExportQuestion
+def _question(given: dict[str, Any]) -> ExportRequest:
+    from tfdyno.jobs.deploy.export import ExportRequest
 
-    return ExportQuestion(
+    return ExportRequest(
         model=given["model"],
         formats=given["formats"],
         output=Path(given["output"]),

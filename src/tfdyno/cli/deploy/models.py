@@ -57,11 +57,11 @@ def add(**given: Any) -> None:
     export was measured to differ by from the export.json beside it.
     """
     from tfdyno.cli.progress import progress_line
-    from tfdyno.jobs.deploy.models import AddQuestion
+    from tfdyno.jobs.deploy.models import AddRequest
     from tfdyno.jobs.deploy.models import add as keep
     from tfdyno.view.deploy.models_document import version_document
 
-    asked = AddQuestion(
+    asked = AddRequest(
         path=given["path"],
         name=given["name"] or "",
         run=given["run"],

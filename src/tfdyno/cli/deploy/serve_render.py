@@ -55,7 +55,7 @@ def render(given: dict[str, Any]) -> None:
     """Write the files and tell of them."""
     from tfdyno.cli.progress import progress_line
     from tfdyno.core.base.units import parse_bytes
-    from tfdyno.jobs.serve.render import RenderQuestion
+    from tfdyno.jobs.serve.render import RenderRequest
     from tfdyno.jobs.serve.render import render as write
 
     _check(given)
@@ -65,7 +65,7 @@ def render(given: dict[str, Any]) -> None:
         for name, unit in _SHARED.items()
         if name in typed
     }
-    asked = RenderQuestion(
+    asked = RenderRequest(
         reference=given["model"],
         engine=given["render"],
         output=given["output"],

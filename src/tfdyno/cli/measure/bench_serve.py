@@ -14,7 +14,7 @@ from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.load import LoadResult
-    from tfdyno.jobs.bench.load import LoadQuestion
+    from tfdyno.jobs.bench.load import LoadRequest
 
 FAILED = 1
 
@@ -104,14 +104,14 @@ def bench_serve(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(FAILED)
 
 
-def _question(given: dict[str, Any]) -> LoadQuestion:
-    from tfdyno.jobs.bench.load import LoadQuestion
+def _question(given: dict[str, Any]) -> LoadRequest:
+    from tfdyno.jobs.bench.load import LoadRequest
 
     if given["rate"] and given["clients"]:
         raise UsageError("--clients and --rate contradict",
                          why="arrivals at a rate wait for no client",
                          remedy="give one of them")  # fmt: skip
-    return LoadQuestion(
+    return LoadRequest(
         url=given["url"],
         clients=given["clients"] or 64,
         rates_per_s=given["rate"] or (),

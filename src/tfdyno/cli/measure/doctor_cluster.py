@@ -16,7 +16,7 @@ from tfdyno.core.cluster.launch_plan import seconds_of
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster_facts import ClusterReport
-    from tfdyno.jobs.doctor.cluster import ClusterQuestion
+    from tfdyno.jobs.doctor.cluster import ClusterRequest
 
 PROGRESS = "progress: "
 
@@ -41,7 +41,7 @@ def answer_cluster(given: dict[str, Any]) -> int:
     return report.exit_code
 
 
-def check_here(asked: ClusterQuestion, given: dict[str, Any]) -> int:
+def check_here(asked: ClusterRequest, given: dict[str, Any]) -> int:
     """Start the processes on this machine, and print their report; the exit code.
 
     Args:
@@ -57,11 +57,11 @@ def check_here(asked: ClusterQuestion, given: dict[str, Any]) -> int:
     return report.exit_code
 
 
-def _question(given: dict[str, Any]) -> ClusterQuestion:
+def _question(given: dict[str, Any]) -> ClusterRequest:
     from tfdyno.engines.meeting.rendezvous import WAIT_S
-    from tfdyno.jobs.doctor.cluster import ClusterQuestion
+    from tfdyno.jobs.doctor.cluster import ClusterRequest
 
-    return ClusterQuestion(
+    return ClusterRequest(
         output=given["output"] or ".",
         nodes=given["nodes"] or 0,
         rank=given["rank"],
@@ -86,7 +86,7 @@ def _is_told() -> bool:
     return any(os.environ.get(name) for name in TOLD_BY)
 
 
-def _with_events(asked: ClusterQuestion) -> int:
+def _with_events(asked: ClusterRequest) -> int:
     """The same for a program that watches: lines of JSON on stderr, the report in the last."""
     from tfdyno.core.base.codec import to_builtins
     from tfdyno.jobs.doctor.cluster import doctor_cluster

@@ -312,10 +312,10 @@ def _told_path(path: Path, given: dict[str, Any]) -> int:
 
 def _check_here(plan: LaunchPlan, given: dict[str, Any]) -> int:
     from tfdyno.cli.measure.doctor_cluster import check_here
-    from tfdyno.jobs.doctor.cluster import ClusterQuestion
+    from tfdyno.jobs.doctor.cluster import ClusterRequest
 
     output = str(Path(plan.folder or ".", plan.output))
-    asked = ClusterQuestion(
+    asked = ClusterRequest(
         output=output, nodes=plan.nodes, gpus_per_node=plan.gpus_per_node, port=plan.port
     )
     return check_here(asked, given)

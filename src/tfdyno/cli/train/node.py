@@ -82,9 +82,9 @@ def _run(given: dict[str, Any]) -> NodeEnd:
     from tfdyno.cli.train.train_progress import train_progress
     from tfdyno.engines.meeting.rendezvous import WAIT_S
     from tfdyno.engines.meeting.sagemaker_hosts import with_hosts
-    from tfdyno.jobs.launch.node import NodeQuestion, node
+    from tfdyno.jobs.launch.node import NodeRequest, node
 
-    asked = NodeQuestion(
+    asked = NodeRequest(
         question=replace(question_from(given), jax=jax_plan(given)),
         nodes=given["nodes"] or 0,
         gpus_per_node=given["gpus"],

@@ -94,7 +94,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How fast the steps of a sitting came, its first one left out."""
+    """How fast the steps of a session came, its first one left out."""
 
     samples_s: tuple[float, ...] = ()
     """Seconds per step, each the mean over its ``steps_per_sample``: half a second or more."""
@@ -128,9 +128,9 @@ class TrainOutcome:
     skipped_updates: int = 0
     """Left out because a gradient overflowed in float16."""
     seconds_s: float = 0.0
-    """Of this sitting, from its first step on."""
+    """Of this session, from its first step on."""
     samples_per_s: float = 0.0
-    """Of this sitting, without its first step."""
+    """Of this session, without its first step."""
     replica_count: int = 1
     global_batch_size: int = 0
     seed: int | None = None
@@ -142,7 +142,7 @@ class TrainOutcome:
     """Why it ended early: ``SIGTERM``, ``Ctrl-C``, ``spot notice``, ``NaN loss``, ``NaN weights``;
     else empty."""
     resumed_from: str = ""
-    """Checkpoint that this sitting began with."""
+    """Checkpoint that this session began with."""
     checkpoints: tuple[str, ...] = ()
     """Paths, the newest last."""
     model_path: str = ""

@@ -113,24 +113,24 @@ def serve_rendezvous(
     """
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(seat))
-        guests: dict[int, _Peer] = {}
-        stack.callback(_hang_up, guests)
+        peers: dict[int, _Peer] = {}
+        stack.callback(_hang_up, peers)
         try:
-            _gather(seat, listener, guests, tell, wait_s, stack)
-            _compare(facts, guests)
-            for guest in guests.values():
-                send(guest.connection, {"welcome": dict(message)}, guest.name)
-            for guest in guests.values():
-                _hear_checked(guest)
-            for guest in guests.values():
-                send(guest.connection, {"go": True}, guest.name)
+            _gather(seat, listener, peers, tell, wait_s, stack)
+            _compare(facts, peers)
+            for peer in peers.values():
+                send(peer.connection, {"welcome": dict(message)}, peer.name)
+            for peer in peers.values():
+                _hear_checked(peer)
+            for peer in peers.values():
+                send(peer.connection, {"go": True}, peer.name)
             if stay:
                 listener.close()
-                stay({rank: guest.connection for rank, guest in guests.items()})
+                stay({rank: peer.connection for rank, peer in peers.items()})
         except TfdynoError as error:
-            for guest in guests.values():
+            for peer in peers.values():
                 with contextlib.suppress(ToolError):
-                    send(guest.connection, {"fault": plain(error)}, guest.name)
+                    send(peer.connection, {"fault": plain(error)}, peer.name)
             raise
 
 
@@ -177,15 +177,15 @@ def join_rendezvous(
         return message
 
 
-def _hang_up(guests: Mapping[int, _Peer]) -> None:
-    for guest in guests.values():
-        guest.connection.close()
+def _hang_up(peers: Mapping[int, _Peer]) -> None:
+    for peer in peers.values():
+        peer.connection.close()
 
 
 def _gather(
     seat: ProcessRank,
     listener: socket.socket,
-    guests: dict[int, _Peer],
+    peers: dict[int, _Peer],
     tell: Tell,
     wait_s: float,
     stack: contextlib.ExitStack,
@@ -196,7 +196,7 @@ def _gather(
     if mirror:
         stack.callback(mirror.close)
     until_s, told = time.monotonic() + wait_s, 0.0
-    while missing := [r for r in range(1, seat.size) if r not in guests or guests[r].is_gone]:
+    while missing := [r for r in range(1, seat.size) if r not in peers or peers[r].is_gone]:
         now_s = time.monotonic()
         if now_s >= until_s:
             raise _nobody(seat, missing, wait_s)
@@ -210,7 +210,7 @@ def _gather(
             mirror = None
         if listener in ready:
             with contextlib.suppress(OSError):
-                _admit(seat, listener.accept()[0], guests, nonce)
+                _admit(seat, listener.accept()[0], peers, nonce)
 
 
 def _call_self(seat: ProcessRank, nonce: str) -> socket.socket | None:
@@ -239,12 +239,12 @@ def _look_into(mirror: socket.socket) -> None:
 
 
 def _admit(
-    seat: ProcessRank, connection: socket.socket, guests: dict[int, _Peer], nonce: str
+    seat: ProcessRank, connection: socket.socket, peers: dict[int, _Peer], nonce: str
 ) -> None:
     """Take one call; a stranger's is hung up."""
     try:
         hello = received(connection, HELLO_S)
-        guest = _Peer(
+        peer = _Peer(
             connection=connection, rank=int(hello["rank"]), host=str(hello["host"]),
             process=int(hello["process"]),
             facts={str(k): str(v) for k, v in (hello.get("facts") or {}).items()},
@@ -253,25 +253,25 @@ def _admit(
     except (OSError, ToolError, KeyError, TypeError, ValueError, AttributeError):
         connection.close()
         return
-    if guest.rank == 0 and hello.get("nonce") == nonce:
+    if peer.rank == 0 and hello.get("nonce") == nonce:
         connection.close()
         return
-    before = guests.get(guest.rank)
-    if guest.rank == 0:
-        places = f"process {os.getpid()} on {socket.gethostname()}", guest.place
+    before = peers.get(peer.rank)
+    if peer.rank == 0:
+        places = f"process {os.getpid()} on {socket.gethostname()}", peer.place
         error = _twice(0, *places)
     elif before and not before.is_gone:
-        error = _twice(guest.rank, before.place, guest.place)
-    elif size != seat.size or guest.rank >= seat.size:
-        what = f"{worker(guest.rank)} counts {size} processes, and worker 0 counts {seat.size}"
+        error = _twice(peer.rank, before.place, peer.place)
+    elif size != seat.size or peer.rank >= seat.size:
+        what = f"{worker(peer.rank)} counts {size} processes, and worker 0 counts {seat.size}"
         error = UsageError(what, remedy="start them all from the same plan")
     else:
         if before:
             before.connection.close()
-        guests[guest.rank] = guest
+        peers[peer.rank] = peer
         return
     with contextlib.suppress(ToolError):
-        send(connection, {"fault": plain(error)}, guest.name)
+        send(connection, {"fault": plain(error)}, peer.name)
     connection.close()
     raise error
 
@@ -293,11 +293,11 @@ def _nobody(seat: ProcessRank, missing: list[int], wait_s: float) -> ToolError:
     )
 
 
-def _compare(facts: Facts, guests: Mapping[int, _Peer]) -> None:
+def _compare(facts: Facts, peers: Mapping[int, _Peer]) -> None:
     """Refuse different versions, all of them in one sentence."""
     differences = []
     for name, here in facts.items():
-        others = {r: guest.facts.get(name, "none") for r, guest in sorted(guests.items())}
+        others = {r: peer.facts.get(name, "none") for r, peer in sorted(peers.items())}
         if odd := [f"{there} on {worker(r)}" for r, there in others.items() if there != here]:
             more = f" and {len(odd) - 3} more" * (len(odd) > 3)
             differences.append(f"{name} {here} on worker 0, {', '.join(odd[:3])}{more}")
@@ -306,15 +306,15 @@ def _compare(facts: Facts, guests: Mapping[int, _Peer]) -> None:
         raise UsageError("the nodes do not run the same", why="; ".join(differences), remedy=remedy)
 
 
-def _hear_checked(guest: _Peer) -> None:
+def _hear_checked(peer: _Peer) -> None:
     try:
-        answer = received(guest.connection, ANSWER_S)
+        answer = received(peer.connection, ANSWER_S)
     except (OSError, ToolError) as error:
-        what = f"{guest.name} does not answer any more"
+        what = f"{peer.name} does not answer any more"
         raise ToolError(what, why=str(error)) from None
     if "fault" in answer:
         fault = rebuilt(answer["fault"])
-        what = f"{worker(guest.rank)}: {fault.what}"
+        what = f"{worker(peer.rank)}: {fault.what}"
         raise type(fault)(what, why=fault.why, remedy=fault.remedy)
 
 

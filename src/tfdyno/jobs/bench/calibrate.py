@@ -59,7 +59,7 @@ BUSY_RATIO = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrateQuestion:
+class CalibrateRequest:
     """What is swept, and for how long."""
 
     seconds_s: float = 120.0
@@ -93,7 +93,7 @@ class _Place:
 
 
 def calibrate(
-    question: CalibrateQuestion,
+    question: CalibrateRequest,
     *,
     progress: Callable[[str], None] = silent,
     library: Library = None,
@@ -153,7 +153,7 @@ def _not_used(card: CardFile, path: Path) -> str:
     return f"The sweep did not end ({why}): {kept}; no estimate uses them."
 
 
-def _place(question: CalibrateQuestion, library: Library) -> _Place:
+def _place(question: CalibrateRequest, library: Library) -> _Place:
     """Which card is swept, by what; raises ``UsageError`` before any work."""
     if not LEAST_S <= question.seconds_s <= MOST_S:
         raise UsageError(
@@ -221,7 +221,7 @@ def _installed(python: str) -> Framework:
 
 
 def _swept(
-    question: CalibrateQuestion, place: _Place, lines: Path, progress: Callable[[str], None]
+    question: CalibrateRequest, place: _Place, lines: Path, progress: Callable[[str], None]
 ) -> tuple[dict[str, Any], Sampler, BaseException | None]:
     """What the child told, who watched it, and what ended it early."""
     executions = ["xla", "graph"] if place.where == "gpu" else ["graph"]

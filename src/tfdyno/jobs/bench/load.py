@@ -46,7 +46,7 @@ MOST_PER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadQuestion:
+class LoadRequest:
     """Which server is loaded, and how."""
 
     url: str
@@ -74,7 +74,7 @@ class LoadQuestion:
     seed: int = 0
 
 
-def check(question: LoadQuestion) -> None:
+def check(question: LoadRequest) -> None:
     """Refuse a question that has no answer, before any work; raises ``UsageError``."""
     url = read_load_url(question.url)
     if question.clients > MOST_CLIENTS:
@@ -94,7 +94,7 @@ def check(question: LoadQuestion) -> None:
     _price(question)
 
 
-def _check_data(question: LoadQuestion) -> None:
+def _check_data(question: LoadRequest) -> None:
     """Refuse files and addresses that cannot be used; raises ``UsageError``."""
     if question.data and question.data.suffix not in (".npz", ".json"):
         raise UsageError(f"{question.data} is no .npz and no .json file")
@@ -106,7 +106,7 @@ def _check_data(question: LoadQuestion) -> None:
         raise UsageError("--rows does not go with a .json file", why="its bodies have their rows")
 
 
-def load_test(question: LoadQuestion, *, progress: Callable[[str], None] = silent) -> LoadResult:
+def load_test(question: LoadRequest, *, progress: Callable[[str], None] = silent) -> LoadResult:
     """Run every stretch of the test; after Ctrl-C what was measured until then.
 
     Raises:
@@ -147,7 +147,7 @@ def load_test(question: LoadQuestion, *, progress: Callable[[str], None] = silen
     return replace(result, faults=(*midway, *faults(result)), warnings=warnings(result))
 
 
-def _plans(question: LoadQuestion, stages: list[LoadStage]) -> Iterator[LoadPlan]:
+def _plans(question: LoadRequest, stages: list[LoadStage]) -> Iterator[LoadPlan]:
     """One plan after the other; the search looks at the stages that were."""
     seconds_s = question.seconds_s or (PROBE_SECONDS_S if question.p99_s else SECONDS_S)
     closed = LoadPlan(
@@ -212,7 +212,7 @@ def _doing(plan: LoadPlan, stages: list[LoadStage]) -> str:
 
 
 def _stretch(
-    question: LoadQuestion, plan: LoadPlan, progress: Callable[[str], None]
+    question: LoadRequest, plan: LoadPlan, progress: Callable[[str], None]
 ) -> tuple[ServerFacts, StageRun]:
     request = {
         "url": question.url,
@@ -258,14 +258,14 @@ def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:
     return (p99.high if run.plan.decides else p99.best) <= p99_s
 
 
-def _broken(run: StageRun, question: LoadQuestion) -> bool:
+def _broken(run: StageRun, question: LoadRequest) -> bool:
     """Whether nothing that follows could be worth anything."""
     return bool(run.faults or stage_figures(run).errors) or (
         bool(refusals_of(run)) and not question.allow_refusals and not question.p99_s
     )
 
 
-def _price(question: LoadQuestion) -> float | None:
+def _price(question: LoadRequest) -> float | None:
     """Dollars an hour, as given or of the offer; raises ``UsageError`` for an unknown one."""
     if not question.offer:
         return question.usd_per_h

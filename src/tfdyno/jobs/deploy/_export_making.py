@@ -41,7 +41,7 @@ _NO_TF_TRT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportQuestion:
+class ExportRequest:
     """What is exported, how it is judged, and where it goes."""
 
     model: str
@@ -65,7 +65,7 @@ class ExportQuestion:
 class Making:
     """One export on its way, and where its parts lie."""
 
-    question: ExportQuestion
+    question: ExportRequest
     source: ExportSource
     folder: Path
     """Hidden, beside the output."""

@@ -29,7 +29,7 @@ _HAS_ALL = ("litert", "tensorrt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeQuestion:
+class EdgeRequest:
     """What is asked of a model."""
 
     model: str
@@ -44,7 +44,7 @@ class EdgeQuestion:
     unsafe: bool = False
 
 
-def edge(question: EdgeQuestion, *, progress: Progress = silent) -> EdgeReport:
+def edge(question: EdgeRequest, *, progress: Progress = silent) -> EdgeReport:
     """Judge a model on devices, time it here, and write what a developer needs.
 
     Raises:
@@ -66,7 +66,7 @@ def edge(question: EdgeQuestion, *, progress: Progress = silent) -> EdgeReport:
     return report
 
 
-def _with_path(question: EdgeQuestion) -> EdgeQuestion:
+def _with_path(question: EdgeRequest) -> EdgeRequest:
     """The same with the file of a version where the model store has one by that name."""
     if Path(question.model).exists() or ".py:" in question.model:
         return question
@@ -74,7 +74,7 @@ def _with_path(question: EdgeQuestion) -> EdgeQuestion:
     return replace(question, model=str(found.path)) if found else question
 
 
-def _check(question: EdgeQuestion) -> None:
+def _check(question: EdgeRequest) -> None:
     reference = question.model
     is_function = ".py:" in reference
     path = Path(reference.partition(".py:")[0] + ".py" if is_function else reference)
@@ -95,7 +95,7 @@ def _check(question: EdgeQuestion) -> None:
 
 
 @contextlib.contextmanager
-def _as_file(question: EdgeQuestion, progress: Progress) -> Iterator[Path]:
+def _as_file(question: EdgeRequest, progress: Progress) -> Iterator[Path]:
     """The model as a .tflite file; what had to be converted is gone afterwards."""
     if question.model.endswith(".tflite"):
         yield Path(question.model)
@@ -113,7 +113,7 @@ def _as_file(question: EdgeQuestion, progress: Progress) -> Iterator[Path]:
         yield target
 
 
-def _look(path: Path, question: EdgeQuestion, progress: Progress) -> dict[str, Any]:
+def _look(path: Path, question: EdgeRequest, progress: Progress) -> dict[str, Any]:
     request = {
         "model": str(path), "threads": list(question.threads), "seconds": question.seconds,
     }  # fmt: skip
@@ -136,7 +136,7 @@ def _look(path: Path, question: EdgeQuestion, progress: Progress) -> dict[str, A
         ) from None
 
 
-def _report(question: EdgeQuestion, path: Path, found: dict[str, Any]) -> EdgeReport:
+def _report(question: EdgeRequest, path: Path, found: dict[str, Any]) -> EdgeReport:
     graph = from_builtins(found["graph"], LitertGraph, where="the model")
     need = need_of(graph, tuple(found["layers"]), arena_bytes=found["arena_bytes"])
     half = any(t.constant and t.dtype == "float16" for t in graph.main.tensors)

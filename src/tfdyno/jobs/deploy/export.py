@@ -26,7 +26,7 @@ from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter_named
 from tfdyno.jobs.deploy._export_making import (
     LIMIT_S,
-    ExportQuestion,
+    ExportRequest,
     Making,
     artefact,
     put_in_place,
@@ -39,13 +39,13 @@ from tfdyno.rules import export as rules
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ExportQuestion", "check", "export"]
+__all__ = ["ExportRequest", "check", "export"]
 
 CHILD = "tfdyno.runtime.export.child"
 _BACKEND = {"KERAS_BACKEND": "tensorflow"}
 
 
-def check(question: ExportQuestion) -> ExportSource:
+def check(question: ExportRequest) -> ExportSource:
     """Refuse what cannot be, before any work.
 
     Raises:
@@ -69,7 +69,7 @@ def check(question: ExportQuestion) -> ExportSource:
 
 
 def export(
-    question: ExportQuestion,
+    question: ExportRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -101,7 +101,7 @@ def export(
     return result
 
 
-def _read(question: ExportQuestion, source: ExportSource) -> tuple[Path, ...]:
+def _read(question: ExportRequest, source: ExportSource) -> tuple[Path, ...]:
     """Files and folders that the export reads, as far as they are named."""
     processing = (question.preprocess, question.postprocess)
     named = (source.path or source.reference, question.data, *processing)

@@ -27,7 +27,7 @@ VARIABLE = "TFDYNO_STORE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddQuestion:
+class AddRequest:
     """What is to be kept, and what is known of it."""
 
     path: Path
@@ -49,7 +49,7 @@ def model_store(folder: Path | None = None) -> ModelStore:
 
 
 def add(
-    store: ModelStore, asked: AddQuestion, *, heard: Callable[[str], None] = lambda _text: None
+    store: ModelStore, asked: AddRequest, *, heard: Callable[[str], None] = lambda _text: None
 ) -> tuple[ModelVersion, bool]:
     """Keep a model with where it came from; the version, and whether it is new.
 
@@ -163,7 +163,7 @@ def _copy(source: Path, target: Path) -> None:
         _copy(one, target / one.name)
 
 
-def _check_same(version: ModelVersion, lineage: Lineage, asked: AddQuestion) -> None:
+def _check_same(version: ModelVersion, lineage: Lineage, asked: AddRequest) -> None:
     """Refuse another lineage or label for files that are a version already."""
     for word in ("metrics", "parent", "data_sha256"):
         new, old = getattr(lineage, word), getattr(version.lineage, word)

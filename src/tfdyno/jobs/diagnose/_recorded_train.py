@@ -30,7 +30,7 @@ NOT_APART = "How much of the time between epochs was the callbacks' was not reco
 
 
 def train_facts(record: RunRecord, recipe: Recipe, place: str) -> StepFacts:
-    """The steps of its last sitting, what its epochs cost beside them, and the machine meanwhile.
+    """The steps of its last session, what its epochs cost beside them, and the machine meanwhile.
 
     Args:
         record: Of the run.

@@ -46,7 +46,7 @@ FILE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterQuestion:
+class ClusterRequest:
     """What is asked of a cluster."""
 
     output: str = "."
@@ -65,7 +65,7 @@ class ClusterQuestion:
 
 
 def doctor_cluster(
-    asked: ClusterQuestion,
+    asked: ClusterRequest,
     *,
     environment: Mapping[str, str],
     progress: Callable[[str], None] = silent,
@@ -137,7 +137,7 @@ class _Check:
 
     seat: ProcessRank
     member: Member
-    asked: ClusterQuestion
+    asked: ClusterRequest
     progress: Callable[[str], None]
     now: Callable[[], float]
     seen_limit_s: float

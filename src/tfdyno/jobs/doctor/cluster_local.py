@@ -24,14 +24,14 @@ from tfdyno.jobs.launch.local import judged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.jobs.doctor.cluster import ClusterQuestion
+    from tfdyno.jobs.doctor.cluster import ClusterRequest
 
 RUN_S = 900.0
 PEERS_S = 10.0
 
 
 def doctor_local(
-    asked: ClusterQuestion,
+    asked: ClusterRequest,
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
@@ -85,7 +85,7 @@ def doctor_local(
     return from_json(json.dumps(said["report"]).encode(), ClusterReport, where="the report")
 
 
-def _plan(asked: ClusterQuestion) -> LaunchPlan:
+def _plan(asked: ClusterRequest) -> LaunchPlan:
     """The plan of a training on so many processes, each with its share of the cards."""
     gpus = asked.gpus_per_node
     if gpus is None:

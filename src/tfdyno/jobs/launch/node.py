@@ -44,7 +44,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeQuestion:
+class NodeRequest:
     """What this process takes part in."""
 
     question: TrainRequest
@@ -78,7 +78,7 @@ class NodeEnd:
 
 
 def node(
-    asked: NodeQuestion,
+    asked: NodeRequest,
     *,
     environment: Mapping[str, str],
     progress: Callable[[str], None] = silent,
@@ -123,7 +123,7 @@ def _lost(seat: ProcessRank, error: UsageError) -> ToolError:
 
 
 def _with_others(
-    asked: NodeQuestion,
+    asked: NodeRequest,
     question: TrainRequest,
     seat: ProcessRank,
     environment: Mapping[str, str],
@@ -139,8 +139,8 @@ def _with_others(
             message = _message(run)
             rendezvous.serve_rendezvous(seat, facts, message, tell=progress, wait_s=asked.wait_s)
 
-        company = Workers(seat=seat, meet=meet)
-        return _ended(0, train(question, progress=progress, output=output, company=company))
+        workers = Workers(seat=seat, meet=meet)
+        return _ended(0, train(question, progress=progress, output=output, workers=workers))
     folder = Path(question.settings.output).absolute()
     message = rendezvous.join_rendezvous(
         seat,
@@ -169,8 +169,8 @@ def _with_others(
         ),
     )
     keep = RunFolder(folder).leave_retreats
-    sitting = run_session(run, progress=progress, output=output, keep=keep)
-    return NodeEnd(rank=seat.rank, outcome=sitting.outcome, trained=None)
+    session = run_session(run, progress=progress, output=output, keep=keep)
+    return NodeEnd(rank=seat.rank, outcome=session.outcome, trained=None)
 
 
 def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:

@@ -49,7 +49,7 @@ _IGNORED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderQuestion:
+class RenderRequest:
     """What is to be served, by what, and where the files go. None: as the size says, or usual."""
 
     reference: str
@@ -92,7 +92,7 @@ class Rendered:
     notes: tuple[str, ...] = ()
 
 
-def render(asked: RenderQuestion, *, heard: Callable[[str], None] = lambda _text: None) -> Rendered:
+def render(asked: RenderRequest, *, heard: Callable[[str], None] = lambda _text: None) -> Rendered:
     """Write a folder with the files of a server and the model in the place that it wants.
 
     The folder appears when all of it is there.
@@ -124,14 +124,14 @@ def render(asked: RenderQuestion, *, heard: Callable[[str], None] = lambda _text
     )
 
 
-def _check_ignored(asked: RenderQuestion) -> None:
+def _check_ignored(asked: RenderRequest) -> None:
     for name, option in _IGNORED[asked.engine].items():
         if getattr(asked, name) not in (None, ""):
             what = f"{option} is nothing that --render {asked.engine} looks at"
             raise UsageError(what, remedy="leave it out")
 
 
-def _plan(asked: RenderQuestion) -> tuple[ServingPlan, Path]:
+def _plan(asked: RenderRequest) -> tuple[ServingPlan, Path]:
     """The plan, and the file or folder of the model."""
     name, version, source = _model(asked)
     kind = _kind(source, asked.engine)
@@ -139,7 +139,7 @@ def _plan(asked: RenderQuestion) -> tuple[ServingPlan, Path]:
     own = {
         field.name: getattr(asked, field.name)
         for field in dataclasses.fields(ServingPlan)
-        if field.name in RenderQuestion.__slots__
+        if field.name in RenderRequest.__slots__
         and field.name not in {"name", "engine"}
         and getattr(asked, field.name) not in (None, "")
     }
@@ -149,7 +149,7 @@ def _plan(asked: RenderQuestion) -> tuple[ServingPlan, Path]:
     return ServingPlan(engine=asked.engine, name=name, kind=kind, version=version, **found), source  # type: ignore[arg-type]
 
 
-def _model(asked: RenderQuestion) -> tuple[str, int, Path]:
+def _model(asked: RenderRequest) -> tuple[str, int, Path]:
     """Name, version and path of what is to be served."""
     path = Path(asked.reference)
     if path.suffix.lower() in _FILES:

@@ -1,4 +1,4 @@
-"""One sitting of a training: fresh child processes, watched from outside."""
+"""One session of a training: fresh child processes, watched from outside."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MOST_POINTS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What is trained in this sitting."""
+    """What is trained in this session."""
 
     workload: Workload
     recipe: Recipe
@@ -119,12 +119,12 @@ def run_session(
         tell=output,
         keep=keep,
     )
-    sitting, retreats = retreating(lambda trial: _sat(run, trial, progress, shown), work)
-    outcome = sitting.outcome
+    session, retreats = retreating(lambda trial: _sat(run, trial, progress, shown), work)
+    outcome = session.outcome
     begun = "" if _is_first(outcome) and not run.settings.resume else outcome.resumed_from
     notes = (*outcome.notes, *filter(None, [told_of(retreats)]))
     outcome = replace(outcome, notes=notes, retreats=retreats, resumed_from=begun)
-    return replace(sitting, outcome=outcome)
+    return replace(session, outcome=outcome)
 
 
 def _is_first(outcome: TrainOutcome) -> bool:
@@ -156,13 +156,13 @@ def _sat(
         again = _going_on(run) if next(tries) else run
         return _once(again, variables, programs, progress=heard, output=output)
 
-    sitting, kept = with_programs(compiling, sit, progress)
-    notes = (*sitting.outcome.notes, *kept.notes)
-    return replace(sitting, outcome=replace(sitting.outcome, notes=notes))
+    session, kept = with_programs(compiling, sit, progress)
+    notes = (*session.outcome.notes, *kept.notes)
+    return replace(session, outcome=replace(session.outcome, notes=notes))
 
 
 def _going_on(run: Run) -> Run:
-    """The run for a second try in this sitting: from what the first has kept."""
+    """The run for a second try in this session: from what the first has kept."""
     has_begun = any((run.folder / CHECKPOINTS).glob(MARKERS))
     return replace(run, settings=replace(run.settings, resume=run.settings.resume or has_begun))
 

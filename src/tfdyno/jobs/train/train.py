@@ -90,7 +90,7 @@ def train(
     *,
     progress: Callable[[str], None] = silent,
     output: Callable[[str], None] = silent,
-    company: Workers | None = None,
+    workers: Workers | None = None,
 ) -> Trained:
     """Train to the end, or until somebody ends it.
 
@@ -101,7 +101,7 @@ def train(
         question: Workload, recipe and settings.
         progress: Called with a line at every stage, and with events as JSON while it trains.
         output: Called with every line that the user's code prints.
-        company: Others that train with this process, which is the chief then.
+        workers: Others that train with this process, which is the chief then.
 
     Raises:
         UsageError: The workload, its data or the recipe is wrong, or the folder holds another run.
@@ -124,7 +124,7 @@ def train(
             data=record.data,
             spot=question.spot,
             folder=folder.path,
-            seat=company.seat if company else None,
+            seat=workers.seat if workers else None,
             jax=record.jax,
             gpus=question.gpus,
             wait_free=question.wait_free,
@@ -137,23 +137,23 @@ def train(
             folder.write(record)
 
         try:
-            if company:
-                company.meet(run)
-            sitting = run_session(run, progress=progress, output=output, keep=keep)
+            if workers:
+                workers.meet(run)
+            session = run_session(run, progress=progress, output=output, keep=keep)
         except BaseException as error:
             stopped = not isinstance(error, Exception)
             ended = _ended(record, "stopped" if stopped else "failed", error=_words(error))
             with contextlib.suppress(OSError, TfdynoError):  # the error itself is to be told
                 folder.write(ended)
-            error.add_note(_kept(replace(question, data=record.data), folder.path, company))
+            error.add_note(_kept(replace(question, data=record.data), folder.path, workers))
             raise
-        outcome = replace(sitting.outcome, notes=(*notes, *sitting.outcome.notes))
+        outcome = replace(session.outcome, notes=(*notes, *session.outcome.notes))
         ended = _ended(
             record,
             "stopped" if outcome.stopped else "finished",
             outcome=to_builtins(outcome),
-            environment=sitting.environment,
-            telemetry=sitting.telemetry,
+            environment=session.environment,
+            telemetry=session.telemetry,
         )
         outcome = replace(outcome, notes=(*outcome.notes, *_written(folder, ended, outcome)))
     return Trained(
@@ -161,10 +161,10 @@ def train(
         folder=folder.path,
         recipe=recipe,
         workload=question.workload,
-        environment=sitting.environment,
-        telemetry=sitting.telemetry,
+        environment=session.environment,
+        telemetry=session.telemetry,
         resume_command=resume_command(replace(question, data=record.data), folder.path)
-        if outcome.stopped and not company and not question.jax
+        if outcome.stopped and not workers and not question.jax
         else "",
     )
 
@@ -333,12 +333,12 @@ def _words(error: BaseException) -> str:
     return str(error) if isinstance(error, TfdynoError) else type(error).__name__
 
 
-def _kept(question: TrainRequest, folder: Path, company: Workers | None) -> str:
+def _kept(question: TrainRequest, folder: Path, workers: Workers | None) -> str:
     """What is left of a run that failed, and how to go on."""
     markers = list((folder / "checkpoints").glob("step-*.json"))
     if not markers:
         return f"No checkpoint was written; the logs are in {shown(folder)}."
     newest = max(markers, key=lambda path: (path.stat().st_mtime, path.name))
-    if company or question.jax:
+    if workers or question.jax:
         return f"Its checkpoint {newest.stem} is kept: started again, all go on from there."
     return f"Its checkpoint {newest.stem} is kept; go on with: {resume_command(question, folder)}"

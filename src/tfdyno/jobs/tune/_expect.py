@@ -95,9 +95,10 @@ class CardEstimates:
 
 def _rate(found: Estimate, recipe: Recipe, samples: int) -> Interval:
     """Of a trial, which runs ``fit``; steps that run in one call leave Keras nothing between."""
-    fed = found.fit_step_s
-    if fed is None or recipe.steps_per_execution > 1:
+    if found.fit_step_s is None or found.copy_s is None:
         return found.samples_per_s
+    is_alone = recipe.steps_per_execution == 1
+    fed = found.fit_step_s if is_alone else found.step_s.together(found.copy_s)
     return Interval(low=samples / fed.high, best=samples / fed.best, high=samples / fed.low)
 
 

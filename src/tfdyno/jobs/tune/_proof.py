@@ -54,7 +54,7 @@ def settled(
         progress: Called with a line at every stage.
 
     Raises:
-        TfdynoError: The place failed, and no recipe: all is kept for another sitting.
+        TfdynoError: The place failed, and no recipe: all is kept for another session.
     """
     if so_far.best is None or so_far.trial(so_far.best).recipe == so_far.start:
         return so_far

@@ -100,7 +100,7 @@ def _look_for_room(question: TuneRequest, progress: Callable[[str], None]) -> No
 
 
 class _Tuner:
-    """One sitting of a study."""
+    """One session of a study."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class _Tuner:
         """Run a trial; what its runs fail by is told as its answer.
 
         Raises:
-            TfdynoError: The place failed: the trial is asked for again in another sitting.
+            TfdynoError: The place failed: the trial is asked for again in another session.
         """
         ran = replace(trial, ran=True, where=node.name)
         title = f"trial {trial.number} ({_words(trial)})"

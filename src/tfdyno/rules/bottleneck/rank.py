@@ -66,7 +66,7 @@ def diagnose(facts: StepFacts) -> StepDiagnosis:
     primary = _primary(drafts)
     notes = tuple(_notes(seen, drafts, primary))
     if primary is None:
-        found: tuple[Bottleneck, ...] = (bottleneck(_healthy(seen)),)
+        found: tuple[Bottleneck, ...] = (bottleneck(_without_cause(seen)),)
     else:
         rest = [one for one in drafts if one is not primary]
         found = tuple(bottleneck(one) for one in (primary, *rest))
@@ -144,7 +144,7 @@ def _class(draft: Draft) -> str:
     return cause(draft.cause).bottleneck_class
 
 
-def _healthy(seen: Seen) -> Draft:
+def _without_cause(seen: Seen) -> Draft:
     parts = seen.split.parts_s
     told = ", ".join(
         f"{name} {percent(parts[name] / seen.step_s)}"

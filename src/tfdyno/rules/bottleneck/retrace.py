@@ -8,7 +8,6 @@ from tfdyno.rules.bottleneck.callback import CALLBACK_CAUSES
 from tfdyno.rules.bottleneck.draft import Draft, duration, evidence
 from tfdyno.rules.bottleneck.gains import amdahl
 from tfdyno.rules.bottleneck.split import (
-    is_traced_by_every_call,
     traced_in_each_step_s,
     traced_now_and_then_s,
     watched_steps,
@@ -93,7 +92,8 @@ def _explained_by(seen: Seen, name: str, found: list[RetraceFacts]) -> tuple[str
 
 def _beyond(one: RetraceFacts, each_s: float, step_s: float) -> bool:
     known = limits()
-    if one.traces < known["retraces_least"] and not is_traced_by_every_call(one):
+    each_call = one.traces >= max(known["retraces_each_call"], one.calls - 1)
+    if one.traces < known["retraces_least"] and not each_call:
         return False
     often = one.traces >= known["retrace_calls_ratio"] * max(1, one.calls)
     return often or each_s >= known["retrace_time_ratio"] * step_s

@@ -197,11 +197,6 @@ def traced_now_and_then_s(facts: StepFacts) -> float:
     return sum(rare) / watched_steps(facts)
 
 
-def is_traced_by_every_call(one: RetraceFacts) -> bool:
-    """Whether each call after the first was traced anew, in the few calls that were seen."""
-    return one.traces >= max(limits()["retraces_each_call"], one.calls - 1)
-
-
 def watched_steps(facts: StepFacts) -> int:
     """Steps in which tracing was timed, at least 1."""
     return max(1, facts.steps_watched or facts.steps_seen)

@@ -132,7 +132,7 @@ def functions_of(
 
     replaced = {f"make_{kind}_function": maker(kind) for kind in make}
     of_logs = model._get_metrics_result_or_logs
-    # An epoch that an earlier sitting had trained to its end has no logs here.
+    # An epoch that an earlier session had trained to its end has no logs here.
     replaced["_get_metrics_result_or_logs"] = lambda logs: of_logs(
         logs or model.get_metrics_result()
     )

@@ -37,7 +37,7 @@ class Consensus:
     """The agreement of one process with the others; alone it agrees with itself at once."""
 
     def __init__(self, folder: Path | None, *, rank: int, count: int) -> None:
-        """Begin; who was at the end of an earlier sitting is forgotten.
+        """Begin; who was at the end of an earlier session is forgotten.
 
         Args:
             folder: That all workers see, for the end; None: nobody waits there.

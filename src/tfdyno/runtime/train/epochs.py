@@ -1,4 +1,4 @@
-"""The epochs of a training: where in the data it stands, and how a later sitting gets there.
+"""The epochs of a training: where in the data it stands, and how a later session gets there.
 
 Keras makes a new iterator of the same dataset for every epoch. With the same seed a new process
 that makes as many iterators as there were epochs draws the same order, without reading what lies
@@ -47,7 +47,7 @@ class Hooks:
     change_test: Callable[[Any], Any]
     """The same for the data of validation."""
     begun: Callable[[], None]
-    """The first epoch of this sitting stands at its place; its metrics are reset."""
+    """The first epoch of this session stands at its place; its metrics are reset."""
     progress: Callable[[str], None]
     drawn_seed: int | None = None
     """That tfdyno has set because nobody else has; None: the user's holds."""
@@ -62,7 +62,7 @@ class Hooks:
     whole: Callable[[Any], Any] | None = None
     """Marks an iterator that has batches enough for a whole execution; None: nobody asks."""
     start: Cursor | None = None
-    """Where an earlier sitting ended; None: this is the first."""
+    """Where an earlier session ended; None: this is the first."""
 
 
 class Epochs(keras_trainer.TFEpochIterator):

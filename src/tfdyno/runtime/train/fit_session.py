@@ -1,4 +1,4 @@
-"""One sitting of ``tfdyno.fit``: the loop of a training around the user's own objects."""
+"""One session of ``tfdyno.fit``: the loop of a training around the user's own objects."""
 
 from __future__ import annotations
 

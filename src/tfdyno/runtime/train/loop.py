@@ -59,12 +59,12 @@ class _Stopped(BaseException):
 
 
 class _Training:
-    """One sitting of a training; ``fit`` calls back into it."""
+    """One session of a training; ``fit`` calls back into it."""
 
     def __init__(self, model: Model, arguments: dict[str, Any], plan: TrainPlan) -> None:
         self.model, self.plan, self.settings = model, plan, plan.settings
         self.arguments = {**arguments, "verbose": 0}  # Keras' bar would be drawn into ours
-        self.sitting = Session()
+        self.session = Session()
         self.engine = Engine(model, plan.recipe)
         self.hooks = Hooks(
             made=self._made,
@@ -74,7 +74,7 @@ class _Training:
             whole=self.engine.whole,
             progress=plan.progress,
             drawn_seed=plan.recipe.seed if plan.settings.reshuffle else None,
-            notes=self.sitting.notes,
+            notes=self.session.notes,
         )
         self.counts = Counts()
         self.board = TrainBoard(plan.settings)
@@ -83,7 +83,7 @@ class _Training:
         self.found: Checkpoint | None = None
         self.extra: dict[str, Any] = {}
         self.logs: dict[str, Any] = {}
-        self.company: WorkerGroup | None = None
+        self.workers: WorkerGroup | None = None
         given = arguments.get("callbacks") or []
         self.own = list(given) if isinstance(given, list | tuple) else [given]
         folder = Path(self.settings.output) if self.settings.output else None
@@ -118,9 +118,9 @@ class _Training:
                 self.findings = (self._lost(self.counts.nan),)
             if self.checkpoints:
                 self.checkpoints.wait()
-                self.sitting.notes += self.checkpoints.notes
-            if self.company:
-                self.sitting.notes += self.company.notes
+                self.session.notes += self.checkpoints.notes
+            if self.workers:
+                self.session.notes += self.workers.notes
         outcome = self._outcome(stopped)
         self.meeting.leave()
         return outcome
@@ -155,7 +155,7 @@ class _Training:
             if self._epochs <= position.data.get("ended_of", 0):
                 self.arguments["epochs"] = position.epoch  # only its end is missing
             self.counts.step = self.found.step
-            self.sitting.history = {name: list(v) for name, v in self.found.history.items()}
+            self.session.history = {name: list(v) for name, v in self.found.history.items()}
 
     def _fit(self) -> str:
         """Call Keras; returns why it ended early, or nothing."""
@@ -163,7 +163,7 @@ class _Training:
         try:
             self.model.fit(**{**self.arguments, "callbacks": callbacks})
         except _Stopped:
-            return self.sitting.stop
+            return self.session.stop
         except NanLoss as error:
             self.counts.nan = error
             return error.reason
@@ -180,23 +180,23 @@ class _Training:
         early = self.checkpoints is not None or bool(self.settings.first_weights)
         self.engine.build(dataset.element_spec, batch_size=size, early=early)
         if self.meeting.is_joint and self.engine.composed:
-            self.company = WorkerGroup(self.model, self.engine.composed)
-            self.meeting.exchange_by(self.company.table)
+            self.workers = WorkerGroup(self.model, self.engine.composed)
+            self.meeting.exchange_by(self.workers.table)
         if self.settings.first_weights:
             begin_with(self.model, Path(self.settings.first_weights))
         if self.found and self.checkpoints:
-            self.sitting.random = random_state()
+            self.session.random = random_state()
             state = self.engine.state()
             # What is read again draws as it did then.
             self.extra = self.checkpoints.restore(state, self.found, random=False) or {}
 
     def _begun(self) -> None:
-        """Keras has reset the metrics and drawn what it draws: set what an earlier sitting left."""
+        """Keras has reset the metrics and drawn what it draws: set what an earlier session left."""
         if self.found and self.checkpoints:
             if self.found.position.step_in_epoch:
                 self.checkpoints.restore(self.engine.state(), self.found, random=False)
             # Data that draw from Python's generators stand where they stood, and read ahead.
-            leave = drawn_since(self.sitting.random) if self.hooks.reads_again else frozenset()
+            leave = drawn_since(self.session.random) if self.hooks.reads_again else frozenset()
             restore_random_state(self.found.random, leave=leave)
         elif self.checkpoints:
             self.save()  # the beginning, for a run that ends before its first checkpoint
@@ -205,13 +205,13 @@ class _Training:
 
     def _ran(self, logs: Logs) -> None:
         """The train function has returned: counting, watching, checkpoints, stopping."""
-        sitting, place, done = self.sitting, self.hooks.place, self.hooks.calling
-        if self.company:
-            self.company.steps(done - place.step)
+        session, place, done = self.session, self.hooks.place, self.hooks.calling
+        if self.workers:
+            self.workers.steps(done - place.step)
         self.counts.step += done - place.step
         place.step, self.logs = done, logs
-        if not sitting.is_verified:
-            sitting.is_verified = True
+        if not session.is_verified:
+            session.is_verified = True
             verify(self.plan.recipe)
         looked = False
         try:
@@ -220,15 +220,15 @@ class _Training:
             if not self.meeting.is_joint:
                 raise
             self.counts.nan = self.counts.nan or error
-        if looked or sitting.stop or self._asks_each_step:
+        if looked or session.stop or self._asks_each_step:
             self._after_steps()
 
     def _after_steps(self) -> None:
         """Do what is due between two steps: asked by the clock a few times a second."""
-        sitting, checkpoints, step = self.sitting, self.checkpoints, self.counts.step
+        session, checkpoints, step = self.session, self.checkpoints, self.counts.step
         due = checkpoints.due(step, time.monotonic()) if checkpoints else False
         agreed = self.meeting.agree(
-            nan=bool(self.counts.nan), stop=bool(sitting.stop), save=due and self.meeting.leads
+            nan=bool(self.counts.nan), stop=bool(session.stop), save=due and self.meeting.leads
         )
         if "nan" in agreed:
             place = self.hooks.place
@@ -239,14 +239,14 @@ class _Training:
             self.weights.check(self.hooks.place.epoch, self.hooks.place.step, self.logs)
             self.save(wait=stops)
         if stops:
-            sitting.stop = sitting.stop or "SIGTERM"
+            session.stop = session.stop or "SIGTERM"
             raise _Stopped
 
     def _tests(self) -> None:
         """The test function is to be called: a stop keeps the state from before validation."""
-        sitting = self.sitting
-        if sitting.stop and sitting.before_validation and not self.meeting.is_joint:
-            for variable, value in sitting.before_validation:
+        session = self.session
+        if session.stop and session.before_validation and not self.meeting.is_joint:
+            for variable, value in session.before_validation:
                 variable.assign(value)
             if self.checkpoints:
                 self.weights.check(self.hooks.place.epoch, self.hooks.place.step, self.logs)
@@ -254,7 +254,7 @@ class _Training:
             raise _Stopped
 
     def save(self, *, wait: bool = False, place: Cursor | None = None) -> None:
-        """Keep all that the next sitting needs to go on as if there had been no end.
+        """Keep all that the next session needs to go on as if there had been no end.
 
         Args:
             wait: Return when it is on the disk.
@@ -264,7 +264,7 @@ class _Training:
         ended_of = self._epochs if place and self.model.stop_training else 0
         place = place or self.hooks.place
         states, notes = callback_state(self.own)
-        self.sitting.notes += [note for note in notes if note not in self.sitting.notes]
+        self.session.notes += [note for note in notes if note not in self.session.notes]
         began = time.perf_counter()
         self.checkpoints.save(
             self.counts.step,
@@ -277,15 +277,15 @@ class _Training:
             ),
             {"callbacks": states, "iterations_before": self.counts.iterations_before},
             wait=wait,
-            history=self.sitting.history,
+            history=self.session.history,
         )
         if self.hooks.place.step:  # not the one before the first step
             self.plan.watch.saved(time.perf_counter() - began)
 
     def _stop(self, signal_name: str) -> None:
-        if self.sitting.stop and signal_name == "Ctrl-C":
+        if self.session.stop and signal_name == "Ctrl-C":
             raise KeyboardInterrupt  # whoever asks a second time does not want to wait
-        self.sitting.stop = signal_name
+        self.session.stop = signal_name
 
     # Callbacks
 
@@ -299,7 +299,7 @@ class _Training:
         self.counts.iterations_before = int(self.extra.get("iterations_before", iterations))
         self.counts.epochs = int(self.arguments.get("initial_epoch") or 0)
         if self.found:
-            self.sitting.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
+            self.session.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
             if self.counts.epochs >= self._epochs:  # no epoch begins, where it is done else
                 restore_random_state(self.found.random)
         self.board.begin(self.plan.recipe)
@@ -319,7 +319,7 @@ class _Training:
         """Validation is to start: keep the metrics of the training for a stop in it."""
         self.plan.watch.tests()
         if self.checkpoints and not self.meeting.is_joint:
-            self.sitting.before_validation = [(v, v.numpy()) for v in self.model.metrics_variables]
+            self.session.before_validation = [(v, v.numpy()) for v in self.model.metrics_variables]
 
     def test_end(self) -> None:
         """Validation has ended."""
@@ -331,23 +331,23 @@ class _Training:
 
     def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         """An epoch has ended with its validation, and the user's callbacks have seen it."""
-        self.sitting.before_validation = []
+        self.session.before_validation = []
         for name, value in logs.items():
             with contextlib.suppress(TypeError, ValueError):
-                self.sitting.history.setdefault(name, []).append(float(value))
+                self.session.history.setdefault(name, []).append(float(value))
         self.counts.epochs = epoch + 1
         self.plan.watch.epoch_end(epoch, logs)
         self.weights.check(epoch, self.hooks.place.step, logs)
-        if self.company:
-            self.company.epoch_end(epoch + 1)
+        if self.workers:
+            self.workers.epoch_end(epoch + 1)
         self.board.epoch_end(epoch, logs, self.model, self.plan.watch.samples_per_s)
         count = self.hooks.place.batch_count or self.hooks.place.step
         following = Cursor(epoch=epoch + 1, step=0, batch_count=count)
-        wishes = {"stop": bool(self.sitting.stop), "end": bool(self.model.stop_training)}
+        wishes = {"stop": bool(self.session.stop), "end": bool(self.model.stop_training)}
         agreed = self.meeting.agree(always=True, **wishes)
         self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all
         if stops := "stop" in agreed:
-            self.sitting.stop = self.sitting.stop or "SIGTERM"
+            self.session.stop = self.session.stop or "SIGTERM"
         if self.checkpoints:
             self.save(place=following, wait=stops)
         if stops and epoch + 1 < self._epochs and not self.model.stop_training:
@@ -367,21 +367,21 @@ class _Training:
         found = repeated(self.model, self.hooks.dataset, step, error, good)
         if good and self.checkpoints:
             self.checkpoints.restore(self.engine.state(), good)
-            self.sitting.notes.append(f"The last good checkpoint is {good.marker}.")
+            self.session.notes.append(f"The last good checkpoint is {good.marker}.")
         return found
 
     def _outcome(self, stopped: str) -> TrainOutcome:
-        counts, sitting = self.counts, self.sitting
+        counts, session = self.counts, self.session
         counts.accumulation = self.engine.accumulation
         return outcome_of(
             self.model,
             self.plan,
             counts,
-            history=sitting.history,
+            history=session.history,
             stopped=stopped,
             resumed_from=str(self.found.marker) if self.found else "",
             checkpoint_folder=self.checkpoints.folder if self.checkpoints else None,
             replica_count=replicas(self.model),
             findings=self.findings,
-            notes=tuple(dict.fromkeys((*self.engine.notes, *sitting.notes))),
+            notes=tuple(dict.fromkeys((*self.engine.notes, *session.notes))),
         )

@@ -40,7 +40,7 @@ class Counts:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What this sitting knows while it runs."""
+    """What this session knows while it runs."""
 
     history: dict[str, list[float]] = field(default_factory=dict)
     stop: str = ""
@@ -66,7 +66,7 @@ def outcome_of(
     findings: tuple[Finding, ...],
     notes: tuple[str, ...],
 ) -> TrainOutcome:
-    """Put together what is known at the end of a sitting; writes the model where it is whole."""
+    """Put together what is known at the end of a session; writes the model where it is whole."""
     watch, settings = plan.watch, plan.settings
     found = sorted(checkpoint_folder.glob(MARKERS)) if checkpoint_folder else []
     taken = counts.iterations - counts.iterations_before

@@ -1,7 +1,7 @@
 """Whether the workers of a training still have the same weights, and which of them is the slowest.
 
 A training that silently is none together shows no error: each worker learns by itself. So after
-the first epoch of each sitting a digest of the weights goes round.
+the first epoch of each session a digest of the weights goes round.
 """
 
 from __future__ import annotations

@@ -222,12 +222,12 @@ class Watch:
 
     @property
     def seconds_s(self) -> float:
-        """Seconds of this sitting, to the end of the last epoch or of the run."""
+        """Seconds of this session, to the end of the last epoch or of the run."""
         return self._ended - self._began
 
     @property
     def samples_per_s(self) -> float:
-        """Of this sitting, without its first step and without validation; 0.0: not known."""
+        """Of this session, without its first step and without validation; 0.0: not known."""
         rate = self._trained_steps / self._trained_s if self._trained_s else 0.0
         return rate * self._about.samples_per_step
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 NO_BATCH = object()
-"""Stands for the batches of an epoch of which an earlier sitting has taken all."""
+"""Stands for the batches of an epoch of which an earlier session has taken all."""
 
 
 class Batches:
-    """How ``fit`` gets its batches in this sitting.
+    """How ``fit`` gets its batches in this session.
 
     Attributes:
-        skip: Steps of the next epoch that an earlier sitting has taken.
+        skip: Steps of the next epoch that an earlier session has taken.
         epochs_before: That earlier sittings have read.
         largest: Samples of the largest batch so far.
     """

@@ -81,7 +81,7 @@ def train(
 
 
 class _Session:
-    """One sitting of a training; ``fit`` calls back into it."""
+    """One session of a training; ``fit`` calls back into it."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class _Session:
     ) -> None:
         self.model, self.settings, self.training = model, settings, training
         self.arguments = {**arguments, "verbose": 0}
-        self.world, self.sitting = training.world, Session()
+        self.world, self.session = training.world, Session()
         self.watch = Watch(training.progress, memory=memory)
         self.batches = Batches(self.world, check_same_data)
         given = arguments.get("callbacks") or []
@@ -119,23 +119,23 @@ class _Session:
         with contextlib.ExitStack() as stack:
             if self.settings.output:
                 self._open(stack, Path(self.settings.output) / CHECKPOINTS)
-            self.sitting.notes += settle(self.model, self.training.recipe)
+            self.session.notes += settle(self.model, self.training.recipe)
             stack.enter_context(batches_of(self.batches))
             stack.enter_context(asked_to_stop(self._stop))
             stopped = self._fit()
-            if self.sitting.nan:
+            if self.session.nan:
                 if self.checkpoints and self.world.rank == 0:
                     keep_good(self.checkpoints)
-                findings = (unlocated(self.sitting.nan),)
+                findings = (unlocated(self.session.nan),)
             if self.checkpoints:
                 self.checkpoints.wait()
-                self.sitting.notes += self.checkpoints.notes
-        self.sitting.batch_size = self.batches.largest
+                self.session.notes += self.checkpoints.notes
+        self.session.batch_size = self.batches.largest
         outcome = outcome_of(
             self.model,
             self.settings,
             self.training.recipe,
-            self.sitting,
+            self.session,
             self.watch,
             stopped=stopped,
             resumed_from=str(self.found.marker) if self.found else "",
@@ -166,17 +166,17 @@ class _Session:
             self.arguments["initial_epoch"] = position.epoch
             if self._epochs <= position.data.get("ended_of", 0):
                 self.arguments["epochs"] = position.epoch  # only its end is missing
-            self.sitting.step = self.found.step
-            self.sitting.history = {name: list(v) for name, v in self.found.history.items()}
+            self.session.step = self.found.step
+            self.session.history = {name: list(v) for name, v in self.found.history.items()}
 
     def _fit(self) -> str:
         """Call Keras; returns why it ended early, or nothing."""
         try:
             self.model.fit(**{**self.arguments, "callbacks": [First(self), *self.own, Last(self)]})
         except _Stopped:
-            return self.sitting.stop
+            return self.session.stop
         except NanLoss as error:
-            self.sitting.nan = error
+            self.session.nan = error
             return error.reason
         finally:
             self.watch.end()
@@ -185,7 +185,7 @@ class _Session:
     # Moments
 
     def built(self) -> None:
-        """All weights are there: tell how they lie, and set what an earlier sitting left."""
+        """All weights are there: tell how they lie, and set what an earlier session left."""
         if isinstance(self.world.distribution, SplitWeights):
             self.layout = layout_of(self.model, self.world.distribution)
             self._tell_layout(self.layout, self.world.distribution)
@@ -195,7 +195,7 @@ class _Session:
             self.extra = self.checkpoints.restore(state, self.found, random=False) or {}
             self._allow_no_batch()
             iterations = int(self.extra.get("iterations_before", iterations))
-        self.sitting.iterations_before = iterations
+        self.session.iterations_before = iterations
 
     def _allow_no_batch(self) -> None:
         """An epoch of which all steps are done has its end to come, for which Keras wants logs."""
@@ -221,12 +221,12 @@ class _Session:
 
     def train_begin(self) -> None:
         """The user's callbacks have begun: set what they knew."""
-        self.sitting.epochs = int(self.arguments.get("initial_epoch") or 0)
+        self.session.epochs = int(self.arguments.get("initial_epoch") or 0)
         if self.meeting.is_joint:
             self.meeting.exchange_by(self._numbers_of_all)
         if self.found:
-            self.sitting.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
-            if self.sitting.epochs >= self._epochs:  # no epoch begins, where it is done else
+            self.session.notes += restore_callbacks(self.own, self.extra.get("callbacks", []))
+            if self.session.epochs >= self._epochs:  # no epoch begins, where it is done else
                 restore_random_state(self.found.random)
         steps = (self.model.history.params or {}).get("steps") if self.model.history else None
         self.epoch_steps = int(steps or 0)
@@ -237,7 +237,7 @@ class _Session:
                 steps=self.epoch_steps,
                 samples_per_step=self.batches.largest,
                 xla=True,
-                first_epoch=self.sitting.epochs,
+                first_epoch=self.session.epochs,
             ),
         )
 
@@ -245,7 +245,7 @@ class _Session:
         """An epoch is to start; its data are not read yet."""
         found, self.place = self.found, (epoch, 0)
         self.before = None
-        if found and epoch == found.position.epoch and not self.sitting.has_begun:
+        if found and epoch == found.position.epoch and not self.session.has_begun:
             done = found.position.step_in_epoch
             if done and self.checkpoints:  # Keras has reset the metrics
                 self.checkpoints.restore(state_of(self.model), found, random=False)
@@ -253,14 +253,14 @@ class _Session:
             self.batches.skip, self.batches.epochs_before = done, epoch
             self.place = (epoch, done)
         self.random = random_state()
-        if not self.sitting.has_begun and not found and self.checkpoints:
+        if not self.session.has_begun and not found and self.checkpoints:
             self._save()  # the beginning, for a run that ends before its first checkpoint
-        self.sitting.has_begun = True
+        self.session.has_begun = True
 
     def ran(self, done: int, logs: Logs) -> None:
         """The train function has returned: counting, watching, checkpoints, stopping."""
         epoch, before = self.place
-        self.sitting.step += self._within(done) - self._within(before)
+        self.session.step += self._within(done) - self._within(before)
         self.place = (epoch, done)
         if self.before is not None:
             jax.block_until_ready(self.before)  # no process is further ahead of the others
@@ -270,7 +270,7 @@ class _Session:
         except NanLoss as error:
             if not self.meeting.is_joint:
                 raise
-            self.sitting.nan = self.sitting.nan or error
+            self.session.nan = self.session.nan or error
         if not self.epoch_steps or done < self.epoch_steps:  # else the epoch's end does it
             self._between_steps()
 
@@ -279,20 +279,20 @@ class _Session:
         return min(done, self.epoch_steps or done)
 
     def _between_steps(self) -> None:
-        sitting, checkpoints, step = self.sitting, self.checkpoints, self.sitting.step
+        session, checkpoints, step = self.session, self.checkpoints, self.session.step
         due = checkpoints.due(step, time.monotonic()) if checkpoints else False
         agreed = self.meeting.agree(
-            nan=bool(sitting.nan), stop=bool(sitting.stop), save=due and self.meeting.leads
+            nan=bool(session.nan), stop=bool(session.stop), save=due and self.meeting.leads
         )
         if "nan" in agreed:
             epoch, done = self.place
-            raise sitting.nan or NanLoss("loss", math.nan, epoch=epoch + 1, step=done)
+            raise session.nan or NanLoss("loss", math.nan, epoch=epoch + 1, step=done)
         stops = "stop" in agreed
         if checkpoints and (stops or "save" in agreed or checkpoints.due_by_steps(step)):
             self.weights.check(*self.place, self.before)
             self._save(wait=stops)
         if stops:
-            sitting.stop = sitting.stop or "SIGTERM"
+            session.stop = session.stop or "SIGTERM"
             raise _Stopped
 
     def _numbers_of_all(self, own: list[float]) -> Value:
@@ -315,27 +315,27 @@ class _Session:
         """An epoch has ended with its validation, and the user's callbacks have seen it."""
         for name, value in logs.items():
             with contextlib.suppress(TypeError, ValueError):
-                self.sitting.history.setdefault(name, []).append(float(value))
-        self.sitting.epochs = epoch + 1
+                self.session.history.setdefault(name, []).append(float(value))
+        self.session.epochs = epoch + 1
         self.watch.epoch_end(epoch, logs)
         self.weights.check(epoch, self.place[1], logs)
         if not self.is_checked:
             self.is_checked = True
             check_same_weights(self.model.trainable_variables)
-        wishes = {"stop": bool(self.sitting.stop), "end": bool(self.model.stop_training)}
+        wishes = {"stop": bool(self.session.stop), "end": bool(self.model.stop_training)}
         agreed = self.meeting.agree(always=True, **wishes)
         self.model.stop_training = "end" in agreed  # a callback of one worker ends it for all
         stops = "stop" in agreed
         if self.checkpoints:
             self._save(wait=stops, is_end=True)
         if stops and epoch + 1 < self._epochs and not self.model.stop_training:
-            self.sitting.stop = self.sitting.stop or "SIGTERM"
+            self.session.stop = self.session.stop or "SIGTERM"
             raise _Stopped
 
     # Checkpoints
 
     def _save(self, *, wait: bool = False, is_end: bool = False) -> None:
-        """Keep all that the next sitting needs to go on as if there had been no end."""
+        """Keep all that the next session needs to go on as if there had been no end."""
         assert self.checkpoints
         self.model.jax_state_sync()  # the step holds the values, the variables none
         (epoch, step), ended_of = self.place, 0
@@ -343,13 +343,13 @@ class _Session:
             epoch, step = epoch + 1, 0
             ended_of = self._epochs if self.model.stop_training else 0
         states, notes = callback_state(self.own)
-        self.sitting.notes += [note for note in notes if note not in self.sitting.notes]
+        self.session.notes += [note for note in notes if note not in self.session.notes]
         began_s = time.perf_counter()
-        extra = {"callbacks": states, "iterations_before": self.sitting.iterations_before}
+        extra = {"callbacks": states, "iterations_before": self.session.iterations_before}
         if step:
             extra["random"] = self.random
         self.checkpoints.save(
-            self.sitting.step,
+            self.session.step,
             state_of(self.model),
             Position(
                 epoch=epoch,
@@ -359,12 +359,12 @@ class _Session:
             ),
             extra,
             wait=wait,
-            history=self.sitting.history,
+            history=self.session.history,
         )
         if self.place[1]:
             self.watch.saved(time.perf_counter() - began_s)
 
     def _stop(self, signal_name: str) -> None:
-        if self.sitting.stop and signal_name == "Ctrl-C":
+        if self.session.stop and signal_name == "Ctrl-C":
             raise KeyboardInterrupt  # whoever asks a second time does not want to wait
-        self.sitting.stop = signal_name
+        self.session.stop = signal_name

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What this sitting knows while it runs; numbers with those of earlier ones."""
+    """What this session knows while it runs; numbers with those of earlier ones."""
 
     history: dict[str, list[float]] = field(default_factory=dict)
     epochs: int = 0
@@ -80,7 +80,7 @@ def outcome_of(
     model: Model,
     settings: RunSettings,
     recipe: Recipe,
-    sitting: Session,
+    session: Session,
     watch: Watch,
     *,
     stopped: str,
@@ -89,22 +89,22 @@ def outcome_of(
     mesh: DeviceMesh,
     findings: tuple[Finding, ...],
 ) -> TrainOutcome:
-    """Put together what is known at the end of a sitting; writes the model where it is whole."""
+    """Put together what is known at the end of a session; writes the model where it is whole."""
     folder = Path(settings.output) if settings.output else None
     found = sorted((folder / CHECKPOINTS).glob(MARKERS)) if folder else []
-    path, notes = "", tuple(dict.fromkeys(sitting.notes))
-    if folder and settings.save_model and not stopped and not sitting.nan:
+    path, notes = "", tuple(dict.fromkeys(session.notes))
+    if folder and settings.save_model and not stopped and not session.nan:
         path, more = saved(model, folder / MODEL)
         notes = (*notes, *more)
     return TrainOutcome(
-        history=sitting.history,
-        epochs=sitting.epochs,
-        steps=sitting.step,
-        updates=int(model.optimizer.iterations) - sitting.iterations_before,
+        history=session.history,
+        epochs=session.epochs,
+        steps=session.step,
+        updates=int(model.optimizer.iterations) - session.iterations_before,
         seconds_s=watch.seconds_s,
         samples_per_s=watch.samples_per_s,
         replica_count=mesh.replica_count,
-        global_batch_size=sitting.batch_size,
+        global_batch_size=session.batch_size,
         seed=recipe.seed,
         parameter_count=int(model.count_params()),
         peak_memory_bytes=watch.memory_bytes,
