@@ -138,6 +138,8 @@ def test_changes_and_proofs_are_counted() -> None:
     assert heading(both).heading.endswith("; of 2 that were measured, none are kept")
     assert heading(told(only(LEAK))).heading == "One thing to change"
     assert heading(told(only(HEALTHY))).heading == "Nothing to change was found"
+    lost = replace(HEALTHY, bottleneck_class="unknown", cause="unknown.not_explained")
+    assert heading(told(only(lost))).heading == "What to change is not known"
     recorded = told(facts=replace(FACTS, source="record"))
     assert "Nothing can be proven without the script" in heading(recorded).lead
 

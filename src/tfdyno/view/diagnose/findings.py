@@ -172,10 +172,10 @@ def findings(told: DiagnoseTold) -> Finding:
     """How many changes there are, and how many are proven."""
     found = [one for one in told.proven.diagnosis.findings if one.asks_for_change]
     kept = [proof for proof in told.proven.proofs if proof.kept]
+    if told.proven.diagnosis.primary.bottleneck_class == "unknown":
+        return Finding(heading="What to change is not known", lead="No known cause fits.")
     if not found:
         lead = "No known change is expected to gain 10%."
-        if told.proven.diagnosis.primary.bottleneck_class == "unknown":
-            lead = "No known cause fits; what holds the step back is not known."
         if told.facts.source == "record":
             lead = "Nothing that was recorded asks for a change; the steps were not looked into."
         return Finding(heading="Nothing to change was found", lead=lead)
