@@ -49,7 +49,7 @@ def compiled(reference: str, family: str) -> dict[str, Any]:
         inside.append(result.pop("xla_s", 0.0))
         return result
 
-    compile_job.run_child = timed_child  # type: ignore[attr-defined]
+    compile_job.run_child = timed_child  # type: ignore[attr-defined, assignment]
     began = time.perf_counter()
     program = compile_job.compile_exact(step, family=family)
     return {

@@ -14,31 +14,45 @@ from pathlib import Path
 from typing import Any
 
 from tfdyno.core.base.errors import TfdynoError, kind_of
+from tfdyno.core.messages.child import Answer, Asked, Child
+from tfdyno.core.messages.wire import decode, encode
 
 MOST_RAISED = 20_000
 """Characters of an exception that are told; one of XLA may hold a whole program."""
+ERROR = "$error"
+"""Key of what went wrong, in place of a result; no field has such a name."""
 Request = dict[str, Any]
+UNTYPED = Child(module="", request=dict, result=dict)
 Progress = Callable[[str], None]
 
 
-def serve(handle: Callable[[Request, Progress], dict[str, Any]]) -> int:
+def serve(
+    handle: Callable[[Asked, Progress], Answer],
+    declared: Child[Asked, Answer] = UNTYPED,  # type: ignore[assignment]
+) -> int:
     """Read the request, run ``handle`` and write its result (or its error) to the result path.
 
     The request is one line on standard input; its key ``result`` names the file to write. Standard
     input is then closed to the user's code, and the child ends when the parent is gone.
 
+    Args:
+        handle: From the request to the result, both nouns of ``core.messages``.
+        declared: The classes of both.
+
     Returns:
         The exit code: 0, or the one of the error.
     """
     request: Request = json.loads(sys.stdin.readline())
+    result = Path(request.pop("result"))
     _end_with_parent()
+    outcome: object
     try:
-        outcome, code = handle(request, _say), 0
+        outcome, code = handle(decode(request, declared.request), _say), 0
     except TfdynoError as error:
         words = {"what": error.what, "why": error.why, "remedy": error.remedy}
         reason = {"kind": kind_of(error), **words, "raised": raised_behind(error)}
-        outcome, code = {"error": reason}, error.exit_code
-    _write(Path(request["result"]), json.dumps(outcome).encode())
+        outcome, code = {ERROR: reason}, error.exit_code
+    _write(result, encode(outcome).encode())
     return code
 
 

@@ -129,6 +129,7 @@ class LibraryFacts:
 class ChildFacts:
     """What TensorFlow did in a child process."""
 
+    version: str = ""
     import_s: float = 0.0
     gpus: tuple[str, ...] = ()
     checks: tuple[tuple[str, float, float], ...] = ()

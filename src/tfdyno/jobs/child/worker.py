@@ -9,14 +9,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import tfdyno
 from tfdyno.core.base.errors import ToolError, UsageError, error_of_kind
+from tfdyno.core.messages.child import Answer, Asked, Child
+from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.engines.process.local import END_S, LAST_LINES, Limits, attend, together
 from tfdyno.engines.process.oom_kills import SIGKILLED, oom_kills, why_killed
 from tfdyno.engines.process.process import ChildCrash as ChildCrash
 from tfdyno.engines.process.process import Command, Process
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
 
 Progress = Callable[[str], None]
 Started = Callable[[int], object]
@@ -33,9 +38,13 @@ def nobody(_pid: int) -> None:
     """Tell nobody that the child has started."""
 
 
-def run_child(
-    module: str,
-    request: Mapping[str, Any],
+@overload
+def run_child(child: Child[Asked, Answer], request: Asked, **more: Any) -> Answer: ...
+@overload
+def run_child(child: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]: ...
+def run_child(  # type: ignore[misc]
+    child: Child[Any, Any] | str,
+    request: object,
     *,
     progress: Progress = silent,
     timeout_s: float,
@@ -47,15 +56,15 @@ def run_child(
     log: Path | None = None,
     started: Started = nobody,
     stop_grace_s: float = 0.0,
-) -> dict[str, Any]:
-    """Run ``python -m MODULE`` on one JSON request and return its JSON result.
+) -> Any:
+    """Run ``python -m MODULE`` on one request and return its result.
 
     The local GPU is hidden unless its use is the child's job. The child's standard output and the
     lines of its standard error are kept for the message of a failure.
 
     Args:
-        module: A module of ``tfdyno.runtime`` whose main calls ``child.serve``.
-        request: JSON; the key ``result`` (a path) is added.
+        child: The declaration that its module gives to ``process.child.serve``.
+        request: What it is asked.
         progress: Called with every line that the child marks ``progress:``.
         timeout_s: After so many seconds the child and all it started are killed.
         python: Interpreter; the one that runs tfdyno when empty.
@@ -73,12 +82,13 @@ def run_child(
         ChildCrash: It crashed, ran out of memory, or took longer than ``timeout_s``.
         ToolError: It says that it failed.
     """
-    purpose = doing or f"the child process {module}"
+    called = Child(module=child, request=dict, result=dict) if isinstance(child, str) else child
+    purpose = doing or f"the child process {called.module}"
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         result = Path(folder) / "result.json"
         interpreter = python or sys.executable
         command = Command(
-            words=(interpreter, "-m", module),
+            words=(interpreter, "-m", called.module),
             environment=child_environment(interpreter, Path(folder), env, hide_gpu=hide_gpu),
             purpose=purpose,
             log=log,
@@ -88,9 +98,15 @@ def run_child(
         )
         with together([command], chief=0, mark=PROGRESS, progress=progress, output=output) as crew:
             started(crew.chief.popen.pid)
-            crew.chief.send(json.dumps({**request, "result": str(result)}))
+            crew.chief.send(line_of(request, result))
             attend(crew, lambda process: error_of(process, result), limits)
-        return result_of(crew.chief, result)
+        return decode(result_of(crew.chief, result), called.result)
+
+
+def line_of(request: object, result: Path) -> str:
+    """The line that a child reads: what it is asked, and the file that it writes its result to."""
+    fields = dict(request) if isinstance(request, Mapping) else fields_of(request)
+    return encode({**fields, "result": result})
 
 
 def child_environment(
@@ -129,13 +145,13 @@ def error_of(process: Process, result: Path) -> Exception | None:
     return None
 
 
-def result_of(process: Process, result: Path) -> dict[str, Any]:
-    """The result of a child that has ended; raises as ``run_child`` does."""
+def result_of(process: Process, result: Path) -> Value:
+    """The result, as JSON has it, of a child that has ended; raises as ``run_child`` does."""
     try:
-        outcome: dict[str, Any] = json.loads(result.read_bytes())
+        outcome: Value = json.loads(result.read_bytes())
     except (OSError, ValueError):
         raise crash_of(process) from None
-    if error := outcome.get("error"):
+    if isinstance(outcome, dict) and (error := outcome.get("$error")):
         name = process.command.name
         what = f"{name}: {error['what']}" if name else error["what"]
         told = error_of_kind(error["kind"], what, error["why"], error["remedy"])

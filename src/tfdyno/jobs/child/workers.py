@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.messages.child import Answer, Asked, Child
+from tfdyno.core.messages.wire import decode
 from tfdyno.engines.meeting.tf_config import (
     Task,
     addresses,
@@ -30,13 +30,16 @@ from tfdyno.jobs.child.worker import (
     Started,
     child_environment,
     error_of,
+    line_of,
     nobody,
     result_of,
     silent,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tfdyno.core.base.untyped import Value
 
 
 class _PortTaken(Exception):  # noqa: N818  (it is what happened)
@@ -53,7 +56,7 @@ class _Job:
 
     commands: tuple[Command, ...]
     tasks: tuple[Task, ...]
-    requests: tuple[Mapping[str, Any], ...]
+    requests: tuple[object, ...]
     results: tuple[Path, ...]
     limits: Limits
     progress: Progress
@@ -61,9 +64,17 @@ class _Job:
     started: Started
 
 
+@overload
 def run_children(
-    module: str,
-    requests: Sequence[Mapping[str, Any]],
+    child: Child[Asked, Answer], requests: Sequence[Asked], roles: Sequence[Task], **more: Any
+) -> Answer: ...
+@overload
+def run_children(
+    child: str, requests: Sequence[Mapping[str, Any]], roles: Sequence[Task], **more: Any
+) -> dict[str, Any]: ...
+def run_children(  # type: ignore[misc]
+    child: Child[Any, Any] | str,
+    requests: Sequence[object],
     roles: Sequence[Task],
     *,
     progress: Progress = silent,
@@ -78,7 +89,7 @@ def run_children(
     started: Started = nobody,
     stop_grace_s: float = 0.0,
     start_timeout_s: float = math.inf,
-) -> dict[str, Any]:
+) -> Any:
     """Run ``python -m MODULE`` once for each role and return the result of the chief.
 
     Every process gets its ``TF_CONFIG`` with free ports of this machine, and a request as
@@ -86,8 +97,8 @@ def run_children(
     one is not blamed. Parameter servers, and the workers beside them, are ended with the chief.
 
     Args:
-        module: A module of ``tfdyno.runtime`` whose main calls ``child.serve``.
-        requests: JSON for each role; the key ``result`` (a path) is added.
+        child: The declaration that its module gives to ``process.child.serve``.
+        requests: What each role is asked.
         roles: Who is who: ``tf_config.multiworker`` or ``tf_config.parameter_server``.
         progress: Called with the progress of the chief.
         output: Called with every other line of every process: ``[worker 1] …``.
@@ -113,7 +124,8 @@ def run_children(
     if len(requests) != len(roles):
         raise UsageError(f"{len(roles)} processes cannot share {len(requests)} requests")
     interpreter = python or sys.executable
-    purpose = doing or f"the child process {module}"
+    called = Child(module=child, request=dict, result=dict) if isinstance(child, str) else child
+    purpose = doing or f"the child process {called.module}"
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as name:
         folder = Path(name)
         variables = child_environment(interpreter, folder, env, hide_gpu=hide_gpu)
@@ -123,7 +135,7 @@ def run_children(
         job = _Job(
             commands=tuple(
                 Command(
-                    words=(interpreter, "-m", module),
+                    words=(interpreter, "-m", called.module),
                     environment=variables | _visible(task, cards),
                     purpose=purpose,
                     name=task.name,
@@ -142,14 +154,14 @@ def run_children(
             output=output,
             started=started,
         )
-        return _run(job)
+        return decode(_run(job), called.result)
 
 
 def _visible(task: Task, cards: Mapping[Task, str] | None) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": cards[task]} if cards and task in cards else {}
 
 
-def _run(job: _Job, *, again: bool = True) -> dict[str, Any]:
+def _run(job: _Job, *, again: bool = True) -> Value:
     """Try once more with new ports: one may be taken between its choice and its use."""
     try:
         return _try(job, free_ports(len(job.tasks)))
@@ -163,7 +175,7 @@ def _run(job: _Job, *, again: bool = True) -> dict[str, Any]:
     return _run(job, again=False)
 
 
-def _try(job: _Job, ports: Sequence[int]) -> dict[str, Any]:
+def _try(job: _Job, ports: Sequence[int]) -> Value:
     """Start all processes on these ports and wait for the result of the first, the chief."""
     where = addresses(job.tasks, ports)
     commands = [
@@ -190,7 +202,7 @@ def _try(job: _Job, ports: Sequence[int]) -> dict[str, Any]:
         for process in crew.processes:
             job.started(process.popen.pid)
         for process, request, result in zip(crew.processes, job.requests, job.results, strict=True):
-            process.send(json.dumps({**request, "result": str(result)}))
+            process.send(line_of(request, result))
         attend(crew, judge, job.limits)
     return result_of(crew.chief, job.results[0])
 

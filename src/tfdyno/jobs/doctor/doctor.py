@@ -255,12 +255,14 @@ def _not_run(probes: Iterable[ProbeResult], language: Language) -> tuple[str, ..
 
 def _tried(python: str, lines: list[str], progress: Callable[[str], None]) -> ChildFacts:
     """Let TensorFlow run in a child; what it prints goes to ``lines``."""
+    from tfdyno.core.messages.child import Nothing
+    from tfdyno.core.messages.doctor import TRY_TENSORFLOW
     from tfdyno.jobs.child.worker import ChildCrash, run_child
 
     try:
-        result = run_child(
-            "tfdyno.runtime.base.try_tensorflow",
-            {},
+        found = run_child(
+            TRY_TENSORFLOW,
+            Nothing(),
             progress=progress,
             timeout_s=CHILD_LIMIT_S,
             python=python,
@@ -273,14 +275,8 @@ def _tried(python: str, lines: list[str], progress: Callable[[str], None]) -> Ch
         return ChildFacts(failed="crash", error=str(error), exit_code=error.child_exit_code or -1)
     except (ToolError, UsageError) as error:
         return ChildFacts(failed="start", error=str(error), exit_code=-1)
-    lines += str(result.get("raised", "")).splitlines()
-    return ChildFacts(
-        import_s=result["import_s"],
-        gpus=tuple(result["gpus"]),
-        checks=tuple((name, first, second) for name, first, second in result["checks"]),
-        failed=result.get("failed", ""),
-        error=result.get("raised", ""),
-    )
+    lines += found.error.splitlines()
+    return found
 
 
 def _as_shell(error: ChildCrash) -> str:

@@ -8,45 +8,44 @@ from __future__ import annotations
 
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.process.child import Progress, Request, leave, serve
+from tfdyno.core.doctor.machine_facts import ChildFacts
+from tfdyno.core.messages.doctor import TRY_TENSORFLOW
+from tfdyno.process.child import Progress, leave, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Module
+    from tfdyno.core.messages.child import Nothing
 
 SIZE = 512
 """Rows and columns of the matrices: large enough for a library kernel, milliseconds on a CPU."""
 
 
-def handle(_request: Request, progress: Progress) -> dict[str, Any]:
-    """Run the checks in order and stop at the first that fails.
-
-    Returns:
-        ``version``, ``import_s``, ``gpus`` (names), ``checks`` (name, seconds of the first and the
-        second call) and, when one failed, ``failed`` (its name) and ``raised`` (the traceback).
-    """
-    result: dict[str, Any] = {"version": "", "import_s": 0.0, "gpus": [], "checks": []}
+def handle(_request: Nothing, progress: Progress) -> ChildFacts:
+    """Run the checks in order and stop at the first that fails, whose traceback is the error."""
+    found = ChildFacts()
     name = "import"
     try:
         progress("importing TensorFlow")
         began_s = time.perf_counter()
         import tensorflow as tf
 
-        result |= {"version": tf.__version__, "import_s": time.perf_counter() - began_s}
+        found = replace(found, version=tf.__version__, import_s=time.perf_counter() - began_s)
         name = "list GPUs"
         cards = tf.config.list_physical_devices("GPU")
-        result["gpus"] = [one.name for one in cards]
+        found = replace(found, gpus=tuple(one.name for one in cards))
         for card in cards:  # else it takes the whole card, from whoever uses it beside
             tf.config.experimental.set_memory_growth(card, True)
         for name, run in _checks(tf).items():
             progress(f"running a {name}")
-            result["checks"].append([name, _timed(run), _timed(run)])
+            found = replace(found, checks=(*found.checks, (name, _timed(run), _timed(run))))
     except Exception:  # whatever the user's TensorFlow raises is the result
-        result |= {"failed": name, "raised": traceback.format_exc()}
-    return result
+        return replace(found, failed=name, error=traceback.format_exc())
+    return found
 
 
 def _checks(tf: Module) -> dict[str, Callable[[], Any]]:
@@ -67,4 +66,4 @@ def _timed(run: Callable[[], Any]) -> float:
 
 
 if __name__ == "__main__":
-    leave(serve(handle))
+    leave(serve(handle, TRY_TENSORFLOW))

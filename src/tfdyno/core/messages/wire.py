@@ -1,0 +1,113 @@
+"""Nouns as JSON between a process and its child.
+
+Standard library only, because the child may run in the user's own interpreter. Both ends are of one
+version, so types are made, not checked: files of users go through ``core.base.codec``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from collections.abc import Mapping, Sequence, Set
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from tfdyno.core.base.untyped import Value
+
+Noun = TypeVar("Noun")
+_UNIONS: tuple[object, ...] = (typing.Union, types.UnionType)
+
+
+def encode(noun: object) -> str:
+    """Write a noun as one line of JSON."""
+    return json.dumps(noun, default=_plain)
+
+
+def fields_of(noun: object) -> dict[str, Any]:
+    """The fields of a noun by name, their values as they are."""
+    return {one.name: getattr(noun, one.name) for one in dataclasses.fields(noun)}  # type: ignore[arg-type]
+
+
+def decode(raw: Value, kind: type[Noun]) -> Noun:
+    """Make what ``json.loads`` gave into ``kind``.
+
+    Args:
+        raw: Dictionaries, lists, strings and numbers, as ``encode`` wrote them.
+        kind: A dataclass, or whatever its fields are: tuples, lists, sets, mappings, ``X | None``,
+            paths, numbers, texts, ``Any``. Of a union of dataclasses the first is taken that has
+            all fields that came.
+
+    Raises:
+        TypeError: A field came that the class does not have, or one is missing.
+    """
+    made: Noun = _made(raw, kind)
+    return made
+
+
+def _made(raw: Value, kind: Value) -> Value:
+    origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in _UNIONS:
+        return None if raw is None else _made(raw, _member(raw, arguments))
+    if not isinstance(origin, type):  # Any, a Literal, a variable
+        return raw
+    if dataclasses.is_dataclass(origin):
+        hints = _hints(origin)
+        return origin(**{name: _made(value, hints.get(name, Any)) for name, value in raw.items()})
+    if isinstance(raw, list) and issubclass(origin, Sequence | Set):
+        return _collected(raw, origin, arguments)
+    if isinstance(raw, dict) and issubclass(origin, Mapping) and arguments:
+        key, value = arguments
+        return {_key(name, key): _made(one, value) for name, one in raw.items()}
+    return origin(raw) if issubclass(origin, float | PurePath) else raw
+
+
+def _collected(raw: list[Value], origin: type, arguments: tuple[Value, ...]) -> Value:
+    is_fixed = issubclass(origin, tuple) and arguments[1:] and arguments[1:] != (Ellipsis,)
+    kinds = arguments if is_fixed else (arguments or (Any,))[:1] * len(raw)
+    made = (_made(one, kind) for one, kind in zip(raw, kinds, strict=True))
+    if issubclass(origin, list):
+        return list(made)
+    return frozenset(made) if issubclass(origin, Set) else tuple(made)
+
+
+def _key(name: str, kind: Value) -> Value:
+    return kind(name) if kind in (int, float) else name
+
+
+def _member(raw: Value, kinds: tuple[Value, ...]) -> Value:
+    """The one of a union that a value is; texts and numbers are what they are."""
+    for kind in kinds:
+        origin = typing.get_origin(kind) or kind
+        if not isinstance(origin, type) or origin is types.NoneType:
+            continue
+        if dataclasses.is_dataclass(origin):
+            if isinstance(raw, dict) and raw.keys() <= _hints(origin).keys():
+                return kind
+        elif isinstance(raw, list | dict):
+            wanted = Mapping if isinstance(raw, dict) else Sequence | Set
+            if issubclass(origin, wanted) and not issubclass(origin, str):
+                return kind
+        elif isinstance(raw, origin) or (isinstance(raw, str) and issubclass(origin, PurePath)):
+            return kind
+    return Any
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Value]:
+    return typing.get_type_hints(kind)
+
+
+def _plain(value: object) -> Value:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return fields_of(value)
+    if isinstance(value, Set):
+        return sorted(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent to or from a child process")
