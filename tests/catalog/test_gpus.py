@@ -29,7 +29,7 @@ def _xla_rows() -> list[dict[str, str]]:
 
 def test_the_catalogue_has_every_gpu_once_in_order() -> None:
     slugs = [gpu.slug for gpu in gpus.all_gpus()]
-    assert len(slugs) == 247
+    assert len(slugs) >= 247  # a card is never dropped
     assert slugs == sorted(set(slugs))
 
 
@@ -159,7 +159,7 @@ def test_what_names_nothing_is_refused_in_one_sentence(name: str) -> None:
 def test_a_list_keeps_the_order_and_drops_repeats() -> None:
     found = [gpu.slug for gpu in gpus.parse_list("t4, RTX 4090,t4")]
     assert found == ["t4", "rtx-4090"]
-    assert len(gpus.parse_list("t4,all")) == 247
+    assert len(gpus.parse_list("t4,all")) == len(gpus.all_gpus())
     with pytest.raises(UsageError, match="no GPU was named"):
         gpus.parse_list(" , ")
 
