@@ -18,14 +18,21 @@ from tfdyno.jobs.bench.load import LoadRequest, _holds, _probe_s, load_test
 from tfdyno.model.measure.load_knee import NextProbe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfdyno.core.measure.load import LoadResult
 
 QUICK = LoadRequest(url="", clients=4, seconds_s=0.6, timeout_s=2.0)
 
 
-def loaded(origin: str, route: str = "v1", **changes: object) -> LoadResult:
+def loaded(
+    origin: str,
+    route: str = "v1",
+    progress: Callable[[str], None] = lambda _stage: None,
+    **changes: object,
+) -> LoadResult:
     question = replace(QUICK, url=f"{origin}/{route}/models/m", **changes)  # type: ignore[arg-type]
-    return load_test(question)
+    return load_test(question, progress=progress)
 
 
 @pytest.mark.parametrize(("route", "options"), [("v1", {}), ("v2", {"chunked": True})])
@@ -90,10 +97,14 @@ def test_a_server_that_is_replaced_midway_fails_the_test() -> None:
         ended(process)
         others.append(started(port, work_s=0.002)[0])
 
-    timer = threading.Timer(1.2, replace_it)
-    timer.start()
+    timer = threading.Timer(1.0, replace_it)
+
+    def hear(stage: str) -> None:
+        if "different requests" in stage:  # the client has read the metadata and begins to send
+            timer.start()
+
     try:
-        found = loaded(f"http://127.0.0.1:{port}", seconds_s=3.0)
+        found = loaded(f"http://127.0.0.1:{port}", progress=hear, seconds_s=3.0)
     finally:
         timer.join()
         for one in [process, *others]:
