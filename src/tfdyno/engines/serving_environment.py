@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.engines.process.local import Limits, attend, together
 from tfdyno.engines.process.process import Command
 
@@ -266,7 +266,7 @@ def _swap(beside: Path, folder: Path) -> None:
 @contextlib.contextmanager
 def _held(folder: Path, name: str) -> Iterator[None]:
     """One that makes it at a time; the lock's file goes with it."""
-    lock = FolderLock(folder, name)
+    lock = lock_folder(folder, name)
     try:
         yield
     finally:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -13,12 +13,13 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.lock import FileLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 MANIFEST = "manifest.json"
 LIMIT_BYTES = 4 << 30
@@ -78,7 +79,7 @@ class Cache:
         final = self.root / kind / key
         if not fresh and _usable(final, current):
             return final
-        with self._locked(kind, key):
+        with self._lock(f"{kind}-{key}"):
             if not fresh and _usable(final, current, warn=True):
                 return final
             self._fill(final, make)
@@ -92,17 +93,11 @@ class Cache:
         final = self.root / kind / key
         return final if _usable(final, current) else None
 
-    @contextlib.contextmanager
-    def _locked(self, kind: str, key: str) -> Iterator[None]:
-        with self._lock_file(f"{kind}-{key}") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-    def _lock_file(self, name: str) -> IO[str]:
+    def _lock(self, name: str) -> FileLock:
         folder = self.root / "locks"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return (folder / name).open("w")
+            return FileLock(folder / name, patience_s=math.inf)
         except OSError as error:
             raise UsageError(
                 f"the cache {self.root} cannot be used",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.deploy.dataset import (
     FORMAT_VERSION,
     JOURNAL,
@@ -165,7 +165,7 @@ class DatasetFolder:
         except OSError as error:
             why = error.strerror or str(error)
             raise UsageError(f"cannot make the folder {self.path}", why=why) from None
-        with contextlib.closing(FolderLock(self.path, LOCK)):
+        with lock_folder(self.path, LOCK):
             try:
                 yield
             finally:

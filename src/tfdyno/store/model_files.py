@@ -13,20 +13,15 @@ import hashlib
 import os
 import shutil
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.lock import FileLock
 from tfdyno.core.deploy.model_version import Artefact, StoredFile
 from tfdyno.store.cache import sha256_of
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +32,6 @@ OBJECTS, ARTEFACTS, TEMPORARY, LOCK = "objects", "artefacts", "tmp", ".lock"
 PATIENCE_S = 60.0
 CHUNK_BYTES = 1 << 20
 _READ_ONLY = 0o444
-_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,21 +48,17 @@ class ModelFiles:
         """Where one of its files lies."""
         return self.path(artefact) / one.path if one.path else self.path(artefact)
 
-    @contextlib.contextmanager
-    def shared(self) -> Iterator[None]:
-        """Nothing is removed until the block ends: an artefact may wait for its row."""
-        with self._locked(exclusive=False):
-            yield
+    def shared(self) -> FileLock:
+        """Let nothing be removed until the block ends: an artefact may wait for its row."""
+        return self._lock(shared=True)
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Nothing is added until the block ends.
+    def alone(self) -> FileLock:
+        """Let nothing be added until the block ends.
 
         Raises:
             ToolError: Somebody adds all the while.
         """
-        with self._locked(exclusive=True):
-            yield
+        return self._lock(shared=False)
 
     def put(self, source: Path, kind: ArtefactKind, *, without: str = "") -> Artefact:
         """Copy a file or a folder but its file ``without``; call it within ``shared``.
@@ -180,39 +170,15 @@ class ModelFiles:
             path.rename(hidden / "gone")
         shutil.rmtree(hidden, ignore_errors=True)
 
-    @contextlib.contextmanager
-    def _locked(self, *, exclusive: bool) -> Iterator[None]:
-        if fcntl is None:
-            yield
-            return
+    def _lock(self, *, shared: bool) -> FileLock:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return FileLock(self.folder / LOCK, shared=shared, patience_s=PATIENCE_S)
+        except TimeoutError:
+            why = f"another command has used it for {PATIENCE_S:.0f} s"
+            raise ToolError(f"{self.folder} is in use", why=why, remedy="try again") from None
         except OSError as error:
             raise _unwritable(self.folder, error) from None
-        try:
-            _wait_for(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, self.folder)
-            yield
-        finally:
-            os.close(handle)
-
-
-def _wait_for(handle: int, kind: int, folder: Path) -> None:
-    until_s = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until_s:
-                why = f"another command has used it for {PATIENCE_S:.0f} s"
-                raise ToolError(f"{folder} is in use", why=why, remedy="try again") from None
-            time.sleep(0.02)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:  # a file system without locks: nothing to hold
-                raise
-            return
-        else:
-            return
 
 
 def _copied(

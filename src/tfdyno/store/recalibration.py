@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.lock import FileLock
 from tfdyno.core.choose.recalibration import Anchor
 
 FILE = "recalibration.json"
@@ -55,8 +56,7 @@ class Anchors:
         """Store an anchor in place of an older one of the same; raises ``UsageError`` as above."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with (self.folder / f".{FILE}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with FileLock(self.folder / f".{FILE}.lock", patience_s=math.inf):
                 kept = tuple(one for one in self.read() if _key(one) != _key(anchor))
                 write_atomic(self.path, to_json(_Content(anchors=(*kept, anchor)), indent=2))
         except OSError as error:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.codec import from_json, to_json, write_atomic
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import FileLock, lock_folder
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Environment, Telemetry
 from tfdyno.core.recipe.recipe_file import FILE_NAME, read_recipe, to_toml
@@ -22,7 +21,6 @@ from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.training import History, RunSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tfdyno.core.recipe.recipe import Recipe
@@ -119,16 +117,14 @@ class RunFolder:
         if not os.access(self.path, os.W_OK):
             raise UsageError(f"cannot write to {self.path}", why="permission denied")
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> FileLock:
         """Keep other commands out until the block ends, or this process.
 
         Raises:
             UsageError: Another one trains here.
             ToolError: The folder cannot be written.
         """
-        with contextlib.closing(FolderLock(self.path, LOCK_FILE)):
-            yield
+        return lock_folder(self.path, LOCK_FILE)
 
     def write_recipe(self, recipe: Recipe) -> None:
         """Keep the recipe; raises ``UsageError`` where it cannot be written."""

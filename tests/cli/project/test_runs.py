@@ -12,7 +12,7 @@ import pytest
 from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_run, two_runs
 
 from tfdyno.cli.main import main
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import LOCK
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_a_run_that_goes_on_is_not_removed(
     history: ProjectHistory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     history.write(project_run(THIRD, step_run("train", status="running"), status="running"))
-    lock = FolderLock(history.folder, LOCK)
+    lock = lock_folder(history.folder, LOCK)
     try:
         assert answer(capsys, "list")["runs"][0]["status"] == "running"
         assert f"run {THIRD} is going on; stop it" in refused(capsys, "rm", THIRD, "--yes")

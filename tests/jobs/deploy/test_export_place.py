@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.jobs.deploy._export_place import check_place, digest, put, record_of, size_of, stage
 from tfdyno.jobs.deploy.models import AddRequest, add
 from tfdyno.store.model_store import ModelStore
@@ -89,7 +89,7 @@ def test_what_a_kill_left_is_swept_and_what_still_runs_is_not(tmp_path: Path) ->
     dead, alive = tmp_path / ".out.export-dead", tmp_path / ".out.export-alive"
     dead.mkdir()
     alive.mkdir()
-    held = FolderLock(alive)
+    held = lock_folder(alive)
     with stage(tmp_path / "out") as folder:
         assert sorted(tmp_path.iterdir()) == sorted([alive, folder])
     held.close()

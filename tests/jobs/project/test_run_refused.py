@@ -10,7 +10,7 @@ from tests.projects import CHAIN, chain, output, reasons, run_all, statuses, wri
 
 from tfdyno.cli.project import step_commands
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import DOCUMENT, LOCK, LOG, ProjectRun
 from tfdyno.jobs.project import _step as _run_step
 from tfdyno.jobs.project.run import RunRequest, needed_server, preview
@@ -142,7 +142,7 @@ def test_steps_that_cannot_be_asked_for_are_refused(
 def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
     file = chain(tmp_path)
     run_all(file)
-    lock = FolderLock(tmp_path / "tfdyno-project", LOCK)
+    lock = lock_folder(tmp_path / "tfdyno-project", LOCK)
     with pytest.raises(UsageError, match="is in use by another run: process"):
         run_all(file)
     lock.close()

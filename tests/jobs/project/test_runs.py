@@ -9,7 +9,7 @@ import pytest
 from tests.past_runs import FIRST, SECOND, THIRD, failed_run, project_run, step_run, two_runs
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import LOCK, ProjectRun
 from tfdyno.jobs.project.runs import history_at, run_named, runs_of
 from tfdyno.jobs.project.runs_removal import chosen, remove
@@ -112,7 +112,7 @@ def test_a_run_whose_process_is_gone_shows_as_stopped(tmp_path: Path) -> None:
     newest = runs_of(history)[0]
     assert newest.status == "stopped"
     assert [one.status for one in newest.steps] == ["reused", "stopped"]
-    lock = FolderLock(history.folder, LOCK)
+    lock = lock_folder(history.folder, LOCK)
     try:
         assert runs_of(history)[0].status == "running"
         history.write(replace(history.run(FIRST), status="running"))  # killed long ago

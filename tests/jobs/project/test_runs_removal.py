@@ -25,7 +25,7 @@ from tests.past_runs import (
 )
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.output import FILE as MADE
 from tfdyno.core.project.project import DOCUMENT, FOLDER, LOCK, OUTPUTS, ProjectRun
 from tfdyno.jobs.project.runs_removal import TRASH, chosen, remove
@@ -75,7 +75,7 @@ def test_outputs_that_another_run_names_stay(tmp_path: Path) -> None:
 
 def test_a_removal_while_a_run_goes_on_is_refused(tmp_path: Path) -> None:
     history = two_runs(tmp_path)
-    before, lock = outputs(history), FolderLock(history.folder, LOCK)
+    before, lock = outputs(history), lock_folder(history.folder, LOCK)
     try:
         with pytest.raises(UsageError, match="in use by another run"):
             remove(history, lambda _runs: (FIRST,))

@@ -17,7 +17,7 @@ from tests.jobs import tune_child
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.base.untyped import Value
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 from tfdyno.jobs.choose.reference import parse_reference
@@ -239,7 +239,7 @@ def test_equal_seeds_try_the_same_recipes_in_the_same_order() -> None:
 
 def test_a_second_tuning_of_a_folder_is_refused_while_the_first_runs() -> None:
     Path("out").mkdir()
-    held = FolderLock(Path("out"), LOCK_FILE)
+    held = lock_folder(Path("out"), LOCK_FILE)
     with pytest.raises(UsageError, match="in use by another run"):
         last()
     held.close()

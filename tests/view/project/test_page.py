@@ -20,7 +20,7 @@ from tests.past_runs import (
     two_runs,
 )
 
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import DOCUMENT, FOLDER, LOCK
 from tfdyno.jobs.project.report import benches, report
 from tfdyno.store.project_history import ProjectHistory
@@ -169,7 +169,7 @@ def test_a_run_that_goes_on_says_what_is_to_come(tmp_path: Path) -> None:
     history = two_runs(tmp_path)
     steps = (step_run("choose", status="reused"), step_run("train", status="running"))
     history.write(project_run(THIRD, *steps, status="running", asked=("speed", "export")))
-    lock = FolderLock(history.folder, LOCK)
+    lock = lock_folder(history.folder, LOCK)
     try:
         found = words(page(history))
     finally:

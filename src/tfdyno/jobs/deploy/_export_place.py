@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.deploy.export import RECORD
 from tfdyno.store.cache import sha256_of
 
@@ -80,7 +80,7 @@ def stage(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
     try:
-        with contextlib.closing(FolderLock(folder)):
+        with lock_folder(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -92,7 +92,7 @@ def _sweep(left: Path, path: Path) -> None:
     A kill between the two renames of ``put`` leaves the export that was there aside: it goes back.
     """
     with contextlib.suppress(TfdynoError, OSError):
-        FolderLock(left).close()
+        lock_folder(left).close()
         if (left / _OLD).exists() and not path.exists():
             (left / _OLD).replace(path)
         shutil.rmtree(left, ignore_errors=True)
@@ -108,7 +108,7 @@ def put(made: Path, path: Path) -> None:
         return
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}{_MARK}")) / _OLD
     try:
-        with contextlib.closing(FolderLock(aside.parent)):  # else an export beside sweeps it
+        with lock_folder(aside.parent):  # else an export beside sweeps it
             path.replace(aside)
             try:
                 made.replace(path)

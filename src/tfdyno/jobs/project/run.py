@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tfdyno import __version__
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.file import FILE, project_from
 from tfdyno.core.project.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.jobs.project._check import SERVE, Commands, shapes_of
@@ -230,7 +230,7 @@ def _held(project: Project) -> Iterator[None]:
         raise kind(f"cannot write to {project.folder}", why=why) from None
     if not os.access(project.folder, os.W_OK | os.X_OK):
         raise UsageError(f"cannot write to {project.folder}", why="it is read-only")
-    with contextlib.closing(FolderLock(project.folder, LOCK)):
+    with lock_folder(project.folder, LOCK):
         yield
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.folder_lock import is_held
+from tfdyno.core.base.lock import is_held
 from tfdyno.core.project.file import FILE, project_name
 from tfdyno.core.project.project import FOLDER, LOCK
 from tfdyno.store.project_history import ProjectHistory

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 from collections import Counter
@@ -10,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.project.project import LOCK, OUTPUTS, PART, ProjectRun
 from tfdyno.core.project.report import DONE, Removal
 from tfdyno.jobs.project.runs import ended, live_run, run_named, runs_of
@@ -73,7 +72,7 @@ def remove(history: ProjectHistory, choose: Callable[[Sequence[ProjectRun]], tup
         runs_of(history)
     if dry:
         return _planned(history, choose, is_held=False)
-    with contextlib.closing(FolderLock(history.folder, LOCK)):
+    with lock_folder(history.folder, LOCK):
         plan = _planned(history, choose, is_held=True)
         history.remove(tuple(one.id for one in plan.runs))
         gone = (*plan.outputs, *plan.unnamed, *_trash(history))

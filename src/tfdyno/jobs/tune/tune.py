@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
 from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.core.train.tuning import Trial, Tuning
 from tfdyno.jobs.bench import bench
@@ -82,7 +82,7 @@ def tune(
     check(question)
     folder = question.folder
     prepare_folder(question)
-    with contextlib.closing(FolderLock(folder, LOCK_FILE)):
+    with lock_folder(folder, LOCK_FILE):
         study = TuningStudy(folder, seed=question.seed)
         check_kept(study.question, question)
         if engine is None:

@@ -11,7 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.base.folder_lock import FolderLock
+from tfdyno.core.base.lock import lock_folder
 from tfdyno.runtime.checkpoint.files import DamagedError, latest, list_checkpoints
 from tfdyno.runtime.checkpoint.plain_json import Arrays, NotPlainError, from_plain, to_plain
 from tfdyno.runtime.checkpoint.random_states import random_state, restore_random_state
@@ -84,7 +84,7 @@ class Checkpoints:
         with contextlib.ExitStack() as undo:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self._lock = FolderLock(self.folder)
+                self._lock = lock_folder(self.folder)
                 undo.callback(self._lock.close)
                 remove_leftovers(self.folder)
             except OSError as error:

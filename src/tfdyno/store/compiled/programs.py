@@ -30,7 +30,7 @@ import msgspec
 
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.base.errors import TfdynoError
-from tfdyno.core.base.folder_lock import FolderLock, is_held
+from tfdyno.core.base.lock import FileLock, is_held, lock_folder
 from tfdyno.store.compiled.trust import is_open
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class View:
     """Kept files by kind and name."""
     dropped: int = 0
     """Kept files that were damaged, and are gone."""
-    lock: FolderLock
+    lock: FileLock
     made: dict[str, set[str]] = field(default_factory=dict)
     """Added and kept, by kind."""
     lost: set[str] = field(default_factory=set)
@@ -148,7 +148,7 @@ class ProgramStore:
         folder = Path(tempfile.mkdtemp(dir=base, prefix=VIEW))
         try:
             view = View(store=self, key=key, folder=folder, places=places,
-                        linked={kind: {} for kind in places}, lock=FolderLock(folder))  # fmt: skip
+                        linked={kind: {} for kind in places}, lock=lock_folder(folder))  # fmt: skip
             for kind in places:
                 view.place(kind).mkdir(parents=True, exist_ok=True)
                 self._link(view, kind)
