@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,14 @@ from tests.engines.plans import AWKWARD, check_golden, full, plan
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.cluster import cluster_of
 from tfdyno.engines.launch.managed import machines
-from tfdyno.engines.launch.render_vertex import job_spec, render_vertex, run_folder, submit_words
+from tfdyno.engines.launch.render_vertex import (
+    TPUS,
+    job_spec,
+    render_vertex,
+    run_folder,
+    submit_words,
+    tpu_of,
+)
 from tfdyno.engines.yaml_text import without_none
 
 if TYPE_CHECKING:
@@ -114,3 +122,29 @@ def test_the_types_of_vertex_take_it() -> None:
     wrong = without_none(job_spec(rich()))
     wrong["workerPoolSpecs"][0]["machineSpec"]["acceleratorType"] = "NVIDIA_GTX_970"
     assert "NVIDIA_GTX_970" in read_by("vertex", wrong)
+
+
+def test_every_row_has_a_source_and_as_many_chips_as_its_topology() -> None:
+    with TPUS.open(newline="") as lines:
+        for row in csv.DictReader(lines, strict=True):
+            across, down = map(int, row["topology"].split("x"))
+            assert across * down == int(row["chips"]) == int(row["name"].rpartition("-")[2])
+            assert row["source"]
+
+
+def test_a_plan_without_tpus_has_none() -> None:
+    assert tpu_of(plan("vertex")) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"extra": (("tpu", "v5-8"),)}, "did you mean v5e-8"),
+        ({"nodes": 2}, "does not go with --nodes 2"),
+        ({"gpus_per_node": 1, "gpu": "t4"}, "does not go with --gpus-per-node"),
+        ({"extra": (("machine", "a"), ("tpu", "v5e-8"))}, "does not go with --with machine"),
+    ],
+)
+def test_what_does_not_go_with_tpus_is_told(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tpu_of(plan("vertex", **{"nodes": 1, "extra": (("tpu", "v5e-8"),), **given}))

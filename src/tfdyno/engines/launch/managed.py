@@ -6,10 +6,11 @@ import csv
 import functools
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import one_of, whole
+from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
@@ -34,14 +35,20 @@ class Machine:
     """What the service calls the GPU; empty where the machine says it."""
 
 
-def untested(service: str, source: str) -> str:
-    """The line of comment that says how far a file can be trusted.
+def job_file(
+    plan: LaunchPlan, fields: dict[str, Any], start: str, *, service: str, source: str
+) -> str:
+    """A job as YAML, with comments that say how it is started and how far it can be trusted.
 
     Args:
+        plan: What is to run.
+        fields: Of the job.
+        start: The command that takes the file, with its name.
         service: As people call it.
         source: What says which fields there are, with its version.
     """
-    return f"untested: rendered as {source} describes it, never submitted to {service}"
+    trust = f"untested: rendered as {source} describes it, never submitted to {service}"
+    return yaml_text(fields, head=(f"{plan.name}: {plan.counted()}; {start}", trust))
 
 
 @functools.cache

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.launch_plan import node_words
 from tfdyno.engines.launch import managed
-from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
@@ -38,8 +37,7 @@ def render_azureml(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} THIS"
-    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("Azure ML", SOURCE))
-    return yaml_text(command_job(plan), head=head)
+    return managed.job_file(plan, command_job(plan), start, service="Azure ML", source=SOURCE)
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:

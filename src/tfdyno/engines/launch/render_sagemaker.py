@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.launch_plan import node_words
 from tfdyno.engines.launch import managed
-from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
@@ -50,8 +49,7 @@ def render_sagemaker(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} file://THIS"
-    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("SageMaker", SOURCE))
-    return yaml_text(training_job(plan), head=head)
+    return managed.job_file(plan, training_job(plan), start, service="SageMaker", source=SOURCE)
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.settings import one_of
 from tfdyno.core.cluster.launch_plan import node_words
+from tfdyno.engines.launch.managed import RUNS, is_spot
 from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ KNOWN = {
 """Settings of the engine alone."""
 TABLE = Path(__file__).parents[1] / "data" / "skypilot_gpus.csv"
 MOUNT = PurePosixPath("/tfdyno-run")
-RUNS = "tfdyno-runs"
-"""Where runs lie if nothing else is said."""
 _GIB = 1 << 30
 _CPU_SETUP = "python3 -m pip install 'tfdyno[tf]'"
 _GPU_SETUP = "python3 -m pip install tfdyno 'tensorflow[and-cuda]' keras"
@@ -40,7 +38,7 @@ def render_skypilot(plan: LaunchPlan) -> str:
     Raises:
         UsageError: The plan has a card that SkyPilot does not name, or no bucket where one is due.
     """
-    spot = one_of(plan.option("spot", "false"), ("true", "false"), "spot") == "true"
+    spot = is_spot(plan)
     bucket = plan.option("bucket")
     if not bucket and (plan.nodes > 1 or spot or plan.restarts):
         raise UsageError(

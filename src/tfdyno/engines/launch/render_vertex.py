@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+import csv
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import one_of
 from tfdyno.core.cluster.launch_plan import node_words
 from tfdyno.engines.launch import managed
-from tfdyno.engines.launch.vertex_tpu import TPU, tpu_of
-from tfdyno.engines.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
@@ -17,7 +18,7 @@ KNOWN = {
     "bucket": "where the run lies, gs://NAME or gs://NAME/FOLDER",
     "region": "where it runs",
     "machine": managed.MACHINE,
-    "tpu": TPU,
+    "tpu": "TPUs of the one node instead of GPUs, as v5e-8; train with --set strategy=tpu",
     "spot": managed.SPOT,
     "disk_gib": "of each node",
     "service_account": "that the nodes act as",
@@ -27,6 +28,8 @@ SOURCE = "google-cloud-aiplatform 2.7.0 (2026-11)"
 BUCKETS = PurePosixPath("/gcs")
 """Where Vertex AI shows buckets as folders, on all nodes."""
 EXAMPLE = "n1-standard-8"
+TPUS = Path(__file__).parents[1] / "data" / "vertex_tpus.csv"
+"""Those of one machine, which TensorFlow can train on."""
 
 
 def render_vertex(plan: LaunchPlan) -> str:
@@ -36,8 +39,7 @@ def render_vertex(plan: LaunchPlan) -> str:
         UsageError: The plan lacks what nodes need, or no machine with its GPUs is known.
     """
     start = f"{' '.join(submit_words(plan))} THIS"
-    head = (f"{plan.name}: {plan.counted()}; {start}", managed.untested("Vertex AI", SOURCE))
-    return yaml_text(job_spec(plan), head=head)
+    return managed.job_file(plan, job_spec(plan), start, service="Vertex AI", source=SOURCE)
 
 
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
@@ -83,12 +85,34 @@ def _pool(plan: LaunchPlan) -> dict[str, Any]:
 
 def _machine(plan: LaunchPlan) -> dict[str, Any]:
     if tpu := tpu_of(plan):
-        return {"machineType": tpu.machine, "tpuTopology": tpu.topology}
+        return {"machineType": tpu["machine"], "tpuTopology": tpu["topology"]}
     machine = {"machineType": managed.machine_name(plan, EXAMPLE)}
     if not plan.gpus_per_node:
         return machine
     kind = managed.accelerator(plan)
     return {**machine, "acceleratorType": kind, "acceleratorCount": plan.gpus_per_node}
+
+
+def tpu_of(plan: LaunchPlan) -> dict[str, str] | None:
+    """The TPUs that a plan asks for, as a row of their table; None: none.
+
+    Raises:
+        UsageError: They are not known, or do not go with the rest of the plan.
+    """
+    name = plan.option("tpu")
+    if not name:
+        return None
+    with TPUS.open(encoding="utf-8", newline="") as lines:
+        known = {row["name"]: row for row in csv.DictReader(lines, strict=True)}
+    found = known[one_of(name, known, "tpu")]
+    if plan.nodes > 1:
+        what = f"--with tpu={name} does not go with --nodes {plan.nodes}"
+        why = "TPUs of one machine are trained by one process"
+        raise UsageError(what, why=why, remedy="leave --nodes out")
+    if plan.gpus_per_node or plan.option("machine"):
+        given = "--gpus-per-node" if plan.gpus_per_node else "--with machine"
+        raise UsageError(f"--with tpu={name} does not go with {given}", remedy="leave one out")
+    return found
 
 
 def _plain(text: str) -> str:
