@@ -115,7 +115,7 @@ def test_data_is_named_by_its_file_name() -> None:
 @pytest.mark.parametrize(
     ("file", "test"),
     [
-        ("src/tfdyno/runtime/data/stages.py", "tests/runtime/data/test_stages.py"),
+        ("src/tfdyno/runtime/data/rounds.py", "tests/runtime/data/test_measure.py"),
         ("src/tfdyno/runtime/diagnose/clock.py", "tests/runtime/diagnose/test_loop.py"),
         ("src/tfdyno/core/recipe/recipe.py", "tests/jobs/train/test_train.py"),
         ("src/tfdyno/catalog/data/gpus.csv", "tests/jobs/choose/test_advise.py"),

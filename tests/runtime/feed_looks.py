@@ -15,12 +15,11 @@ import keras, numpy as np, tensorflow as tf
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.runtime.data import files as data_files, measure as data_measure
-from tfdyno.runtime.data import rounds as data_rounds, stages as data_stages
+from tfdyno.runtime.data import rounds as data_rounds
 from tfdyno.process.cpu_sets import allowed, few_cpus
-from tfdyno.runtime.data.measure import DataMeasure, Plan
+from tfdyno.runtime.data.measure import DataMeasure, Plan, batch_size, looked_at_stages
 from tfdyno.runtime.data.rounds import CpuSet, Flow, measured_rounds
 from tfdyno.runtime.data.source import of_fit, with_data
-from tfdyno.runtime.data.stages import batch_size, looked_at_stages
 from tfdyno.runtime.diagnose.input import Source
 from tfdyno.process.stop_asked import StopAsked
 
@@ -188,8 +187,8 @@ thread.join()
 result["pinned"] = [*seen["few"], *seen["after"]]
 
 # looks at stages
-runs, run_plainly = [], data_stages.run
-data_stages.run = lambda *given: (runs.append(run_plainly(*given)), runs[-1])[1]
+runs, run_plainly = [], data_measure.run
+data_measure.run = lambda *given: (runs.append(run_plainly(*given)), runs[-1])[1]
 def rest(value):
     time.sleep(0.001)
     return value
@@ -202,7 +201,7 @@ resting = (tf.data.TFRecordDataset(files).shuffle(50).map(decode_slowly, num_par
            .batch(20).prefetch(2))
 look = looked_at_stages(Source(dataset=resting), flow, 0.5)
 result["looked_batches"] = len(runs[-1].batch_s)
-data_stages.run = run_plainly
+data_measure.run = run_plainly
 result["look"] = [dataclasses.asdict(stage) for stage in look]
 counted = (tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
            .apply(tf.data.experimental.assert_cardinality(600)).shuffle(1000).map(decode).batch(20))

@@ -27,8 +27,8 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.deploy.model_version import Lineage
 from tfdyno.engines.process.serving_process import Event
 from tfdyno.jobs.serve._backend import error_of
-from tfdyno.jobs.serve._failures import MOST_FAILURES, Failures
 from tfdyno.jobs.serve._front import Front, deadline_ms
+from tfdyno.jobs.serve._supervisor import MOST_FAILURES, Failures
 from tfdyno.jobs.serve._versions import Policy, Watch, named_versions
 from tfdyno.jobs.serve.serve import ServeRequest, check
 from tfdyno.store.model_store import ModelStore

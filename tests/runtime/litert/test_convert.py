@@ -117,6 +117,22 @@ result["own"] = [told["inputs"], difference(own, rng.random((3, 4)).astype("floa
 """
 )
 
+POLICY_CODE = """
+import keras
+from keras import layers as L
+from tfdyno.runtime.litert.convert import in_float32
+result = {}
+keras.config.set_dtype_policy("mixed_bfloat16")
+mixed = keras.Sequential([keras.Input((4,)), L.Dense(2)])
+keras.config.set_dtype_policy("float32")
+with in_float32(mixed) as changed:
+    result["inside"] = [changed, mixed.layers[0].compute_dtype]
+result["after"] = mixed.layers[0].compute_dtype
+plain = keras.Sequential([keras.Input((4,)), L.Dense(2)])
+with in_float32(plain) as changed:
+    result["unchanged"] = changed
+"""
+
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
@@ -237,3 +253,9 @@ def judged(found: dict[str, Any], *, least: float) -> None:
     assert whole["float_layers"] == []
     assert whole["samples"] == 300
     assert whole["bytes"] < 0.4 * found["litert"]["bytes"]
+
+
+def test_mixed_precision_is_left_for_the_time_of_a_block() -> None:
+    found = in_tensorflow(POLICY_CODE)
+    assert (found["inside"], found["after"]) == ([True, "float32"], "bfloat16")
+    assert found["unchanged"] is False

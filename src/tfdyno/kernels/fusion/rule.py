@@ -6,8 +6,10 @@ the bytes of train steps are right to 15 %, those of today's TensorFlow to 9 %.
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.errors import ToolError
 from tfdyno.kernels.fusion.merging import (
     ROW_LIMIT,
     merge_chains,
@@ -15,7 +17,6 @@ from tfdyno.kernels.fusion.merging import (
     merge_rows,
     merge_siblings,
 )
-from tfdyno.kernels.fusion.ordering import in_order
 from tfdyno.kernels.graph import SOURCES, Graph, Node, live_nodes, varying_nodes
 from tfdyno.kernels.launch import (
     CHEAP,
@@ -34,6 +35,7 @@ from tfdyno.kernels.launch import (
     Fusion,
     Launch,
     Reads,
+    results_of,
 )
 from tfdyno.kernels.layers import phase_of
 
@@ -306,3 +308,32 @@ def _assign_members(graph: Graph, rule: _Rule, launches: list[Launch]) -> None:
                 for producer in (graph.values[v].producer for v in graph.nodes[index].operands)
                 if rule.varying[producer] and not rule.kept[producer]
             )
+
+
+def in_order(graph: Graph, launches: list[Launch]) -> list[Launch]:
+    """Sort launches by position, but none before what it reads.
+
+    Raises:
+        ToolError: Some wait for each other, which no program should make them do.
+    """
+    number = {v: i for i, launch in enumerate(launches) for v in results_of(graph, launch)}
+    needs = [
+        {number[v] for v in launch.reads if v in number} - {i} for i, launch in enumerate(launches)
+    ]
+    readers: dict[int, list[int]] = {}
+    for index, sources in enumerate(needs):
+        for source in sources:
+            readers.setdefault(source, []).append(index)
+    ready = [(launches[i].position, i) for i, sources in enumerate(needs) if not sources]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        _, index = heapq.heappop(ready)
+        ordered.append(launches[index])
+        for reader in readers.get(index, ()):
+            needs[reader].discard(index)
+            if not needs[reader]:
+                heapq.heappush(ready, (launches[reader].position, reader))
+    if len(ordered) < len(launches):
+        raise ToolError("the kernels of this program wait for each other")
+    return ordered

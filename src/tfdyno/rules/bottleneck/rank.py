@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.measure.bottleneck import SPLIT_PARTS, Bottleneck, StepDiagnosis
+from tfdyno.core.measure.bottleneck import SPLIT_PARTS, Bottleneck, StageSpeed, StepDiagnosis
 from tfdyno.rules.bottleneck.callback import CALLBACK_RULES
 from tfdyno.rules.bottleneck.card import CARD_RULES
 from tfdyno.rules.bottleneck.communication import COMMUNICATION_RULES
@@ -23,8 +23,7 @@ from tfdyno.rules.bottleneck.memory_pressure import MEMORY_PRESSURE_RULES
 from tfdyno.rules.bottleneck.placement import PLACEMENT_RULES
 from tfdyno.rules.bottleneck.precision import PRECISION_RULES
 from tfdyno.rules.bottleneck.retrace import RETRACE_RULES
-from tfdyno.rules.bottleneck.seen import Seen, look
-from tfdyno.rules.bottleneck.stages import stage_speeds
+from tfdyno.rules.bottleneck.seen import Seen, look, samples_of_step, stage_walls
 from tfdyno.rules.bottleneck.steady import in_bursts
 from tfdyno.rules.bottleneck.tables import cause, limits
 
@@ -182,3 +181,28 @@ def _notes(seen: Seen, drafts: Sequence[Draft], primary: Draft | None) -> Iterat
     if primary is None:
         for one in drafts:  # said, though nothing in the script mends it
             yield bottleneck(one).summary
+
+
+def stage_speeds(seen: Seen) -> tuple[StageSpeed, ...]:
+    """Every stage with its share of the time of a batch, and the rate that it alone would allow.
+
+        rate = samples of a batch / (time of a batch * share of the stage)
+
+    Empty where no stage was timed: a share that is guessed is no measurement.
+    """
+    given, batch_s = seen.facts.input, seen.split.batch_s
+    if given is None or not batch_s or not any(one.own_s > 0.0 for one in given.stages):
+        return ()
+    samples = samples_of_step(seen)
+    least_s = limits()["told_stage_ratio"] * batch_s
+    walls_s = stage_walls(given, batch_s, seen.cpus)
+    return tuple(
+        StageSpeed(
+            title=one.title,
+            place=one.place,
+            batch_s=wall_s,
+            samples_per_s=samples / wall_s if wall_s > least_s else 0.0,
+            bytes_per_s=one.output_bytes / wall_s if wall_s > least_s else 0.0,
+        )
+        for one, wall_s in zip(given.stages, walls_s, strict=True)
+    )

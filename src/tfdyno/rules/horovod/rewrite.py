@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from tfdyno.core.doctor.migration import Migration
 from tfdyno.rules.horovod import feeding, guards, header
 from tfdyno.rules.horovod.draft import Draft
-from tfdyno.rules.horovod.elements import without
 from tfdyno.rules.horovod.names import OTHERS, ROOT, Entry, entry_of
 from tfdyno.rules.horovod.optimizer import unwrapped
 from tfdyno.rules.horovod.script import Script
-from tfdyno.rules.horovod.settings import argument_out, settings_out
 
 if TYPE_CHECKING:
     from tfdyno.rules.migration.sites import Site
@@ -27,6 +25,14 @@ _OWN_LOOP_REMEDY = (
 )
 _WRAPPING = ("compression", "custom_optimizers", "legacy_opts")
 """What ``hvd.load_model`` alone takes."""
+
+Row = ast.List | ast.Tuple
+_PINS = ("set_visible_devices", "visible_device_list")
+_ENVIRONMENT = ("CUDA_VISIBLE_DEVICES", "local_rank")
+_PIN = "tfdyno gives each process its GPUs before TensorFlow starts"
+_GROWTH = "devices cannot be changed any more when the script begins: use --set memory_growth=true"
+_OLD_ARGUMENT = "experimental_run_tf_function"
+_LEGACY = "optimizers.legacy"
 
 
 def uses_horovod(source: str) -> bool:
@@ -265,3 +271,82 @@ def _diff(path: str, before: str, after: str) -> str:
     )  # fmt: skip
     return "".join(one if one.endswith("\n") else f"{one}\n\\ No newline at end of file\n"
                    for one in lines)  # fmt: skip
+
+
+def without(draft: Draft, row: Row, gone: list[ast.expr]) -> None:
+    """Take elements out of a list.
+
+    Args:
+        draft: Takes the changes.
+        row: The list.
+        gone: Of its elements, at least one.
+    """
+    script = draft.script
+    if all(script.is_alone(one, ",") for one in gone):
+        for one in gone:
+            patch = script.lines_cut(one.lineno, one.end_lineno or one.lineno)
+            draft.cut(patch.start, patch.end)
+        return
+    for first, last in _runs(row.elts, gone):
+        before, after = row.elts[:first], row.elts[last + 1 :]
+        start, end = script.span(row.elts[first])[0], script.span(row.elts[last])[1]
+        if after:
+            draft.cut(start, script.span(after[0])[0])
+        elif before:
+            draft.cut(script.span(before[-1])[1], end)
+        else:
+            draft.cut(start, script.span(row)[1] - 1)
+
+
+def _runs(elements: list[ast.expr], gone: list[ast.expr]) -> list[tuple[int, int]]:
+    """First and last index of neighbours that go."""
+    runs: list[tuple[int, int]] = []
+    for number, one in enumerate(elements):
+        if one not in gone:
+            continue
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def settings_out(draft: Draft) -> None:
+    """Take out what sets devices: under tfdyno they are made when the script begins."""
+    for node in ast.walk(draft.script.tree):
+        if isinstance(node, ast.Assign | ast.Expr) and not draft.is_gone(node):
+            words = draft.script.source[slice(*draft.script.span(node))]
+            if any(pin in words for pin in _PINS) or all(pin in words for pin in _ENVIRONMENT):
+                draft.dropped.add(node)
+                draft.change(node, "the GPU of a process", _PIN)
+            elif "set_memory_growth" in words:
+                draft.dropped.add(node)
+                draft.change(node, "set_memory_growth", _GROWTH)
+        elif isinstance(node, ast.Call):
+            for word in node.keywords:
+                if word.arg == _OLD_ARGUMENT:
+                    argument_out(draft, node, word, "Keras 3 has no such argument")
+        elif isinstance(node, ast.Attribute) and node.attr == "legacy":
+            _plain_optimizer(draft, node)
+
+
+def _plain_optimizer(draft: Draft, node: ast.Attribute) -> None:
+    """``keras.optimizers.legacy.SGD`` is ``keras.optimizers.SGD``."""
+    if getattr(node.value, "attr", getattr(node.value, "id", "")) == "optimizers":
+        draft.unwrap(node, node.value)
+        draft.change(node, _LEGACY, "Keras 3 has one kind of optimizers")
+
+
+def argument_out(draft: Draft, call: ast.Call, word: ast.keyword, why: str) -> None:
+    """Take a keyword out of a call, with the comma before it, or behind it where it is first."""
+    given = sorted([*call.args, *(one.value for one in call.keywords)], key=draft.script.span)
+    place = given.index(word.value)
+    start = draft.script.text.at(word.lineno, word.col_offset)
+    _, end = draft.script.span(word.value)
+    if place:
+        start = draft.script.span(given[place - 1])[1]
+    elif len(given) > 1:
+        following = next(one for one in call.keywords if one.value is given[1])
+        end = draft.script.text.at(following.lineno, following.col_offset)
+    draft.cut(start, end)
+    draft.change(word.value, f"{word.arg}=", why)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,16 +14,19 @@ from tfdyno.process.cpu_sets import allowed, by_core, counts, cpu_kind, usable_c
 from tfdyno.process.stop_asked import StopAsked
 from tfdyno.runtime.data.files import OpenedFiles, disk_facts, forget, named_files
 from tfdyno.runtime.data.rounds import WARM_S, CpuSet, Flow, measured_rounds
-from tfdyno.runtime.data.stages import batch_size, looked_at_stages
-from tfdyno.runtime.diagnose.input import bytes_of
+from tfdyno.runtime.diagnose.held import leading
+from tfdyno.runtime.diagnose.input import IN_PYTHON, as_written, bytes_of, flowing, run
+from tfdyno.runtime.diagnose.stages import matched, model_of, stage_facts
 from tfdyno.runtime.workload.input_stages import kind, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.base.untyped import Batch
     from tfdyno.core.measure.feed import DiskFacts, FeedRound, RoundKind
     from tfdyno.core.measure.step_facts import StageFacts
     from tfdyno.runtime.data.source import Data
+    from tfdyno.runtime.diagnose.input import Source
 
 MOST_SETS = 6
 """Numbers of CPUs that are tried."""
@@ -201,3 +206,31 @@ def _without_pipes(data: Data, one: FeedRound) -> FeedRound:
 
 def _is_cached(data: Data) -> bool:
     return any(kind(stage) == "cache" for stage in walk(data.source.dataset))
+
+
+def looked_at_stages(source: Source, flow: Flow, most_s: float) -> tuple[StageFacts, ...]:
+    """The stages of a pipeline, sources first, from a run of its own exactly as it is written.
+
+    Args:
+        source: The pipeline.
+        flow: Its batches: tells what TensorFlow made parallel where they were measured.
+        most_s: Of the run, its start included.
+
+    Returns:
+        Empty where a source gives nothing twice, or this TensorFlow does not tell.
+    """
+    if source.kind in IN_PYTHON or source.kind == "other":
+        return ()
+    with contextlib.suppress(AttributeError, TypeError):  # stages of a later TensorFlow
+        alike = flowing(source.dataset)
+        ran = run(as_written(alike), most_s, time.perf_counter)
+        if ran.batch_s:
+            running = model_of(flow.iterator) if flow.iterator is not None else {}
+            spent = matched(alike, ran.model)
+            return stage_facts(source.dataset, alike, spent, len(ran.batch_s), running)
+    return ()
+
+
+def batch_size(batch: Batch) -> int:
+    """Samples in a batch; 1 where it has no first dimension."""
+    return leading(batch) or 1

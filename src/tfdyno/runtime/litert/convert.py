@@ -15,10 +15,11 @@ from tfdyno.runtime.litert.check import Refusal, refused, traced_operations, unk
 from tfdyno.runtime.litert.file import read
 from tfdyno.runtime.litert.loops import without_loops
 from tfdyno.runtime.litert.names import float_operators
-from tfdyno.runtime.litert.policy import in_float32
 from tfdyno.runtime.litert.signature import layer_names, signature_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfdyno.core.base.untyped import Model, Value
     from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
 
@@ -228,3 +229,27 @@ def _port(graph: LitertGraph, port: LitertPort) -> dict[str, Any]:
     if tensor.scale:
         found |= {"scale": tensor.scale, "zero_point": tensor.zero_point}
     return found
+
+
+@contextlib.contextmanager
+def in_float32(model: Model) -> Iterator[bool]:
+    """Compute in float32 within the block; tells whether that changed anything.
+
+    LiteRT has no convolution over half floats; a device that computes in them does so by itself.
+    The weights are float32 already, so that only the arithmetic between them changes.
+    """
+    import keras
+
+    layers = model._flatten_layers(include_self=True, recursive=True)
+    mixed = [
+        (layer, layer.dtype_policy)
+        for layer in layers
+        if getattr(layer, "compute_dtype", "float32") in {"float16", "bfloat16"}
+    ]
+    try:
+        for layer, _ in mixed:
+            layer.dtype_policy = keras.DTypePolicy("float32")
+        yield bool(mixed)
+    finally:
+        for layer, policy in mixed:
+            layer.dtype_policy = policy
