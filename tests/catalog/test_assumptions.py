@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 import pytest
 
 from tfdyno.catalog import assumptions
+from tfdyno.catalog.assumptions import serving_overhead, serving_overhead_sources
 from tfdyno.core.choose.advice import Assumed
 
 
@@ -27,3 +28,10 @@ def test_an_assumption_is_a_possible_amount(field: object) -> None:
     assert value >= 0
     if field.name.endswith("_ratio"):  # type: ignore[attr-defined]
         assert value < 1
+
+
+def test_every_number_has_a_source_and_is_a_possible_amount() -> None:
+    values, sources = asdict(serving_overhead()), serving_overhead_sources()
+    assert set(values) == set(sources)
+    assert all(sources.values())
+    assert all(0.0 < value < 1.0 for value in values.values())

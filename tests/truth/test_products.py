@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.product_rates import FILE, product_rates
 from tfdyno.catalog.tables import DATA
+from tfdyno.catalog.time_model import PRODUCTS_FILE, product_rates
 from tfdyno_truth import product_report
 from tfdyno_truth.main import main
 from tfdyno_truth.product_rows import bench_memory_s, card, read_attention, read_products
@@ -62,7 +62,7 @@ def test_what_ships_is_what_the_command_writes() -> None:
     written = tomllib.loads(
         product_report.text_of(product_rates(), product_report.rows_of(judged()))
     )
-    shipped = tomllib.loads((DATA / FILE).read_text())
+    shipped = tomllib.loads((DATA / PRODUCTS_FILE).read_text())
     assert written["law"] == shipped["law"]
     assert written["attention"] == shipped["attention"]
     for one, other in zip(written["rates"], shipped["rates"], strict=True):

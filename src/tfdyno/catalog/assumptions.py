@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from typing import TypeVar
 
+from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import from_builtins, read_toml
 from tfdyno.core.choose.advice import Assumed
+from tfdyno.core.choose.serving_size import ServingOverhead
 
-FILE = "assumptions.toml"
+T = TypeVar("T")
+FILE, SERVING_FILE = "assumptions.toml", "serving_overhead.toml"
 
 
 @cache
 def assumed() -> Assumed:
     """Read the assumptions; raises ``UsageError`` when the file is damaged."""
-    values = {name: row["value"] for name, row in _rows().items()}
-    return from_builtins(values, Assumed, where=FILE)
+    return read_values(FILE, Assumed)
 
 
 @cache
 def assumption_sources() -> dict[str, str]:
     """Name of an assumption to the source of its number."""
-    return {name: row["source"] for name, row in _rows().items()}
+    return _sources(FILE)
 
 
-def _rows() -> dict[str, dict[str, str]]:
-    with resources.as_file(resources.files("tfdyno.catalog") / "data" / FILE) as path:
-        return read_toml(path)
+@cache
+def serving_overhead() -> ServingOverhead:
+    """What a request costs beside the model; raises ``UsageError`` when the file is damaged."""
+    return read_values(SERVING_FILE, ServingOverhead)
+
+
+@cache
+def serving_overhead_sources() -> dict[str, str]:
+    """Name of a number of ``serving_overhead`` to its source."""
+    return _sources(SERVING_FILE)
+
+
+def read_values(file: str, kind: type[T]) -> T:
+    """The values of a file in which every number has a source beside it."""
+    rows = read_toml(DATA / file)
+    return from_builtins({name: row["value"] for name, row in rows.items()}, kind, where=file)
+
+
+def _sources(file: str) -> dict[str, str]:
+    return {name: row["source"] for name, row in read_toml(DATA / file).items()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import as_file, files
 
 from tfdyno.catalog.gpus import find
+from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import from_builtins, read_toml
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.hardware import Gpu
@@ -141,5 +141,5 @@ def served_by(slug: str, *, policy: str, attention: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _table() -> _Table:
-    with as_file(files("tfdyno.catalog") / "data" / "families.toml") as path:
-        return from_builtins(read_toml(path), _Table, where=str(path))
+    path = DATA / "families.toml"
+    return from_builtins(read_toml(path), _Table, where=str(path))

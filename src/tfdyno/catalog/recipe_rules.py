@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
-from tfdyno.core.base.codec import from_builtins, read_toml
+from tfdyno.catalog.assumptions import read_values
 
 FILE = "recipe_rules.toml"
 
@@ -34,8 +33,4 @@ class RecipeRules:
 @cache
 def recipe_rules() -> RecipeRules:
     """Read the rules; raises ``UsageError`` when the file is damaged."""
-    with resources.as_file(resources.files("tfdyno.catalog") / "data" / FILE) as path:
-        rows = read_toml(path)
-    return from_builtins(
-        {name: row["value"] for name, row in rows.items()}, RecipeRules, where=FILE
-    )
+    return read_values(FILE, RecipeRules)

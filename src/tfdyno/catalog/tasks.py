@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import as_file, files
 
+from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import from_builtins, read_toml
 from tfdyno.core.base.errors import UsageError
 
@@ -64,12 +64,11 @@ class StandardTask:
 @lru_cache(maxsize=1)
 def standard_tasks() -> dict[str, StandardTask]:
     """Name to task, sorted; raises ``UsageError`` when the file is damaged."""
-    with as_file(files("tfdyno.catalog") / "data" / "tasks.toml") as path:
-        rows = read_toml(path)
-        return {
-            name: from_builtins(row, StandardTask, where=f"{path} [{name}]")
-            for name, row in rows.items()
-        }
+    path = DATA / "tasks.toml"
+    return {
+        name: from_builtins(row, StandardTask, where=f"{path} [{name}]")
+        for name, row in read_toml(path).items()
+    }
 
 
 def find_task(name: str) -> StandardTask:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.catalog.product_rates import product_rates
 from tfdyno.catalog.tables import DATA
 from tfdyno.core.base.codec import from_builtins, read_toml
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.choose.product_rates import ProductRates
 from tfdyno.core.choose.time_model import KERNELS, BucketWidth, MemoryModel, Parameter, TimeModel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 KERNEL_TABLES = {"version", "generations", "measured", "parameters", "software", "intervals"}
+PRODUCTS_FILE = "product_rates.toml"
 
 
 @lru_cache(maxsize=8)
@@ -29,16 +28,14 @@ def time_model(generation: str = "") -> TimeModel:
             and the software of the oldest (``catalog/data/time_model.toml``). Later ones add what
             ``kernel_model.toml`` holds for them.
     """
-    with as_file(files("tfdyno.catalog") / "data" / "time_model.toml") as path:
-        base = read_time_model(path)
+    base = read_time_model(DATA / "time_model.toml")
     return with_generation(base, kernel_tables(), generation) if generation else base
 
 
 @lru_cache(maxsize=1)
 def kernel_tables() -> dict[str, Any]:
     """``catalog/data/kernel_model.toml`` as it stands: what later generations add."""
-    with as_file(files("tfdyno.catalog") / "data" / "kernel_model.toml") as path:
-        return _table(path, KERNEL_TABLES)
+    return _table(DATA / "kernel_model.toml", KERNEL_TABLES)
 
 
 def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) -> TimeModel:
@@ -73,8 +70,7 @@ def with_generation(base: TimeModel, tables: dict[str, Any], generation: str) ->
 @lru_cache(maxsize=1)
 def memory_model() -> MemoryModel:
     """The constants that ship with the tool (``catalog/data/memory_model.toml``)."""
-    with as_file(files("tfdyno.catalog") / "data" / "memory_model.toml") as path:
-        return read_memory_model(path)
+    return read_memory_model(DATA / "memory_model.toml")
 
 
 def read_time_model(path: Path) -> TimeModel:
@@ -137,3 +133,14 @@ def _parameters(raw: dict[str, dict[str, object]], path: Path) -> dict[str, Para
         name: from_builtins({"name": name, **fields}, Parameter, where=f"{path} [{name}]")
         for name, fields in raw.items()
     }
+
+
+@lru_cache(maxsize=1)
+def product_rates() -> ProductRates:
+    """The rates that ship with the tool (``catalog/data/product_rates.toml``)."""
+    return read_product_rates(DATA / PRODUCTS_FILE)
+
+
+def read_product_rates(path: Path) -> ProductRates:
+    """Read rates; raises ``UsageError`` naming the file and the key."""
+    return from_builtins(read_toml(path), ProductRates, where=str(path))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.product_rates import product_rates
+from tfdyno.catalog.time_model import product_rates
 from tfdyno.model.time.attention import (
     AttentionCard,
     Attentions,

@@ -10,7 +10,7 @@ import pytest
 from tests.model.steps import Neutral, convolution, program
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.product_rates import product_rates
+from tfdyno.catalog.time_model import product_rates
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Kernel, KernelKind, Phase
 from tfdyno.model.time import kernel_law

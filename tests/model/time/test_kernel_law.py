@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.model.steps import Neutral, convolution, kernel, program
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.product_rates import product_rates
+from tfdyno.catalog.time_model import product_rates
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Kernel
 from tfdyno.model.time.kernel_law import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdyno.catalog.gpus import find
-from tfdyno.catalog.product_rates import product_rates
+from tfdyno.catalog.time_model import product_rates
 from tfdyno.core.choose.product_rates import ProductLaw, ProductRate
 from tfdyno.model.time.peaks import peak_flops_per_s
 from tfdyno.model.time.products import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tfdyno.catalog.product_rates import FILE, product_rates
 from tfdyno.catalog.tables import DATA
+from tfdyno.catalog.time_model import PRODUCTS_FILE, product_rates
 from tfdyno.core.base.codec import write_atomic
 from tfdyno_truth import product_report
 from tfdyno_truth.cells import share
@@ -46,7 +46,7 @@ def products(check: bool, write: bool) -> int:
         click.echo(told)
         if write and not worse:
             text = product_report.text_of(rates, product_report.rows_of(found))
-            write_atomic(DATA / FILE, text.encode())
+            write_atomic(DATA / PRODUCTS_FILE, text.encode())
             write_atomic(PAGE, f"{HEAD}\n{told}\n".encode())
     for slug, median in worse.items():
         click.echo(f"Above {share(MOST)}: {slug} {share(median)}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.serving_overhead import serving_overhead, serving_overhead_sources
+from tfdyno.catalog.assumptions import serving_overhead, serving_overhead_sources
 from tfdyno.core.choose.serving_size import (
     HOURS_PER_MONTH,
     ServingCandidate,

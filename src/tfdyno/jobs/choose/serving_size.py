@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfdyno.catalog.serving_overhead import serving_overhead
+from tfdyno.catalog.assumptions import serving_overhead
 from tfdyno.catalog.software import NEWEST, check_release, wheel_support
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.interval import Interval

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.catalog.serving_overhead import serving_overhead
+from tfdyno.catalog.assumptions import serving_overhead
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.jobs.child.recipe_env import AUTO_CLUSTERING
 from tfdyno.jobs.retreat.retreating import step_line
