@@ -181,6 +181,16 @@ class ModelFiles:
             raise _unwritable(self.folder, error) from None
 
 
+def copy_contents(source: Path, target: Path) -> None:
+    """Copy contents alone: the files of the store may not be written to, a copy may."""
+    if source.is_file():
+        shutil.copyfile(source, target)
+        return
+    target.mkdir()
+    for one in sorted(source.iterdir()):
+        copy_contents(one, target / one.name)
+
+
 def _copied(
     sources: Iterable[tuple[Path, str]], target: Path, kind: ArtefactKind, name: str
 ) -> Artefact:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.deploy.model_version import checked_name, parse_id
 from tfdyno.jobs.deploy._model_lineage import RECORD, lineage_of
 from tfdyno.jobs.deploy.model_source import model_source
+from tfdyno.store.model_files import copy_contents
 from tfdyno.store.model_store import ModelStore
 
 if TYPE_CHECKING:
@@ -146,21 +146,11 @@ def copy_out(store: ModelStore, text: str, output: Path) -> ModelVersion:
     try:
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as part:
             copy = Path(part) / output.name
-            _copy(found.path, copy)
+            copy_contents(found.path, copy)
             copy.rename(output)
     except OSError as error:
         raise ToolError(f"cannot write {output}", why=error.strerror or str(error)) from None
     return found
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Contents alone: the store's files may not be written to, a copy may."""
-    if source.is_file():
-        shutil.copyfile(source, target)
-        return
-    target.mkdir()
-    for one in sorted(source.iterdir()):
-        _copy(one, target / one.name)
 
 
 def _check_same(version: ModelVersion, lineage: Lineage, asked: AddRequest) -> None:

@@ -162,24 +162,23 @@ def _tried(
 ) -> tuple[FixProof, Recipe]:
     """Measure one fix; what fails is told as its proof."""
     changed = from_settings(one.settings, base)
+    fix = FixProof(cause=one.cause, settings=one.settings, reason="")
     if changed == base:
-        why = "A fix that is kept already makes this change too."
-        return FixProof(cause=one.cause, settings=one.settings, reason=why), base
+        return replace(fix, reason="A fix that is kept already makes this change too."), base
     try:
         check_composition(changed)
         sides = _measured(question, base, changed, progress)
     except TfdynoError as error:
-        return _failed(one, "It could not be measured", error), base
+        return replace(fix, reason=f"It could not be measured: {error}"), base
     comparison = compare(*sides)
     if comparison.verdict != "faster":
-        return _proof(one, sides, comparison, None), base
+        return proof_of(fix, sides, comparison), base
     try:
         agreed = losses.of(base, changed, progress)
     except TfdynoError as error:
-        proof = _proof(one, sides, comparison, None)
         why = f"It is faster, but its losses could not be compared: {error}"
-        return replace(proof, reason=why), base
-    proof = _proof(one, sides, comparison, agreed)
+        return proof_of(fix, sides, comparison, reason=why), base
+    proof = proof_of(fix, sides, comparison, agreed)
     return proof, changed if proof.kept else base
 
 
@@ -236,30 +235,38 @@ def lacks_steady_runs(sides: Sequence[Measurement]) -> bool:
     return min(counts) < FEWEST_RUNS
 
 
-def _failed(one: Bottleneck, what: str, error: TfdynoError) -> FixProof:
-    return FixProof(cause=one.cause, settings=one.settings, reason=f"{what}: {error}")
-
-
-def _proof(
-    one: Bottleneck,
+def proof_of(
+    fix: FixProof,
     sides: tuple[Measurement, ...],
-    comparison: Comparison,
-    agreed: Agreement | None,
+    found: Comparison,
+    agreed: Agreement | None = None,
+    *,
+    reason: str = "",
+    kept: bool = False,
 ) -> FixProof:
+    """What was measured of a fix.
+
+    Args:
+        fix: Its cause and settings.
+        sides: Without it, and with it.
+        found: Their comparison.
+        agreed: What the losses of both say; None: they were not compared.
+        reason: Why it is kept or not; empty: what the two comparisons say.
+        kept: Whether it is kept without a look at the losses.
+    """
     before, after = (summary(side) for side in sides)
-    return FixProof(
-        cause=one.cause,
-        settings=one.settings,
-        verdict=comparison.verdict,
-        ratio=comparison.ratio,
-        interval=comparison.interval,
-        confidence_ratio=comparison.confidence_ratio,
+    return replace(
+        fix,
+        verdict=found.verdict,
+        ratio=found.ratio,
+        interval=found.interval,
+        confidence_ratio=found.confidence_ratio,
         runs=min(before.run_count, after.run_count),
         before_s=before.median_s,
         after_s=after.median_s,
         agreement=agreed,
-        kept=bool(agreed and agreed.agrees),
-        reason=_reason(comparison, agreed),
+        kept=agreed.agrees if agreed else kept,
+        reason=reason or _reason(found, agreed),
         measurements=tuple(side.id for side in sides),
     )
 

@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import json
 import shlex
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from tfdyno.engines.serving.serving_images import image_of
 from tfdyno.jobs.deploy.model_reference import exported_first, resolve
 from tfdyno.jobs.deploy.model_source import model_source
 from tfdyno.jobs.deploy.models import model_store
+from tfdyno.store.model_files import copy_contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -241,17 +241,7 @@ def _written(output: Path, files: dict[str, str], source: Path, place: str) -> N
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8")
             (made / place).parent.mkdir(parents=True, exist_ok=True)
-            _copy(source, made / place)
+            copy_contents(source, made / place)
             made.rename(output)
     except OSError as error:
         raise ToolError(f"cannot write {output}", why=error.strerror or str(error)) from None
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Contents with the rights that new files get: the model store's may not be written."""
-    if source.is_file():
-        shutil.copyfile(source, target)
-        return
-    target.mkdir()
-    for one in sorted(source.iterdir()):
-        _copy(one, target / one.name)

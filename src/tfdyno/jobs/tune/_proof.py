@@ -9,19 +9,23 @@ from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.measure.fix_proof import FixProof
 from tfdyno.core.measure.measurement import Protocol
 from tfdyno.jobs.bench import bench
-from tfdyno.jobs.diagnose.fixes import LEAST_RUNS, MOST_RUNS, is_settled, lacks_steady_runs
+from tfdyno.jobs.diagnose.fixes import (
+    LEAST_RUNS,
+    MOST_RUNS,
+    is_settled,
+    lacks_steady_runs,
+    proof_of,
+)
 from tfdyno.jobs.tune._losses import NO_DATA, Pair
 from tfdyno.jobs.tune._runs import RunFailed, benched
 from tfdyno.jobs.tune.request import NodeLost
 from tfdyno.model.measure.comparison import compare
-from tfdyno.model.measure.summary import summary
 from tfdyno.model.measure.trial_judge import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.measure.fix_proof import Agreement
-    from tfdyno.core.measure.measurement import Comparison, Environment, Measurement
+    from tfdyno.core.measure.measurement import Environment, Measurement
     from tfdyno.core.train.tuning import Trial, Tuning
     from tfdyno.jobs.tune._look import Look
     from tfdyno.jobs.tune.request import Node, TuneRequest
@@ -106,20 +110,18 @@ def proven(
     def say(line: str) -> None:
         progress(f"proof: {line}")
 
+    fix = FixProof(cause=CAUSE, settings=best.changes, reason="")
     try:
         sides = _measured(question, best, node, place, say)
     except RunFailed as failed:
-        return FixProof(cause=CAUSE, settings=best.changes,
-                        reason=f"It could not be measured against the start: {failed}")  # fmt: skip
+        return replace(fix, reason=f"It could not be measured against the start: {failed}")
     found = compare(*sides)
     if found.verdict != "faster":
-        why = f"{found.reason[:1].lower()}{found.reason[1:]}"
-        reason = found.reason if found.verdict == "not_comparable" else f"It is not faster: {why}"
-        return _proof(best, sides, found, None, reason, kept=False)
+        return proof_of(fix, sides, found)
     if best.changes_batch:
-        return _proof(best, sides, found, None, f"{_CHANGED}.", kept=True)
+        return proof_of(fix, sides, found, reason=f"{_CHANGED}.", kept=True)
     if look.uncompared:
-        return _proof(best, sides, found, None, _of_speed(look.uncompared), kept=True)
+        return proof_of(fix, sides, found, reason=_of_speed(look.uncompared), kept=True)
     pair = Pair(
         workload=question.workload, before=question.recipe, after=best.recipe,
         batch_size=look.batch_size, is_loop=look.is_loop,
@@ -131,15 +133,12 @@ def proven(
         raise
     except TfdynoError as error:
         if NO_DATA in str(error):  # a function whose batches were made up for the runs
-            return _proof(best, sides, found, None, _of_speed(_no_data(question)), kept=True)
+            return proof_of(fix, sides, found, reason=_of_speed(_no_data(question)), kept=True)
         reason = f"It is faster, but its losses could not be compared: {error}"
-        return _proof(best, sides, found, None, reason, kept=False)
+        return proof_of(fix, sides, found, reason=reason)
     finally:
         node.ended()
-    reason = "It is faster, and the losses agree."
-    if not agreed.agrees:
-        reason = "It is faster, but the losses do not agree."
-    return _proof(best, sides, found, agreed, reason, kept=agreed.agrees)
+    return proof_of(fix, sides, found, agreed)
 
 
 def _no_data(question: TuneRequest) -> str:
@@ -177,30 +176,3 @@ def _measured(
         asked, node, place, progress=progress, enough=is_settled,
         serves=lambda kept: not lacks_steady_runs(kept),
     )  # fmt: skip
-
-
-def _proof(
-    best: Trial,
-    sides: tuple[Measurement, ...],
-    found: Comparison,
-    agreed: Agreement | None,
-    reason: str,
-    *,
-    kept: bool,
-) -> FixProof:
-    before, after = (summary(side) for side in sides)
-    return FixProof(
-        cause=CAUSE,
-        settings=best.changes,
-        verdict=found.verdict,
-        ratio=found.ratio,
-        interval=found.interval,
-        confidence_ratio=found.confidence_ratio,
-        runs=min(before.run_count, after.run_count),
-        before_s=before.median_s,
-        after_s=after.median_s,
-        agreement=agreed,
-        kept=kept,
-        reason=reason,
-        measurements=tuple(side.id for side in sides),
-    )
