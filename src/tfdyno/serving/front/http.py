@@ -101,7 +101,7 @@ class HttpConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self.unread_bytes = 0
         self._in_head = self._in_body = self._used = False
-        self._raw_bytes = 0
+        self._raw_bytes = self._begun_bytes = 0
         self._unread_since_s: float | None = None
 
     # What asyncio calls.
@@ -150,8 +150,9 @@ class HttpConnection(asyncio.Protocol):
             return
         if not self._in_body and not self._in_head:
             self._since_s = self._loop.time()
+            self._begun_bytes = len(data)  # all of it is the next message, unless others follow
         self._in_head = self._in_head or not self._in_body
-        self._raw_bytes = len(data) + (self._raw_bytes if self._in_head or self._in_body else 0)
+        self._raw_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -166,7 +167,8 @@ class HttpConnection(asyncio.Protocol):
     # What the parser calls.
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._in_head, self._in_body, self._raw_bytes, self._used = True, False, 0, True
+        self._in_head, self._in_body, self._used = True, False, True
+        self._raw_bytes, self._begun_bytes = self._begun_bytes, 0
         self._target, self._body_bytes = b"", 0
         self._headers: dict[bytes, bytes] = {}
         self._body = []
