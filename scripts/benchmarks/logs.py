@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 MOST_MB = 150.0
 """Peak memory that is accepted, however long the log is."""
+CASES = sorted((Path(__file__).parents[2] / "tests" / "data").glob("doctor*_cases.jsonl"))
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvz"
 
 
 def explained(quick: bool) -> Iterator[Figure]:
-    """A training log with progress bars, and a dump of texts of which no line is like another."""
+    """Logs of few kinds of lines, of hundreds that the rules know, and of none like another."""
     kinds: tuple[tuple[str, Callable[[], Iterable[str]], int, float | None], ...] = (
         ("training log, progress bars", _bars, 256, 30.0),
+        ("a line a step", _steps, 64, 30.0),
+        ("recorded logs over and over", _recorded, 64, None),
         ("JSON of texts, no line like another", _texts, 32, None),
     )
     for name, lines, size_mb, least in kinds:
@@ -66,6 +69,27 @@ def _bars() -> Iterator[str]:
         for step in range(12_000)
     ]
     return cycle(lines)
+
+
+def _steps() -> Iterator[str]:
+    """Lines that hold what rules look for, and are none of it."""
+    for step in count():
+        loss = step * 7919 % 10_000 / 10_000
+        yield f"{_time(step)} step {step} loss: {loss:.4f}, gpu memory {step % 80} GB\n"
+
+
+def _recorded() -> Iterator[str]:
+    """Every line of the recorded cases, each under a time stamp."""
+    cases = [
+        json.loads(line)["log"] for file in CASES for line in file.read_text("utf-8").splitlines()
+    ]
+    lines = [line for log in cases for line in log.encode("ascii", "ignore").decode().splitlines()]
+    for number, line in enumerate(cycle(lines)):
+        yield f"{_time(number)} {line}\n"
+
+
+def _time(second: int) -> str:
+    return f"2026-11-27 {second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
 
 
 def _texts() -> Iterator[str]:

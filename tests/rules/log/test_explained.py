@@ -210,7 +210,7 @@ def test_memory_does_not_grow_with_the_log() -> None:
 
 
 def test_a_log_without_repetition_stays_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfdyno.rules.log.index.REMEMBERED_BYTES", 1 << 20)
+    monkeypatch.setattr("tfdyno.rules.log.reader.REMEMBERED_BYTES", 1 << 20)
     letters = "ghijklmnopqrstuvwxyz"
 
     def noise() -> Iterator[str]:

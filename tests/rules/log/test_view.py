@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tfdyno.rules.log.text import SAME_LINE
 from tfdyno.rules.log.view import View, Views, line_numbers, loose
 
@@ -28,17 +25,6 @@ def test_a_needle_may_stand_in_what_json_escaped() -> None:
     line = rb'{"log": "two\nlines \"quoted\" here"}'
     assert View([line], 0, 1).holds('"quoted" here')
     assert not View([line], 0, 1).holds("two lines")
-
-
-WORDS = st.text("ab >#\r\0", max_size=70)
-
-
-@given(st.lists(WORDS, min_size=1, max_size=8), st.text("ab >", min_size=1, max_size=5))
-def test_no_word_of_a_text_is_denied(lines: list[str], word: str) -> None:
-    data = [line.encode() for line in lines]
-    view = View(data, len(data) // 2, 1)
-    if any(word in lowered for _, lowered in view.texts + view.glued):
-        assert view.may_hold([loose(word.encode())])
 
 
 def test_parts_of_a_line_have_its_number() -> None:

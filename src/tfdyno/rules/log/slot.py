@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.doctor.finding import Evidence
-from tfdyno.rules.log.literals import needed_words
-from tfdyno.rules.log.view import loose
 
 if TYPE_CHECKING:
     from tfdyno.rules.log.view import View
@@ -41,19 +39,28 @@ class Line:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """What is looked for by one needle and one expression, and what was found."""
+    r"""What is looked for by one needle and one expression, and what was found.
+
+    >>> slot = Slot(needle="loss", match=r"loss: (?P<loss>nan|inf)", cap=20)
+    >>> slot.take(View([b"step 2 loss: nan"], position=0, number=7))
+    'whole'
+    >>> slot.lines
+    [Line(number=7, text='step 2 loss: nan', values={'loss': 'nan'})]
+    """
 
     needle: str
+    """Lower-case text that a line holds."""
     match: str
+    """Regular expression that it must match as well; the values of its groups are kept."""
     cap: int
+    """Lines kept."""
     counted: bool = False
+    """Whether lines beyond the cap are counted."""
     lines: list[Line] = field(default_factory=list)
     count: int = 0
     last: int = -9
     """Number of the last line found."""
     _expression: re.Pattern[str] | None = None
-    _words: tuple[bytes, ...] = ()
-    """One of these stands in what matches, if there are any."""
 
     @property
     def is_full(self) -> bool:
@@ -72,9 +79,6 @@ class Slot:
             ToolError: The expression is none.
         """
         kind: Literal["whole", "glued"] = "whole"
-        self._compiled()
-        if self._words and not view.may_hold(self._words):
-            return ""
         found = self.found_in(view.texts)
         if found is None and self.last < view.number - _PARAGRAPH:
             kind = "glued"
@@ -97,8 +101,6 @@ class Slot:
                 raise ToolError(
                     f"the rule '{self.match}' is no regular expression", why=str(error)
                 ) from None
-            words = needed_words(self.match, self.needle)
-            self._words = tuple(sorted({loose(word.encode()) for word in words}))
         return self._expression
 
     def found_in(self, texts: Iterable[tuple[str, str]]) -> tuple[str, Mapping[str, str]] | None:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from tfdyno.rules.log.text import REACH_LINES, SAME_LINE, paragraph, readable
+from tfdyno.rules.log.text import SAME_LINE, paragraph, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-_LOWER = bytes(range(256)).lower()
 _LOOSE = b"\0\r\t >#"
 """What a line may lose when it is made readable or glued to its neighbour."""
 
 
 class View:
-    """One line of a block as text, and glued to what a terminal parted from it."""
+    """One line of a block as text, and glued to what a terminal parted from it.
+
+    >>> lines = [b"ImportError: libcublas.so.11: cannot open shared ob", b"> ject file", b"done"]
+    >>> view = View(lines, position=0, number=7)
+    >>> view.holds("shared object"), view.touches(loose(b"shared object"))
+    (False, True)
+    >>> view.glued[0][0]
+    'ImportError: libcublas.so.11: cannot open shared object file'
+    """
 
     def __init__(self, lines: list[bytes], position: int, number: int) -> None:
         """Take the lines of the block, which of them it is, and its number in the log."""
@@ -44,14 +51,6 @@ class View:
         reach = len(needle) - 1
         return needle in before[max(0, len(before) - reach) :] + own + after[:reach]
 
-    def may_hold(self, words: Iterable[bytes]) -> bool:
-        """Whether one of these words, made ``loose``, can stand in its texts, glued or not.
-
-        It takes a tenth of the time of making the texts, and says no for nearly all lines.
-        """
-        near = self._near
-        return not near or any(word in near for word in words)
-
     @functools.cached_property
     def _raw(self) -> bytes:
         """The line in lower case; empty where bytes and text differ."""
@@ -60,13 +59,6 @@ class View:
 
     def _loose(self, position: int) -> bytes:
         return loose(self._lines[position]) if 0 <= position < len(self._lines) else b""
-
-    @functools.cached_property
-    def _near(self) -> bytes:
-        """The line and all that may be glued to it, loose; empty where bytes and text differ."""
-        start = max(0, self._position - REACH_LINES)
-        near = b"".join(self._lines[start : self._position + REACH_LINES + 1])
-        return b"" if b"\\" in near else loose(near)
 
 
 class Views(dict[int, View]):
@@ -85,7 +77,7 @@ class Views(dict[int, View]):
 
 def loose(text: bytes) -> bytes:
     """The text in lower case without what gluing may take away or add."""
-    return text.translate(_LOWER, _LOOSE)
+    return text.lower().translate(None, _LOOSE)
 
 
 def line_numbers(lines: list[bytes], before: int, has_parts: bool) -> Sequence[int]:
