@@ -6,15 +6,16 @@ has to do it at the same step.
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import DType, Instance, Value, Variable
 
@@ -75,8 +76,7 @@ def spread(value: Array, sharding: Value) -> Value:
     return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])
 
 
-@contextlib.contextmanager
-def read_whole() -> Iterator[None]:
+def read_whole() -> AbstractContextManager[None]:
     """Let ``model.save``, ``get_weights`` and the like read variables that processes share.
 
     JAX alone refuses to give a value of which another process holds a part.
@@ -93,8 +93,4 @@ def read_whole() -> Iterator[None]:
         found = np.asarray(whole(value), dtype)
         return found.copy() if copy else found
 
-    kind.__array__ = read
-    try:
-        yield
-    finally:
-        kind.__array__ = original
+    return replaced((kind, "__array__", read))

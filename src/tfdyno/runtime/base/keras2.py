@@ -6,7 +6,6 @@ tf_keras`` choose later on. Its models are traced by the TensorFlow path.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from importlib import metadata
@@ -14,8 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Model, Tensor, Value
 
@@ -70,8 +71,7 @@ def output_of(model: Model, x: Tensor) -> Value:
     return call.get_concrete_function(specs).structured_outputs
 
 
-@contextlib.contextmanager
-def forced_policy(policy: str, notes: list[str], sentence: str) -> Iterator[None]:
+def forced_policy(policy: str, notes: list[str], sentence: str) -> AbstractContextManager[None]:
     """Set the dtype policy and ignore what the user's code sets; ``sentence`` takes its name."""
     import keras
     import tensorflow as tf
@@ -84,14 +84,7 @@ def forced_policy(policy: str, notes: list[str], sentence: str) -> Iterator[None
             notes.append(sentence.format(name))
 
     modules = (keras.mixed_precision, tf.keras.mixed_precision)
-    originals = [module.set_global_policy for module in modules]
-    for module in modules:
-        module.set_global_policy = guarded
-    try:
-        yield
-    finally:
-        for module, original in zip(modules, originals, strict=True):
-            module.set_global_policy = original
+    return replaced(*((module, "set_global_policy", guarded) for module in modules))
 
 
 def _build_shapes(model: Model) -> dict[str, Any] | None:

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Instance, Model, Structure, Tensor, Value, Variable
 
@@ -120,19 +123,14 @@ def recorded_calls() -> Iterator[Recorder]:
             return of_operation(self, *args, **kwargs)  # kept above
         return recorder.run(of_operation, self, args, kwargs)
 
-    keras.Layer.__call__, Operation.__call__ = call_layer, call_operation
-    try:
+    calls = (keras.Layer, "__call__", call_layer), (Operation, "__call__", call_operation)
+    with replaced(*calls):
         yield recorder
-    finally:
-        keras.Layer.__call__, Operation.__call__ = of_layer, of_operation
 
 
-@contextlib.contextmanager
-def held_updates(kept: list[Update]) -> Iterator[None]:
+def held_updates(kept: list[Update]) -> AbstractContextManager[None]:
     """Keep the gradients that optimizers are given instead of applying them."""
     base = next(k for k in keras.optimizers.Optimizer.__mro__ if "apply" in vars(k))
-    kinds = _with_apply(base)
-    originals = {kind: vars(kind)["apply"] for kind in kinds}
 
     def hold(self: Instance, grads: Tensor, trainable_variables: Variable = None) -> None:
         variables = list(trainable_variables or self._trainable_variables)
@@ -142,28 +140,15 @@ def held_updates(kept: list[Update]) -> Iterator[None]:
         )  # fmt: skip
         kept.append(update)
 
-    for kind in kinds:
-        kind.apply = hold
-    try:
-        yield
-    finally:
-        for kind, original in originals.items():
-            kind.apply = original
+    return replaced(*((kind, "apply", hold) for kind in _with_apply(base)))
 
 
-@contextlib.contextmanager
-def unscaled_losses() -> Iterator[None]:
+def unscaled_losses() -> AbstractContextManager[None]:
     """Let ``optimizer.scale_loss`` return the loss as it is: gradients are then the true ones."""
     base = next(k for k in keras.optimizers.Optimizer.__mro__ if "scale_loss" in vars(k))
     kinds = {base, keras.optimizers.LossScaleOptimizer}
-    originals = {kind: vars(kind)["scale_loss"] for kind in kinds if "scale_loss" in vars(kind)}
-    for kind in originals:
-        kind.scale_loss = lambda _self, loss: loss
-    try:
-        yield
-    finally:
-        for kind, original in originals.items():
-            kind.scale_loss = original
+    own = [kind for kind in kinds if "scale_loss" in vars(kind)]
+    return replaced(*((kind, "scale_loss", lambda _self, loss: loss) for kind in own))
 
 
 def floats(structure: Structure) -> list[Any]:

@@ -19,6 +19,8 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -108,14 +110,10 @@ def written_aside(callbacks: Sequence[Any] = ()) -> Iterator[Aside]:
     changed.append(
         (manager, "save", _told("CheckpointManager.save", _managed(manager.save, aside), aside))
     )
-    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in changed]
-    for owner, name, changed_one in changed:
-        setattr(owner, name, changed_one)
     try:
-        yield aside
+        with replaced(*changed):
+            yield aside
     finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
         aside.remove()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -35,19 +37,9 @@ def strategies_held(strategy: Strategy, name: str, notes: list[str]) -> Iterator
 
     held = strategy or tf.distribute.get_strategy()
     places = (tf.distribute, tf.distribute.experimental, tf.compat.v1.distribute)
-    originals = {
-        (place, each): getattr(place, each)
-        for place in places
-        for each in _NAMES
-        if hasattr(place, each)
-    }
-    for place, each in originals:
-        setattr(place, each, _standing_for(each, held, name, notes))
-    try:
+    known = [(place, each) for place in places for each in _NAMES if hasattr(place, each)]
+    with replaced(*((*one, _standing_for(one[1], held, name, notes)) for one in known)):
         yield
-    finally:
-        for (place, each), original in originals.items():
-            setattr(place, each, original)
 
 
 def _standing_for(kind: str, held: Value, name: str, notes: list[str]) -> type:

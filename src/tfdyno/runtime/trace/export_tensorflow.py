@@ -6,11 +6,10 @@ shapes), the step itself is never run: it is traced for the CPU and stops at HLO
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,12 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.trace.ctc_outside import ctc_outside
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from tfdyno.core.base.untyped import DType, Function, Model, Shape, Value, Variable
 
 SLOT = re.compile(
@@ -124,8 +126,7 @@ def _has_open_size(concrete: Function) -> bool:
     return any(node.op in OPEN_SIZE for node in nodes)
 
 
-@contextlib.contextmanager
-def _dense_gradients() -> Iterator[None]:
+def _dense_gradients() -> AbstractContextManager[None]:
     """Gradients of embeddings as whole tables, as the JAX path has them.
 
     Optimizers bring sparse ones together by token, and how many tokens differ is not known before
@@ -137,11 +138,7 @@ def _dense_gradients() -> Iterator[None]:
         found = gradient(*arguments, **named)
         return tf.nest.map_structure(lambda g: g if g is None else tf.convert_to_tensor(g), found)
 
-    tf.GradientTape.gradient = dense
-    try:
-        yield
-    finally:
-        tf.GradientTape.gradient = gradient
+    return replaced((tf.GradientTape, "gradient", dense))
 
 
 def split_by_model(model: Model) -> Callable[[Sequence[Any]], Variables]:

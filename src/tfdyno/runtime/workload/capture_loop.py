@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.replaced import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -136,17 +137,15 @@ def watching(watch: LoopWatch) -> Iterator[None]:
         _check_replicas(self.num_replicas_in_sync)
         return run(self, *arguments, **named)
 
-    function_type.__call__, tape_type.gradient = watched_call, watched_gradient
-    strategy_type.run = watched_run
-    setattr(optimizer_type, applying, watched_update)
+    changes = (
+        (function_type, "__call__", watched_call), (tape_type, "gradient", watched_gradient),
+        (strategy_type, "run", watched_run), (optimizer_type, applying, watched_update),
+    )  # fmt: skip
     try:
-        yield
+        with replaced(*changes):
+            yield
     except _NoStep as end:
         raise end.reason from None
-    finally:
-        function_type.__call__, tape_type.gradient = call, gradient
-        strategy_type.run = run
-        setattr(optimizer_type, applying, update)
 
 
 def _check_replicas(count: int) -> None:

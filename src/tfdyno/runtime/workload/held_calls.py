@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.errors import TfdynoError
     from tfdyno.core.base.untyped import Instance, Model, Value
@@ -36,13 +38,12 @@ class Held:
         return (f"Left out of the script: {names}.",) if names else ()
 
 
-@contextlib.contextmanager
 def held_calls(
     held: Held,
     workload: Workload | None = None,
     reached: Callable[[Any, dict[str, Any]], Any] | None = None,
     loop: Value = None,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Replace what trains, evaluates and saves; the call that counts is handed to ``reached``.
 
     What that returns is the answer of the call, and later calls are handed to it as well; where
@@ -73,28 +74,14 @@ def held_calls(
             if name in (counted, "train_on_batch"):
                 held.calls += 1
                 if name == counted and held.calls >= number and reached:
-                    with _having(kind, originals):
+                    with replaced(*((kind, each, own) for each, own in originals.items())):
                         return reached(self, _named(bound))
             held.names.append(name)
             return _answer(name, self, bound)
 
         return call
 
-    with _having(kind, {name: replacement(name) for name in names}):
-        yield
-
-
-@contextlib.contextmanager
-def _having(kind: type, methods: Mapping[str, Any]) -> Iterator[None]:
-    """Let a class have these methods instead of its own, until the block ends."""
-    before = {name: getattr(kind, name) for name in methods}
-    for name, method in methods.items():
-        setattr(kind, name, method)
-    try:
-        yield
-    finally:
-        for name, method in before.items():
-            setattr(kind, name, method)
+    return replaced(*((kind, name, replacement(name)) for name in names))
 
 
 def _named(bound: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""Attributes of classes and modules of others, changed for a while."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfdyno.core.base.untyped import Value
+
+_INHERITED = object()
+_TO_THE_END = contextlib.ExitStack()
+
+
+@contextlib.contextmanager
+def replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Give attributes of classes and modules other values until the block ends.
+
+    Args:
+        changes: Owner, name and new value. What a class inherits it inherits again afterwards.
+    """
+    before = [(owner, name, _own(owner, name)) for owner, name, _ in changes]
+    try:
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            if value is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+def to_the_end(change: contextlib.AbstractContextManager[Any]) -> None:
+    """Enter a change that this process keeps: a child does one job and ends."""
+    _TO_THE_END.enter_context(change)
+
+
+def _own(owner: Value, name: str) -> Value:
+    value = getattr(owner, name)  # what is not there cannot be replaced
+    return vars(owner).get(name, _INHERITED) if isinstance(owner, type) else value
