@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -289,6 +290,14 @@ def test_signatures_name_what_frameworks_hand_over() -> None:
     noted = {path for path, text in texts.items() if "ANN401" in text}
     assert len(noted) == 3
     assert {path.name for path in noted if path.parent != alone} == set()
+
+
+def test_two_modules_alone_name_what_keras_and_tensorflow_keep_private() -> None:
+    """In import statements and in the names of modules that are looked up."""
+    named = re.compile(r"\bkeras\.src\b|\btensorflow\.python\b|import src\b")
+    found = {path for path in (ROOT / "src").rglob("*.py") if named.search(path.read_text())}
+    base = ROOT / "src" / "tfdyno" / "runtime" / "base"
+    assert found == {base / "keras_internals.py", base / "tensorflow_internals.py"}
 
 
 def modules() -> list[str]:

@@ -38,7 +38,8 @@ import contextlib, json, os, signal, socket, time
 import keras, numpy as np, tensorflow as tf
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.runtime.recipe import parameter_server
-from tfdyno.runtime.recipe.scheduled_step import ScheduledSteps, _worker_offset, outside_scope
+from tfdyno.runtime.base.tensorflow_internals import outside_scope
+from tfdyno.runtime.recipe.scheduled_step import ScheduledSteps, _worker_offset
 from tfdyno.runtime.recipe.steps_under_way import unreachable
 
 result, config = {}, json.loads(os.environ["TF_CONFIG"])

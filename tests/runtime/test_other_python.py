@@ -22,7 +22,8 @@ IN_THE_USERS_PYTHON = [
     *(f"runtime/workload/{name}" for name in ("kerasfile", "loop_step", "standins")),
     *(f"runtime/workload/{name}" for name in ("step_function", "workloads")),
     *(f"runtime/trace/{name}" for name in ("child", "export_tensorflow", "marker")),
-    *("runtime/base/keras2", "runtime/trace/step_tensorflow"),
+    *(f"runtime/base/{name}" for name in ("keras2", "keras_internals", "replaced")),
+    *("runtime/base/tensorflow_internals", "runtime/trace/step_tensorflow"),
 ]
 THEIR_OWN = {"keras", "numpy", "tensorflow", "tf_keras", "tfdyno"}
 SCRIPT = """

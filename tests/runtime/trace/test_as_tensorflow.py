@@ -15,13 +15,14 @@ from tfdyno.runtime.trace.as_tensorflow import relu, relu6
 POINTS = (-1.0, 0.0, 2.0, 6.0, 7.0)
 KERAS = """
 import keras, jax
-from tfdyno.runtime.trace.as_tensorflow import as_tensorflow, relu
-as_tensorflow("before")
+from tfdyno.runtime.trace.as_tensorflow import as_tensorflow
 x = jax.numpy.array([-1.0, 0.0, 2.0, 6.0, 7.0])
-for layer in (keras.layers.ReLU(), keras.layers.ReLU(6.0), keras.layers.Activation("relu"),
-              keras.layers.Activation("relu6"), keras.ops.relu):
-    slopes = jax.grad(lambda x: layer(x).sum())(x).tolist()
-    print(*slopes, "custom_jvp" in str(jax.make_jaxpr(layer)(x)))
+layers = (keras.layers.ReLU(), keras.layers.ReLU(6.0), keras.layers.Activation("relu"),
+          keras.layers.Activation("relu6"), keras.ops.relu)
+with as_tensorflow("before"):
+    for layer in layers:
+        slopes = jax.grad(lambda x: layer(x).sum())(x).tolist()
+        print(*slopes, "custom_jvp" in str(jax.make_jaxpr(layer)(x)))
 """
 TODAY = """
 import keras, jax
@@ -33,11 +34,12 @@ x = jnp.arange(12.0).reshape(3, 4)
 def variance(x):
     return keras.ops.moments(x, 0)[1].sum()
 for lowering in ("before", "tensorflow"):
-    as_tensorflow(lowering)
-    logits = layer(jnp.zeros((2, 3, 4), "bfloat16"), reverse=True)
-    slope = jax.grad(variance)
-    sums = str(jax.make_jaxpr(slope)(x)).count("reduce_sum")
-    print(logits.dtype, sums, *slope(x)[:, 0].tolist(), *map(float, keras.ops.moments(x, 0)[1]))
+    with as_tensorflow(lowering):
+        logits = layer(jnp.zeros((2, 3, 4), "bfloat16"), reverse=True)
+        slope = jax.grad(variance)
+        sums = str(jax.make_jaxpr(slope)(x)).count("reduce_sum")
+        moments = map(float, keras.ops.moments(x, 0)[1])
+        print(logits.dtype, sums, *slope(x)[:, 0].tolist(), *moments)
 """
 
 

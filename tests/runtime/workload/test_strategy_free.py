@@ -28,7 +28,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module that stands where a user's code would import TensorFlow's own."""
     (tmp_path / "made_distribute.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(strategy, "LIBRARY", "made_distribute")
+    monkeypatch.setattr(strategy, "STRATEGIES", "made_distribute")
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.delitem(sys.modules, "made_distribute", raising=False)
     return "made_distribute"

@@ -20,6 +20,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdyno.runtime.base.tensorflow_internals import memory_limits_bytes
+
 PYTHON_BLOCK_BYTES = 95
 """Of a small Python object, on average: 146.8 MB in pools for 1.54 million blocks of a process that
 has imported TensorFlow 2.21 and Keras (sys._debugmallocstats, CPython 3.11)."""
@@ -117,10 +119,6 @@ def _has_account(device: str) -> bool:
 
 def device_limit_bytes(device: str) -> int:
     """What TensorFlow may take of a device; 0: not known."""
-    from tensorflow.python.client import device_lib
-
     with contextlib.suppress(ValueError, RuntimeError):
-        for one in device_lib.list_local_devices():
-            if one.name.endswith(device):
-                return int(one.memory_limit)
+        return memory_limits_bytes().get(device, 0)
     return 0

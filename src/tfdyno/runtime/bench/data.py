@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import InputOptions
+from tfdyno.runtime.base.keras_internals import data_adapter, without_validation
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, DataSpec, of_fit
 from tfdyno.runtime.workload.input_options import with_input_options
 from tfdyno.runtime.workload.input_stages import kind, walk
@@ -120,13 +121,10 @@ def _of_arrays(arguments: dict[str, Any]) -> Value:
     """The dataset that Keras itself makes of arrays; None for anything else."""
     if not is_arrays(arguments.get("x")):
         return None
-    from keras.src.trainers.data_adapters import get_data_adapter
-    from keras.src.trainers.data_adapters.array_slicing import train_validation_split
-
     data = tuple(arguments.get(name) for name in ("x", "y", "sample_weight"))
     if share := arguments.get("validation_split"):
-        data, _ = train_validation_split(data, validation_split=share)
-    adapter = get_data_adapter(
+        data = without_validation(data, share)
+    adapter = data_adapter(
         *data,
         batch_size=arguments.get("batch_size") or DEFAULT_BATCH,
         shuffle=arguments.get("shuffle", True),

@@ -13,6 +13,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.base.keras_internals import data_adapter
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.bench import data as bench_data
 from tfdyno.runtime.bench.clock import StepClock
@@ -292,6 +293,4 @@ def _dataset(stream: bench_data.Stream) -> Dataset:
     x = stream.arguments["x"]
     if isinstance(x, tf.data.Dataset):
         return x
-    from keras.src.trainers.data_adapters import get_data_adapter
-
-    return get_data_adapter(x).get_tf_dataset()
+    return data_adapter(x).get_tf_dataset()

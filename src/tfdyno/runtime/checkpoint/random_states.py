@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfdyno.runtime.base.keras_internals import made_seed_generator, seed_generator
+from tfdyno.runtime.base.tensorflow_internals import global_generator, global_seed, operation_seeds
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from tfdyno.core.base.untyped import DataIterator, Value
-
-_KERAS_NAME = "global_seed_generator"
 
 
 def random_state() -> dict[str, Any]:
@@ -27,8 +28,8 @@ def random_state() -> dict[str, Any]:
         "python": random.getstate(),
         "numpy": _listed(np.random.get_state(legacy=False)),
         "tensorflow_seeds": _tensorflow_seeds(),
-        "tensorflow_generator": _values(_tensorflow_generator()),
-        "keras": _values(_keras_generator()),
+        "tensorflow_generator": _values(global_generator()),
+        "keras": _values(seed_generator()),
     }
 
 
@@ -47,9 +48,7 @@ def restore_random_state(state: dict[str, Any], *, leave: Container[str] = ()) -
     """
     if state["keras"] is not None:
         # Made where it is missing: that draws from Python's, which is therefore set later.
-        from keras.src.random.seed_generator import global_seed_generator
-
-        _assign(global_seed_generator(), state["keras"])
+        _assign(made_seed_generator(), state["keras"])
     if state["tensorflow_generator"] is not None:
         import tensorflow as tf
 
@@ -71,33 +70,18 @@ def _listed(state: Value) -> Value:
 
 def _tensorflow_seeds() -> tuple[int, Any] | None:
     """TensorFlow's global seed, and where it is in drawing seeds of operations from it."""
-    from tensorflow.python.eager import context
-
-    seed, draws = context.global_seed(), getattr(context.context(), "_rng", None)
+    seed, draws = global_seed(), operation_seeds()
     return None if seed is None or draws is None else (int(seed), draws.getstate())
 
 
 def _set_tensorflow_seeds(seed: int, state: Value) -> None:
     import tensorflow as tf
-    from tensorflow.python.eager import context
 
-    if context.global_seed() != seed:  # anew only then: it also forgets compiled kernels
+    if global_seed() != seed:  # anew only then: it also forgets compiled kernels
         tf.random.set_seed(seed)
-    draws = getattr(context.context(), "_rng", None)
+    draws = operation_seeds()
     if draws is not None:
         draws.setstate(state)
-
-
-def _tensorflow_generator() -> Value:
-    from tensorflow.python.ops import stateful_random_ops
-
-    return stateful_random_ops.global_generator  # the public getter would make one
-
-
-def _keras_generator() -> Value:
-    from keras.src.backend.common import global_state
-
-    return global_state.get_global_attribute(_KERAS_NAME)
 
 
 def _values(generator: DataIterator) -> list[int] | None:

@@ -6,7 +6,6 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.measure.measurement import Protocol
@@ -72,7 +71,7 @@ class LoopData(LoopBench):
     ) -> Value:
         """Run one call of a ``tf.function``; keep what an iterator among its arguments reads."""
         for value in (*args, *named.values()):
-            if isinstance(value, OwnedIterator):
+            if isinstance(value, tf.data.Iterator):
                 self._read = self.reading.dataset_of(value)
         return super().function_called(function, call, args, named)
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from keras.src.trainers.data_adapters import get_data_adapter
-from keras.src.trainers.data_adapters.array_slicing import train_validation_split
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import data_adapter, without_validation
 from tfdyno.runtime.base.step_failure import measured_code
 from tfdyno.runtime.base.written_files import written_aside
 from tfdyno.runtime.bench.script_training import of_script
@@ -128,11 +127,11 @@ def of_fit(
     given, said = rebatched(arguments, batch_size, whole_only=False)
     x, y, weight = (given.get(name) for name in ("x", "y", "sample_weight"))
     if (share := given.get("validation_split")) and given.get("validation_data") is None:
-        (x, y, weight), _ = train_validation_split((x, y, weight), validation_split=share)
+        x, y, weight = without_validation((x, y, weight), share)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that shuffle=True, its default, means nothing here
-            adapter = get_data_adapter(
+            adapter = data_adapter(
                 x, y, weight, batch_size=given.get("batch_size") or DEFAULT_BATCH,
                 steps_per_epoch=given.get("steps_per_epoch"),
                 shuffle=given.get("shuffle", True) if _is_shuffled(x) else False,

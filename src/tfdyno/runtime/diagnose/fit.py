@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.runtime.base.keras_internals import epoch_iterators_seen
 from tfdyno.runtime.base.replicas import replicas, worker_count
 from tfdyno.runtime.base.written_files import written_aside
 from tfdyno.runtime.bench.fit import MANY_EPOCHS
@@ -48,9 +48,9 @@ from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.synthetic import batch_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Instance, Value
+    from tfdyno.core.base.untyped import Batch, DataIterator, Dataset, Value
     from tfdyno.core.measure.step_facts import CallFacts, StepFacts
     from tfdyno.runtime.diagnose.clock import StepTimes
     from tfdyno.runtime.diagnose.input import Kind
@@ -175,7 +175,7 @@ class _Parts:
         reading = Reading(self._waited)
         with (
             written_aside(listed),
-            self._iterator_kept(),
+            epoch_iterators_seen(self._keep),
             reading_watched(reading),
             contextlib.closing(watched),
         ):
@@ -287,20 +287,9 @@ class _Parts:
             return in_turns(model, self.run_step, iterator, sync=times.sync)
         return None
 
-    @contextlib.contextmanager
-    def _iterator_kept(self) -> Iterator[None]:
-        original, parts = TFEpochIterator.__init__, self
-
-        def made(self: Instance, *arguments: Any, **named: Any) -> None:
-            original(self, *arguments, **named)
-            if parts.iterator is None:  # later ones are of validation and of callbacks
-                parts.iterator = self
-
-        TFEpochIterator.__init__ = made
-        try:
-            yield
-        finally:
-            TFEpochIterator.__init__ = original
+    def _keep(self, iterator: DataIterator) -> None:
+        if self.iterator is None:  # later ones are of validation and of callbacks
+            self.iterator = iterator
 
     def _time_steps(self) -> None:
         model, make, times = self.model, self.model.make_train_function, self.times

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tensorflow.python.data.ops.iterator_ops import OwnedIterator
-from tensorflow.python.distribute.input_lib import DistributedIteratorBase
+import tensorflow as tf
 
 from tfdyno.runtime.diagnose.held import held_dataset
 
@@ -35,13 +34,15 @@ class LastCall:
     @property
     def is_distributed(self) -> bool:
         """Whether it reads what a strategy has split."""
-        return any(isinstance(one, DistributedIteratorBase) for one in self.arguments.values())
+        return any(
+            isinstance(one, tf.distribute.DistributedIterator) for one in self.arguments.values()
+        )
 
     @property
     def iterator(self) -> Value:
         """What it reads its data from; None: it is given its data."""
         values = self.arguments.values()
-        return next((one for one in values if isinstance(one, OwnedIterator)), None)
+        return next((one for one in values if isinstance(one, tf.data.Iterator)), None)
 
     def held(self, compiled: Value = None) -> Callable[[], Any]:
         """The same with a batch that is held in each of its iterators.
@@ -66,6 +67,6 @@ def in_turns(step: Callable[[], Any], others: Sequence[Callable[[], Any]]) -> Ca
 
 
 def _held(value: Value) -> Value:
-    if not isinstance(value, OwnedIterator):
+    if not isinstance(value, tf.data.Iterator):
         return value
     return iter(held_dataset(next(value), value.element_spec))

@@ -6,7 +6,7 @@ Asked for after a step has run: its graphs are then there, and the variables of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 
 from tfdyno.process.own_lines import code_place, own_file, place_of
+from tfdyno.runtime.base.tensorflow_internals import python_function_of
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import (
@@ -215,11 +216,7 @@ def _line(operation: Operation) -> str:
 
 def _registered(operation: Operation) -> str:
     """Where the Python function behind a ``PyFunc`` operation is defined."""
-    from tensorflow.python.ops import script_ops
-
-    table = getattr(script_ops._py_funcs, "_funcs", {})
-    called: Callable[..., Any] | None = table.get(operation.get_attr("token"))
-    called = getattr(called, "_func", called)
+    called = python_function_of(operation.get_attr("token"))
     return code_place(called.__code__) if isinstance(called, FunctionType) else ""
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from tfdyno.profile.operations import operation_facts
 from tfdyno.profile.planes import read_planes
+from tfdyno.runtime.base.tensorflow_internals import forget_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ def all_told() -> None:
 
     They are made ready once more, which takes some 10 ms; nothing is traced or compiled again.
     """
-    context.context().clear_kernel_cache()
+    forget_kernels()
 
 
 def _wait() -> None:

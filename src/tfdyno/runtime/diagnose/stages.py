@@ -1,8 +1,8 @@
 """The stages of an input pipeline, with what each of them took while batches were made.
 
 TensorFlow keeps a model of each running iterator for its autotuning: per stage the elements, the
-bytes, and the time in the stage alone, over all of its threads. The door to it is private
-(``iterator_model_ops.get_model_proto``), so stages are told without their times where it is shut.
+bytes, and the time in the stage alone, over all of its threads. The door to it is private, so
+stages are told without their times where it is shut.
 Source: facts of ``tensorflow/core/framework/model.proto``, ``ModelProto.Node``.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.measure.step_facts import StageFacts
+from tfdyno.runtime.base.tensorflow_internals import iterator_model
 from tfdyno.runtime.diagnose.waits import line_of, made_at
 from tfdyno.runtime.workload.input_stages import kind, order_is_free, title, walk
 
@@ -56,9 +57,7 @@ Model = dict[int, Node]
 def model_of(iterator: DataIterator) -> Model:
     """The model of a running iterator; empty where TensorFlow keeps none or does not tell."""
     try:
-        from tensorflow.python.data.experimental.ops.iterator_model_ops import get_model_proto
-
-        nodes = get_model_proto(iterator).nodes
+        nodes = iterator_model(iterator).nodes
         return {
             int(number): Node(
                 name=plain(node.name),

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import tensorflow as tf
-from tensorflow.python.data.ops import iterator_ops
-from tensorflow.python.distribute import input_lib
 
 from tfdyno.process.failure import is_own
+from tfdyno.runtime.base.replaced import replaced
+from tfdyno.runtime.base.tensorflow_internals import nexts_changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import DataIterator, Dataset, Function, Instance, Value
 
@@ -105,10 +106,7 @@ class Reading:
 @contextlib.contextmanager
 def reading_watched(reading: Reading) -> Iterator[None]:
     """Time every ``next`` of a ``tf.data`` iterator, also of one that a strategy made."""
-    owned, dispatched = iterator_ops.OwnedIterator, input_lib.DistributedIteratorBase
     strategy = tf.distribute.Strategy
-    nexts = [(kind, name) for kind in (owned, dispatched) for name in _nexts(kind)]
-    originals = [(kind, name, vars(kind)[name]) for kind, name in nexts]
     start, split = tf.data.Dataset.__iter__, strategy.experimental_distribute_dataset
 
     def started(self: Instance) -> Value:
@@ -120,22 +118,12 @@ def reading_watched(reading: Reading) -> Iterator[None]:
         reading.distributed(dataset)
         return split(self, dataset, *rest, **named)
 
-    for kind, name, original in originals:
-        setattr(kind, name, _timed(original, reading))
-    tf.data.Dataset.__iter__ = started
-    strategy.experimental_distribute_dataset = distributed
-    try:
+    opened = replaced(
+        (tf.data.Dataset, "__iter__", started),
+        (strategy, "experimental_distribute_dataset", distributed),
+    )
+    with opened, nexts_changed(lambda own: _timed(own, reading)):
         yield
-    finally:
-        for kind, name, original in originals:
-            setattr(kind, name, original)
-        tf.data.Dataset.__iter__ = start
-        strategy.experimental_distribute_dataset = split
-
-
-def _nexts(kind: type) -> list[str]:
-    names = ("__next__", "get_next", "get_next_as_optional")
-    return [name for name in names if name in vars(kind)]
 
 
 def _timed(original: Callable[..., Any], reading: Reading) -> Callable[..., Any]:
@@ -145,8 +133,7 @@ def _timed(original: Callable[..., Any], reading: Reading) -> Callable[..., Any]
     return timed
 
 
-@contextlib.contextmanager
-def places_kept() -> Iterator[None]:
+def places_kept() -> AbstractContextManager[None]:
     """Let each dataset remember the line of the user's code that made it."""
     kind = tf.data.Dataset
     original = kind.__init__
@@ -156,11 +143,7 @@ def places_kept() -> Iterator[None]:
         with contextlib.suppress(AttributeError):
             object.__setattr__(self, _MADE_AT, own_line())
 
-    kind.__init__ = made
-    try:
-        yield
-    finally:
-        kind.__init__ = original
+    return replaced((kind, "__init__", made))
 
 
 def made_at(stage: Dataset) -> str:

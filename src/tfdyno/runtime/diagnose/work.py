@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.framework.ops import get_stats_for_node_def
-from tensorflow.python.profiler.internal import flops_registry  # noqa: F401  (it registers)
 
+from tfdyno.runtime.base.tensorflow_internals import memory_limits_bytes, operation_flops
 from tfdyno.runtime.diagnose.host import memory_used_bytes
 from tfdyno.runtime.diagnose.model import step_graphs
 from tfdyno.runtime.recipe.flops import LOOPS, PASSES, PRODUCTS, forward_flops
@@ -81,7 +80,7 @@ def graph_flops(function: Function) -> float:
             continue
         count = None
         with contextlib.suppress(Exception):  # a shape that is not known raises in many ways
-            count = get_stats_for_node_def(one.graph, one.node_def, "flops").value
+            count = operation_flops(one.graph, one.node_def)
         if not count:
             return 0.0
         total += count
@@ -126,11 +125,9 @@ def memory() -> tuple[int, int]:
 
     Of the machine, or of the container where that has less left: what others hold counts too.
     """
-    from tensorflow.python.client import device_lib
-
-    with contextlib.suppress(ValueError, RuntimeError, IndexError):
-        limits = [d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU"]
-        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), int(limits[0])
+    with contextlib.suppress(ValueError, RuntimeError, KeyError):
+        limit_bytes = memory_limits_bytes()["GPU:0"]
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), limit_bytes
     return memory_used_bytes(Path("/"))
 
 

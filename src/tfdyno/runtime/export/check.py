@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.keras_internals import mend_tf2onnx
 from tfdyno.runtime.export.source import Source, compute_dtypes
 
 if TYPE_CHECKING:
@@ -171,7 +172,5 @@ def tf2onnx_module() -> Value:
     except ImportError as error:
         remedy = "pip install 'tfdyno[export]', or name an interpreter that has it with --python"
         raise UsageError("ONNX needs tf2onnx", why=first_line(error), remedy=remedy) from None
-    from keras.src.export.tf2onnx_lib import patch_tf2onnx
-
-    patch_tf2onnx()
+    mend_tf2onnx()
     return tf2onnx

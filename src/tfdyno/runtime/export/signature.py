@@ -10,6 +10,7 @@ from keras import tree
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line, user_code
+from tfdyno.runtime.base.keras_internals import input_signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,14 +54,16 @@ def signature_of(
     """
     if not (model.built and _knows_inputs(model)):
         return _built_from(model, asked, example, title)
-    from keras.src.export.export_utils import get_input_signature, make_tf_tensor_spec
-
     try:
-        found = get_input_signature(model)
+        found = input_signature(model)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title} has no signature", why=first_line(error), remedy=BUILD) from None
-    found = tree.map_structure(make_tf_tensor_spec, list(found))
+    found = tree.map_structure(_tensor_spec, list(found))
     return _with_types(found, asked, title) if asked else found
+
+
+def _tensor_spec(spec: keras.InputSpec) -> tf.TensorSpec:
+    return tf.TensorSpec(spec.shape, spec.dtype, name=spec.name)
 
 
 def _knows_inputs(model: Model) -> bool:

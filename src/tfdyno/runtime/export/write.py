@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.tensorflow_internals import with_constants
 from tfdyno.runtime.export.check import tf2onnx_module
 from tfdyno.runtime.export.source import Source, weights_bytes
 
@@ -109,11 +110,7 @@ def _with_constants(source: Source) -> Value:
     concrete = function.get_concrete_function()
     if all(one.dtype == tf.resource for one in concrete.captured_inputs):
         return function
-    from tensorflow.python.framework.convert_to_constants import (
-        convert_variables_to_constants_v2,
-    )
-
-    frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    frozen = with_constants(concrete)
     names = list(concrete.structured_outputs)
 
     def call(*tensors: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.keras_internals import input_signature
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model, Spec, Value
@@ -22,7 +23,6 @@ def signature_of(model: Model, batch: int | None = None) -> Value:
         UsageError: It was never called, so that nobody knows its inputs.
     """
     import keras
-    from keras.src.export.export_utils import get_input_signature
 
     if keras.backend.backend() != "tensorflow":
         raise UsageError(
@@ -30,7 +30,7 @@ def signature_of(model: Model, batch: int | None = None) -> Value:
             remedy="set KERAS_BACKEND=tensorflow",
         )
     try:
-        signature = get_input_signature(model)
+        signature = input_signature(model)
     except (ValueError, TypeError) as error:
         raise UsageError(
             f"the inputs of {getattr(model, 'name', 'the model')} are not known",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
+from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.replicas import replicas
+from tfdyno.runtime.base.tensorflow_internals import (
+    is_deterministic,
+    session_config,
+    set_session_config,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Model
     from tfdyno.core.choose.workload import Mode
@@ -90,14 +96,11 @@ def set_memory_fraction(fraction: float) -> None:
         ToolError: TensorFlow has opened its devices already.
     """
     from tensorflow.core.protobuf import config_pb2
-    from tensorflow.python.eager import context
 
-    found = context.context()
-    if found._context_handle is not None:
+    options = config_pb2.GPUOptions(per_process_gpu_memory_fraction=fraction)
+    if not set_session_config(config_pb2.ConfigProto(gpu_options=options)):
         what = f"memory_fraction = {fraction:g} comes too late"
         raise ToolError(what, why="TensorFlow has opened its devices already")
-    options = config_pb2.GPUOptions(per_process_gpu_memory_fraction=fraction)
-    found._config = config_pb2.ConfigProto(gpu_options=options)
 
 
 def _check_devices(recipe: Recipe, count: int) -> None:
@@ -112,8 +115,7 @@ def _check_devices(recipe: Recipe, count: int) -> None:
         raise UsageError(what, why=f"TensorFlow sees {count}", remedy=remedy)
 
 
-@contextlib.contextmanager
-def settings_held(recipe: Recipe, notes: list[str]) -> Iterator[None]:
+def settings_held(recipe: Recipe, notes: list[str]) -> AbstractContextManager[None]:
     """Keep what the recipe sets: calls of the user's code that set the same do nothing.
 
     Each call that is left out is noted once in ``notes``.
@@ -135,14 +137,9 @@ def settings_held(recipe: Recipe, notes: list[str]) -> Iterator[None]:
         held[experimental, "set_memory_growth"] = "memory_growth"
     if recipe.visible_devices:
         held[tf.config, "set_visible_devices"] = "visible_devices"
-    originals = {key: getattr(*key) for key in held}
-    for (module, name), setting in held.items():
-        setattr(module, name, _ignored(name, setting, notes))
-    try:
-        yield
-    finally:
-        for (module, name), original in originals.items():
-            setattr(module, name, original)
+    return replaced(
+        *((module, name, _ignored(name, word, notes)) for (module, name), word in held.items())
+    )
 
 
 def _ignored(name: str, setting: str, notes: list[str]) -> Callable[..., None]:
@@ -260,7 +257,6 @@ def settle_optimizer(model: Model, recipe: Recipe, notes: list[str]) -> None:
 def reported(recipe: Recipe) -> dict[str, Any]:
     """What TensorFlow says of the settings of its process that a recipe asks for, by name."""
     import tensorflow as tf
-    from tensorflow.python.framework.config import is_op_determinism_enabled
 
     cards = tf.config.list_physical_devices("GPU")
     read: dict[str, Callable[[], Any]] = {
@@ -268,7 +264,7 @@ def reported(recipe: Recipe) -> dict[str, Any]:
         "threads_inter": tf.config.threading.get_inter_op_parallelism_threads,
         "memory_limit_bytes": lambda: limit_bytes(cards),
         "memory_fraction": _memory_fraction,
-        "deterministic": lambda: bool(is_op_determinism_enabled()),
+        "deterministic": is_deterministic,
     }
     if cards:
         growth = tf.config.experimental.get_memory_growth
@@ -306,6 +302,4 @@ def limit_bytes(cards: list[Any]) -> int:
 
 
 def _memory_fraction() -> float:
-    from tensorflow.python.eager import context
-
-    return float(context.context().config.gpu_options.per_process_gpu_memory_fraction)
+    return float(session_config().gpu_options.per_process_gpu_memory_fraction)

@@ -6,10 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.eager.lift_to_graph import UnliftableError
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.step_hooks import Update, has_own_step, held_updates
+from tfdyno.runtime.base.tensorflow_internals import unliftable_error
 from tfdyno.runtime.checkpoint.state import optimizers_of
 from tfdyno.runtime.workload.dataspec import of_fit
 from tfdyno.runtime.workload.rebatch import is_arrays
@@ -77,7 +77,7 @@ def _trace_step(model: Model, element_spec: Spec) -> None:
         with held_updates(updates):
             traced = tf.function(step, autograph=False)
             traced.get_concrete_function(tf.nest.map_structure(_leaf, element_spec))
-    except UnliftableError:
+    except unliftable_error():
         raise UsageError(
             f"{model.name} has layers that its first step would make",
             why="on several replicas a step of its own cannot",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.runtime.base.replicas import replicas
+from tfdyno.runtime.base.tensorflow_internals import operation_flops
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, of_fit
 from tfdyno.runtime.workload.rebatch import is_arrays
 
@@ -54,7 +55,6 @@ def flops_and_peak(
 def forward_flops(model: Model) -> float:
     """FLOPs of the products in a forward pass of one sample; 0.0 where that is not known."""
     import tensorflow as tf
-    from tensorflow.python.framework.ops import get_stats_for_node_def
 
     inputs = getattr(model, "inputs", None) or ()
     shapes = [tuple(one.shape[1:]) for one in inputs]
@@ -69,11 +69,7 @@ def forward_flops(model: Model) -> float:
         nodes = list(graph.as_graph_def().node)
         if any(node.op in LOOPS for node in nodes):
             return 0.0
-        counts = [
-            get_stats_for_node_def(graph, node, "flops").value
-            for node in nodes
-            if node.op in PRODUCTS
-        ]
+        counts = [operation_flops(graph, node) for node in nodes if node.op in PRODUCTS]
         sums = [_einsum_flops(one) for one in graph.get_operations() if one.type == "Einsum"]
         return float(sum(count for count in (*counts, *sums) if count))
     return 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import tensorflow as tf
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.runtime.base.tensorflow_internals import session_config
 from tfdyno.runtime.recipe.steps_under_way import unreachable
 
 if TYPE_CHECKING:
@@ -25,15 +26,13 @@ def serve_forever() -> NoReturn:
     Raises:
         ToolError: The address cannot be served, as when its port is taken.
     """
-    from tensorflow.python.eager import context
-
     parent = os.getppid()
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     role, number = resolver.task_type, resolver.task_id
     try:
         tf.distribute.Server(
             resolver.cluster_spec(), job_name=role, task_index=number, protocol="grpc",
-            config=context.context().config,  # threads and memory as the recipe has set them
+            config=session_config(),  # threads and memory as the recipe has set them
         )  # fmt: skip
     except (tf.errors.OpError, RuntimeError) as error:
         address = resolver.cluster_spec().task_address(role, number)

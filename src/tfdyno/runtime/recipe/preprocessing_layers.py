@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.runtime.base.keras_internals import PREPROCESSING_LAYERS
+
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Layer
 
-_FOLDER = "keras.src.layers.preprocessing"
 _TABLES = {"IndexLookup", "TextVectorization"}
 _HASHES = {"Hashing", "HashedCrossing"}
 
 
 def preprocesses(layer: Layer) -> bool:
     """Whether it is one of Keras' preprocessing layers, or a class made from one."""
-    return any(each.__module__.startswith(_FOLDER) for each in type(layer).__mro__)
+    return any(each.__module__.startswith(PREPROCESSING_LAYERS) for each in type(layer).__mro__)
 
 
 def is_random(layer: Layer) -> bool:

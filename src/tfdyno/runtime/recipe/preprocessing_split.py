@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend.tensorflow.trainer import TensorFlowTrainer
-from keras.src.models.functional import Functional, operation_fn
-from keras.src.ops.function import Function
-from keras.src.trainers.trainer import Trainer
 
+from tfdyno.runtime.base.keras_internals import (
+    ARRAY_OPERATIONS,
+    calls_its_graph,
+    is_functional,
+    run_graph,
+)
 from tfdyno.runtime.recipe.preprocessing_layers import is_random, preprocesses, why_cpu
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 _GLUE = {"Concatenate", "Flatten", "Identity", "Permute", "Reshape"}
 """Layers without weights that may stand between two that prepare the data."""
-_GLUE_FOLDERS = ("keras.src.ops.numpy", "keras.src.ops.core")
 GROWTH = 2.0
 """A layer that makes more than so many times its input's bytes stays on the device, where it can:
 sending its output there would cost more than computing it. Indices as int64 instead of float32
@@ -41,8 +42,8 @@ class Split:
     """The two parts of a model."""
 
     model: Any
-    before: Function
-    rest: Function
+    before: keras.Function
+    rest: keras.Function
     moved: tuple[Any, ...]
     """The layers that run in the pipeline only."""
 
@@ -55,9 +56,7 @@ class Split:
         """What the step gets instead of the model's inputs."""
         inputs = _functional(self.model)._standardize_inputs(x)
         with tf.device("CPU:0"):
-            values = self.before._run_through_graph(
-                inputs, operation_fn=lambda operation: operation_fn(operation, training=False)
-            )
+            values = run_graph(self.before, inputs, training=False)
         return dict(zip(self.names, values, strict=True))
 
     def batch(self, *data: Any) -> Value:
@@ -77,9 +76,7 @@ class Split:
     def run(self, inputs: dict[str, Any], training: Value = None) -> Value:
         """What the model gives for prepared inputs."""
         values = [inputs[name] for name in self.names]
-        outputs = self.rest._run_through_graph(
-            values, operation_fn=lambda operation: operation_fn(operation, training=training)
-        )
+        outputs = run_graph(self.rest, values, training)
         single = isinstance(outputs, list | tuple) and len(outputs) == 1
         return outputs[0] if single else outputs
 
@@ -140,16 +137,14 @@ def _functional(model: Model) -> Value:
 def why_whole(model: Model) -> str:
     """Why nothing can be moved out of this model; empty where its graph may be cut."""
     functional = _functional(model)
-    if not isinstance(functional, Functional):
+    if not is_functional(functional):
         return "only the model's own code knows what comes before it"
     cls = type(model)
-    if cls.call not in (Functional.call, keras.Sequential.call):
+    if not calls_its_graph(cls):
         return "the model has a call of its own, which may use the data as they come"
-    steps = ("train_step", "test_step"), ("compute_loss", "compute_metrics")
-    for owner, names in zip((TensorFlowTrainer, Trainer), steps, strict=True):
-        for name in names:
-            if getattr(cls, name) is not getattr(owner, name):
-                return f"the model has a {name} of its own, which may use the data as they come"
+    for name in ("train_step", "test_step", "compute_loss", "compute_metrics"):
+        if getattr(cls, name) is not getattr(keras.Model, name):
+            return f"the model has a {name} of its own, which may use the data as they come"
     return ""
 
 
@@ -180,8 +175,8 @@ def split(model: Model) -> Split | None:
     layers = {id(node.operation): node.operation for node in moved if _is_target(node)}
     return Split(
         model=model,
-        before=Function(functional.inputs, border, name=f"{model.name}_before"),
-        rest=Function(border, functional._outputs_struct, name=f"{model.name}_rest"),
+        before=keras.Function(functional.inputs, border, name=f"{model.name}_before"),
+        rest=keras.Function(border, functional._outputs_struct, name=f"{model.name}_rest"),
         moved=tuple(layer for key, layer in layers.items() if key not in still),
     )
 
@@ -224,7 +219,7 @@ def _is_movable(node: Operation) -> bool:
         return not grows(node)
     if isinstance(operation, keras.layers.Layer):
         return type(operation).__name__ in _GLUE
-    return type(operation).__module__.startswith(_GLUE_FOLDERS)
+    return type(operation).__module__.startswith(ARRAY_OPERATIONS)
 
 
 def grows(node: Operation) -> float:

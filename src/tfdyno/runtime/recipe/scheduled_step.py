@@ -13,14 +13,13 @@ another with the same batch, and the place in the data is known exactly.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import distribute_lib
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.tensorflow_internals import outside_scope
 from tfdyno.runtime.recipe.build import build_for
 from tfdyno.runtime.recipe.shared_state import (
     SEED_STRIDE,
@@ -32,7 +31,7 @@ from tfdyno.runtime.recipe.shared_state import (
 from tfdyno.runtime.recipe.steps_under_way import StepsUnderWay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tfdyno.core.base.untyped import DataIterator, Model, Spec, Strategy, Value
 
@@ -242,20 +241,6 @@ class ScheduledSteps:
             with tf.device(average._value.device):
                 variable._value.assign(average._value.read_value())
         return tf.constant(0)
-
-
-@contextlib.contextmanager
-def outside_scope() -> Iterator[None]:
-    """Be in no strategy's scope for a while: Keras' loops read the data as on one device then."""
-    graph = tf.compat.v1.get_default_graph()
-    creators = graph._variable_creator_stack  # of the scope, which refuse to work outside of it
-    graph._variable_creator_stack = []
-    distribute_lib._push_per_thread_mode(distribute_lib._get_default_replica_mode())
-    try:
-        yield
-    finally:
-        distribute_lib._pop_per_thread_mode()
-        graph._variable_creator_stack = creators
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:

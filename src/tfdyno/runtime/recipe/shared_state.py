@@ -7,16 +7,18 @@ change in a copy, of which the difference is added afterwards.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend.common.stateless_scope import StatelessScope, get_stateless_scope
+
+from tfdyno.runtime.base.keras_internals import stateless_scope
+from tfdyno.runtime.base.replaced import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Instance, Model, Value, Variable
 
@@ -25,7 +27,7 @@ SEED_STRIDE = 0x9E3779B9
 """Golden ratio of 2^32: keeps the seeds of neighbouring replicas, or workers, apart."""
 
 
-class Apart(StatelessScope):
+class Apart(keras.StatelessScope):
     """Writes go to the variables at once, but for those that are given: they change in a copy."""
 
     def __init__(self, mapping: Sequence[tuple[Any, Any]]) -> None:
@@ -56,17 +58,15 @@ class Apart(StatelessScope):
                 variable._value.assign_add(tf.cast(after, before.dtype) - before)
 
 
-@contextlib.contextmanager
-def added_at_once() -> Iterator[None]:
+def added_at_once() -> AbstractContextManager[None]:
     """Let ``assign_add`` and ``assign_sub`` in an ``Apart`` be one operation each."""
     kind, names = keras.Variable, ("assign_add", "assign_sub")
     plain = {name: getattr(kind, name) for name in names}
-    own = {name: vars(kind)[name] for name in names if name in vars(kind)}
 
-    def replaced(name: str) -> Callable[[Any, Any], Any]:
+    def in_one(name: str) -> Callable[[Any, Any], Any]:
         @functools.wraps(plain[name])
         def at_once(self: Instance, value: Value) -> Value:
-            scope = get_stateless_scope()
+            scope = stateless_scope()
             # No scope: a thread of a replica within the step, as LossScaleOptimizer begins one.
             if scope is not None and (
                 not isinstance(scope, Apart) or id(self) in scope.state_mapping
@@ -78,16 +78,7 @@ def added_at_once() -> Iterator[None]:
 
         return at_once
 
-    for name in names:
-        setattr(kind, name, replaced(name))
-    try:
-        yield
-    finally:
-        for name in names:
-            if name in own:
-                setattr(kind, name, own[name])
-            else:
-                delattr(kind, name)
+    return replaced(*((kind, name, in_one(name)) for name in names))
 
 
 def metric_variables(model: Model) -> list[Any]:
@@ -99,11 +90,10 @@ def metric_variables(model: Model) -> list[Any]:
 
 def seed_states(model: Model) -> list[Any]:
     """The states of all random layers: a seed and how often it was drawn from."""
-    kind, own = keras.src.backend.random_seed_dtype(), keras.random.SeedGenerator
     found = [
         generator.state
         for layer in model._flatten_layers()
         for generator in getattr(layer, "_seed_generators", ())
-        if isinstance(generator, own)
+        if isinstance(generator, keras.random.SeedGenerator)
     ]
-    return list({id(v): v for v in found if v.dtype == kind and tuple(v.shape) == (2,)}.values())
+    return list({id(v): v for v in found}.values())

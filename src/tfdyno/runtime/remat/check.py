@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
+
+from tfdyno.runtime.base.tensorflow_internals import operation_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,6 +86,6 @@ def _stateful(graph: Graph) -> Iterator[str]:
             yield operation.type
     for function in graph.as_graph_def().library.function:
         for node in function.node_def:
-            definition = op_def_registry.get(node.op)  # None: a function of the user
+            definition = operation_definition(node.op)  # None: a function of the user
             if definition and definition.is_stateful and not node.op.startswith(HARMLESS):
                 yield node.op

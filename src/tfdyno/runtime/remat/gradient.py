@@ -8,26 +8,28 @@ given to the second run, and what it assigns is assigned once, after the first r
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend.common import global_state
-from keras.src.backend.common.masking import get_keras_mask, set_keras_mask
-from tensorflow.python.eager import record
 
 from tfdyno.kernels.layers import RECOMPUTE
+from tfdyno.runtime.base.keras_internals import (
+    mask_of,
+    set_mask,
+    surrounded_by,
+    surroundings,
+    without_autocast,
+)
+from tfdyno.runtime.base.tensorflow_internals import may_record, unrecorded
 from tfdyno.runtime.remat.check import Probe, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Loss, Tensor, Value, Variable
-
-_SURROUNDINGS = ("stateless_scope", "autocast_scope", "current_call_ctx")
-"""What Keras keeps beside the arguments: values of variables, dtype, training of the caller."""
 
 
 class State(keras.StatelessScope):
@@ -82,7 +84,7 @@ class Region:
     def run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Value:
         """The result of ``function(*args, **options)``, with less kept for the backward pass."""
         leaves = keras.tree.flatten((args, options))
-        if self.unfit or not record.could_possibly_record() or not self._is_ready(leaves):
+        if self.unfit or not may_record() or not self._is_ready(leaves):
             return function(*args, **options)
         call = _Call(self, function, (args, options), leaves)
         if not self._probed:
@@ -128,15 +130,15 @@ class _Call:
         self.region, self.function, self.given, self.leaves = region, function, given, leaves
         self.places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, tf.Tensor)]
         self.inputs = [leaves[n] for n in self.places]
-        masks = [get_keras_mask(x) for x in self.inputs]
+        masks = [mask_of(x) for x in self.inputs]
         self.masked = [n for n, mask in enumerate(masks) if mask is not None]
         self.inputs += [masks[n] for n in self.masked]
         weights = {id(v): v for top in region._tops for v in top.trainable_variables}
         self.weights = list(weights.values())
-        with keras.src.backend.AutocastScope(None):  # gradients are those of the stored dtype
+        with without_autocast():  # gradients are those of the stored dtype
             self.inputs += [tf.convert_to_tensor(v.value) for v in self.weights]
-        self.outer = global_state.get_global_attribute("stateless_scope")
-        self.surroundings = {n: global_state.get_global_attribute(n) for n in _SURROUNDINGS}
+        self.surroundings = surroundings()
+        self.outer = self.surroundings["stateless_scope"]
         # Layers inside write to the context of the call: the second run needs it as it is now.
         self.surroundings["current_call_ctx"] = copy.copy(self.surroundings["current_call_ctx"])
 
@@ -147,7 +149,7 @@ class _Call:
 
         @tf.custom_gradient
         def twice(*inputs: Any) -> Value:
-            with record.stop_recording():
+            with unrecorded():
                 runs.append(self.run(inputs, seen))
 
             def gradient(*upstream: Any, variables: Variable = None) -> Value:
@@ -169,7 +171,7 @@ class _Call:
             leaves[place] = tf.identity(tensor)  # a mask is an attribute of this tensor alone
         tensors = [leaves[place] for place in self.places]
         for place, mask in zip(self.masked, inputs[len(tensors) :], strict=False):
-            set_keras_mask(tensors[place], mask)
+            set_mask(tensors[place], mask)
         first = len(tensors) + len(self.masked)
         weights = {id(v): x for v, x in zip(self.weights, inputs[first:], strict=True)}
         args, options = keras.tree.pack_sequence_as(self.given, leaves)
@@ -217,10 +219,10 @@ class _Run:
         """The outputs with ``results`` for those that have a gradient; losses to their layers."""
         leaves = list(self.leaves)
         for place, result in zip(self.places, results, strict=False):
-            mask = get_keras_mask(leaves[place])
+            mask = mask_of(leaves[place])
             leaves[place] = result
             if mask is not None:
-                set_keras_mask(result, mask)
+                set_mask(result, mask)
         for (owner, _), loss in zip(self.losses, results[len(self.places) :], strict=True):
             if owner is not None:
                 owner.add_loss(loss)
@@ -236,18 +238,9 @@ def _owner(loss: Loss, layers: Sequence[Any]) -> Value:
     return None
 
 
-@contextlib.contextmanager
-def _as_it_was(surroundings: dict[str, Any]) -> Iterator[None]:
+def _as_it_was(kept: dict[str, Any]) -> AbstractContextManager[None]:
     """Keras' own surroundings of the first run, for the second."""
-    before = {name: global_state.get_global_attribute(name) for name in surroundings}
-    context = copy.copy(surroundings["current_call_ctx"])
-    try:
-        for name, value in {**surroundings, "current_call_ctx": context}.items():
-            global_state.set_global_attribute(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            global_state.set_global_attribute(name, value)
+    return surrounded_by({**kept, "current_call_ctx": copy.copy(kept["current_call_ctx"])})
 
 
 def _after(upstream: Sequence[Any], inputs: Sequence[Any], count: int) -> list[Any]:

@@ -14,6 +14,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.recipe.recipe_reading import BLOCKS, budget_bytes
 from tfdyno.process.failure import first_line
+from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.remat.blocks import Cut, Subject, best_cut, composites, named_cut
 from tfdyno.runtime.remat.functional import functionals
 from tfdyno.runtime.remat.gradient import Region
@@ -106,7 +107,7 @@ def _build(model: Model, specs: Spec) -> None:
     symbols = keras.tree.map_structure(
         lambda x: x if x is None else keras.KerasTensor(tuple(x.shape), x.dtype.name), specs
     )
-    keras.src.backend.compute_output_spec(model, symbols, training=False)
+    output_spec(model, symbols, training=False)
 
 
 def _trace(subject: Subject, specs: Spec, notes: list[str]) -> None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.ops import while_v2
 
+from tfdyno.runtime.base.tensorflow_internals import loop_body
 from tfdyno.runtime.remat.functional import Functional, float_bytes
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _bytes(tensor: Tensor, batch_size: int) -> int:
 
 def _pushed_bytes(tensor: Tensor, batch_size: int) -> int:
     """What a loop keeps in one of the lists that its gradient reads; 0: nobody knows how often."""
-    body = while_v2._get_graph(tensor.op, "body", "_body_graph")
+    body = loop_body(tensor.op)
     push = body.outputs[tensor.value_index].op
     if push.type != "TensorListPushBack" or push.inputs[1].op.type in _OTHERS:
         return 0

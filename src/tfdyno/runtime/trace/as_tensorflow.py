@@ -13,19 +13,21 @@ The step is traced by JAX and stands for TensorFlow's:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 from jax import lax
 from jax import numpy as jnp
 
+from tfdyno.runtime.base.keras_internals import backend_changed, without_autocast
+
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from tfdyno.core.base.untyped import Function, Tensor, Value
     from tfdyno.core.choose.program import Lowering
 
 SIX = 6.0
-_OWN: dict[str, Any] = {}
-"""What Keras itself has for the functions that are replaced."""
 
 
 @jax.custom_jvp
@@ -46,52 +48,52 @@ relu.defjvps(lambda tangent, result, _: _where(result > 0, tangent))
 relu6.defjvps(lambda tangent, result, _: _where((result > 0) & (result < SIX), tangent))
 
 
-def moments(
-    x: jax.Array,
-    axes: Value,
-    keepdims: bool = False,
-    synchronized: bool = False,
-) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance, computed in float32 at least, in the type of ``x``."""
-    if synchronized:
-        own: tuple[jax.Array, jax.Array] = _OWN["moments"](x, axes, keepdims, synchronized)
-        return own
-    narrow = str(x.dtype) in ("float16", "bfloat16")
-    wide = x.astype("float32") if narrow else x
-    mean = jnp.mean(wide, axes, keepdims=True)
-    variance = jnp.mean(jnp.square(wide - lax.stop_gradient(mean)), axes, keepdims=True)
-    found = [each if keepdims else jnp.squeeze(each, axes) for each in (mean, variance)]
-    if narrow:
-        most = jnp.finfo("float16").max
-        found = [jnp.clip(each, -most, most).astype(x.dtype) for each in found]
-    return found[0], found[1]
-
-
-def transpose(x: Tensor, axes: Value = None) -> Value:
-    """Transpose; a variable in its own type."""
-    from keras.src.backend.common.variables import AutocastScope
-
-    with AutocastScope(None):
-        return _OWN["transpose"](x, axes)
-
-
-def as_tensorflow(lowering: Lowering) -> None:
+def as_tensorflow(lowering: Lowering) -> AbstractContextManager[None]:
     """Let Keras' JAX backend use them, for layers, activations and ``keras.ops`` alike.
 
     All but ReLU only for ``tensorflow``, the software of today: what is known of older software
     was learnt without.
     """
-    from keras.src import backend
+    import keras
 
-    def converted(function: Function) -> Value:
-        return lambda x: function(backend.convert_to_tensor(x))
+    def converted(function: Function) -> Function:
+        return lambda _own: lambda x: function(keras.ops.convert_to_tensor(x))
 
-    if not _OWN:
-        _OWN.update(moments=backend.nn.moments, transpose=backend.numpy.transpose)
-    today = lowering == "tensorflow"
-    backend.nn.relu, backend.nn.relu6 = converted(relu), converted(relu6)
-    backend.nn.moments = moments if today else _OWN["moments"]
-    backend.numpy.transpose = transpose if today else _OWN["transpose"]
+    changes = {"nn.relu": converted(relu), "nn.relu6": converted(relu6)}
+    if lowering == "tensorflow":
+        changes |= {"nn.moments": _moments, "numpy.transpose": _transpose}
+    return backend_changed(changes)
+
+
+def _moments(own: Function) -> Function:
+    """Mean and variance, computed in float32 at least, in the type of ``x``."""
+
+    def moments(
+        x: jax.Array, axes: Value, keepdims: bool = False, synchronized: bool = False
+    ) -> tuple[jax.Array, jax.Array]:
+        if synchronized:
+            return own(x, axes, keepdims, synchronized)
+        narrow = str(x.dtype) in ("float16", "bfloat16")
+        wide = x.astype("float32") if narrow else x
+        mean = jnp.mean(wide, axes, keepdims=True)
+        variance = jnp.mean(jnp.square(wide - lax.stop_gradient(mean)), axes, keepdims=True)
+        found = [each if keepdims else jnp.squeeze(each, axes) for each in (mean, variance)]
+        if narrow:
+            most = jnp.finfo("float16").max
+            found = [jnp.clip(each, -most, most).astype(x.dtype) for each in found]
+        return found[0], found[1]
+
+    return moments
+
+
+def _transpose(own: Function) -> Function:
+    """Transpose; a variable in its own type."""
+
+    def transpose(x: Tensor, axes: Value = None) -> Value:
+        with without_autocast():
+            return own(x, axes)
+
+    return transpose
 
 
 def _where(chosen: jax.Array, tangent: jax.Array) -> jax.Array:

@@ -7,32 +7,25 @@ loss and a gradient of the same sizes, so that all before and after it is what i
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from tfdyno.core.base.units import format_bytes
+from tfdyno.runtime.base.tensorflow_internals import ctc_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Dataset, Tensor, Value
 
-KERNELS = {"ctc_loss": "CTCLoss", "ctc_loss_v2": "CTCLossV2"}
-"""Functions of TensorFlow's generated code, with the operation that each makes."""
 
-
-@contextlib.contextmanager
-def ctc_outside(found: dict[str, int]) -> Iterator[None]:
+def ctc_outside(found: dict[str, int]) -> AbstractContextManager[None]:
     """Let CTC be traced as operations of its sizes.
 
     Args:
         found: Gets each operation that was met, with the bytes of the logits of one sample.
     """
-    from tensorflow.python.ops import gen_ctc_ops
-
-    originals = {name: getattr(gen_ctc_ops, name) for name in KERNELS}
 
     def replacement(operation: str) -> Value:
         def met(inputs: Tensor, *_labels: Any, **_options: Any) -> Value:
@@ -43,13 +36,7 @@ def ctc_outside(found: dict[str, int]) -> Iterator[None]:
 
         return met
 
-    for name, operation in KERNELS.items():
-        setattr(gen_ctc_ops, name, replacement(operation))
-    try:
-        yield
-    finally:
-        for name, original in originals.items():
-            setattr(gen_ctc_ops, name, original)
+    return ctc_changed(replacement)
 
 
 def outside_note(found: dict[str, int]) -> str:

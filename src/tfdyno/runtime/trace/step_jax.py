@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 import keras
 from keras import tree
-from keras.src import backend
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.program import TODAY
 from tfdyno.core.choose.workload import TensorRole, TensorSpec
+from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.trace.as_tensorflow import as_tensorflow
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ def lower_step(
     The training step has loss scaling, the optimizer's update, state updates and metrics; its
     state is donated, as Keras does.
     """
-    as_tensorflow(lowering)
     data = tuple(_with_batch(part, batch_size) for part in (batch.x, batch.y, batch.sample_weight))
-    if mode == "train":
-        return _lower_train(model, data)
-    return _lower_infer(model, data[0])
+    with as_tensorflow(lowering):
+        return _lower_train(model, data) if mode == "train" else _lower_infer(model, data[0])
 
 
 def _lower_train(model: Model, data: tuple[Any, Any, Any]) -> Lowered:
@@ -71,7 +69,7 @@ def _lower_train(model: Model, data: tuple[Any, Any, Any]) -> Lowered:
 
 def _lower_infer(model: Model, x: Tensor) -> Lowered:
     if not model.built:
-        backend.compute_output_spec(model, _symbolic(x))
+        output_spec(model, _symbolic(x))
     groups: list[tuple[TensorRole, list[Any]]] = [
         ("weight", model.trainable_variables),
         ("state", model.non_trainable_variables),

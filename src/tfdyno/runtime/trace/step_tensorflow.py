@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
+from tfdyno.runtime.base.keras_internals import made_seed_generator
 from tfdyno.runtime.trace.marker import marker_batch, marker_of
 from tfdyno.runtime.trace.recurrent import keeps_xla_off
 from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimensions
@@ -255,9 +256,7 @@ def _build(model: Model, x: Tensor) -> None:
     import tensorflow as tf
 
     with contextlib.suppress(ImportError):  # Keras 2 has none
-        from keras.src.random.seed_generator import global_seed_generator
-
-        global_seed_generator()  # made by a trace that fails, it has no value for the next one
+        made_seed_generator()  # made by a trace that fails, it has no value for the next one
     if not model.built:
         # A model of several networks may have a train_step only: that makes its variables then.
         with contextlib.suppress(Exception):

@@ -114,7 +114,7 @@ def _is_served() -> bool:
 
 def _without_strategy(model: Model, run: Callable[[], Any]) -> Value:
     """Run as on one device, on this process' own data."""
-    from tfdyno.runtime.recipe.scheduled_step import outside_scope
+    from tfdyno.runtime.base.tensorflow_internals import outside_scope
 
     strategy, model._distribute_strategy = model._distribute_strategy, None
     model.predict_function = model.test_function = None

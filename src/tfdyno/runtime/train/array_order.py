@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
-from tensorflow.python.eager import context
+
+from tfdyno.runtime.base.keras_internals import shuffles_arrays
+from tfdyno.runtime.base.tensorflow_internals import global_seed
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Dataset, Value
@@ -53,15 +54,11 @@ def order_for(adapter: Value, seed: int | None) -> ArrayOrder | None:
         seed: That tfdyno has drawn; None: the user has set one. A seed that the user's code has
             set since then counts as the user's.
     """
-    shuffles = isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)
-    return ArrayOrder(seed) if shuffles and seed is not None and _is_set(seed) else None
+    if seed is None or global_seed() != seed:
+        return None
+    return ArrayOrder(seed) if shuffles_arrays(adapter) else None
 
 
 def repeats(adapter: Value) -> bool:
     """Whether Keras draws one order for all epochs."""
-    is_shuffled = isinstance(adapter, ArrayDataAdapter) and bool(adapter._shuffle)
-    return is_shuffled and context.global_seed() is not None
-
-
-def _is_set(seed: int) -> bool:
-    return bool(context.global_seed() == seed)
+    return shuffles_arrays(adapter) and global_seed() is not None

@@ -83,7 +83,8 @@ class Engine:
             UsageError: A layer in it cannot be compiled, or it was built outside of the strategy.
         """
         if self.recipe.strategy == "ps":
-            from tfdyno.runtime.recipe.scheduled_step import ScheduledSteps, outside_scope
+            from tfdyno.runtime.base.tensorflow_internals import outside_scope
+            from tfdyno.runtime.recipe.scheduled_step import ScheduledSteps
 
             self._scheduled = ScheduledSteps(self.model, self.model.distribute_strategy)
             stack.callback(self._scheduled.give_back)

@@ -7,22 +7,23 @@ between. Data whose order depends on what was read (Python generators) are read 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from keras.src.backend.tensorflow import trainer as keras_trainer
-from keras.src.trainers.epoch_iterator import EpochIterator
 
+from tfdyno.runtime.base.keras_internals import epoch_iterator_changed, epoch_iterator_type
 from tfdyno.runtime.train.array_order import order_for, repeats
 from tfdyno.runtime.train.replay import not_repeatable, why_full_replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import DataIterator, Strategy, Value
+
+KerasEpochs: Any = epoch_iterator_type()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,14 +66,14 @@ class Hooks:
     """Where an earlier session ended; None: this is the first."""
 
 
-class Epochs(keras_trainer.TFEpochIterator):
+class Epochs(KerasEpochs):
     """Keras' iterator over epochs that knows its place, and can begin at another."""
 
     _num_batches: int | None
 
     def __init__(self, hooks: Hooks, distribute_strategy: Strategy, **options: Any) -> None:
         """Make the dataset of Keras' ``fit``, whose arguments these are."""
-        EpochIterator.__init__(self, **options)
+        super(KerasEpochs, self).__init__(**options)
         self._distribute_strategy, self._hooks = distribute_strategy, hooks
         self._has_begun = False
         self._order = order_for(self.data_adapter, hooks.drawn_seed)
@@ -136,12 +137,12 @@ class Epochs(keras_trainer.TFEpochIterator):
                 self._num_batches = start.batch_count
 
 
-class Validation(keras_trainer.TFEpochIterator):
+class Validation(KerasEpochs):
     """Keras' iterator over the data of validation."""
 
     def __init__(self, hooks: Hooks, distribute_strategy: Strategy, **options: Any) -> None:
         """Make the dataset of Keras' ``evaluate``, whose arguments these are."""
-        EpochIterator.__init__(self, **options)
+        super(KerasEpochs, self).__init__(**options)
         self._distribute_strategy = distribute_strategy
         dataset = hooks.change_test(self.data_adapter.get_tf_dataset())
         self._distributed_dataset = distribute_strategy.experimental_distribute_dataset(dataset)
@@ -157,10 +158,8 @@ def _read(iterator: DataIterator, count: int) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def epochs_of(hooks: Hooks) -> Iterator[None]:
+def epochs_of(hooks: Hooks) -> AbstractContextManager[None]:
     """Let the next call of Keras' ``fit`` take its epochs from here, not its validation."""
-    original = keras_trainer.TFEpochIterator
     made: list[Epochs] = []
 
     def make(**options: Any) -> Value:
@@ -169,8 +168,4 @@ def epochs_of(hooks: Hooks) -> Iterator[None]:
         made.append(Epochs(hooks, **options))
         return made[0]
 
-    keras_trainer.TFEpochIterator = make
-    try:
-        yield
-    finally:
-        keras_trainer.TFEpochIterator = original
+    return epoch_iterator_changed(lambda _own: make)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.tensorflow_internals import is_deterministic
 from tfdyno.runtime.recipe.apply import limit_bytes
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ class Standing:
 def standing_of(model: Model) -> Standing:
     """What stands for a Keras model in this process."""
     import tensorflow as tf
-    from tensorflow.python.framework.config import is_op_determinism_enabled
 
     strategy = model.distribute_strategy
     name = type(strategy).__name__
@@ -61,7 +61,7 @@ def standing_of(model: Model) -> Standing:
         replica_count=int(strategy.num_replicas_in_sync),
         threads_intra=tf.config.threading.get_intra_op_parallelism_threads(),
         threads_inter=tf.config.threading.get_inter_op_parallelism_threads(),
-        is_deterministic=bool(is_op_determinism_enabled()),
+        is_deterministic=is_deterministic(),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
         has_growth=all(tf.config.experimental.get_memory_growth(card) for card in cards),
         memory_limit_bytes=limit_bytes(cards),

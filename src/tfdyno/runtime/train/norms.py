@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.ops.control_flow_v2_func_graphs import (
-    CondBranchFuncGraph,
-    WhileBodyFuncGraph,
-    WhileCondFuncGraph,
-)
 
 from tfdyno.runtime.base.step_hooks import (
     Call,
@@ -26,6 +21,7 @@ from tfdyno.runtime.base.step_hooks import (
     held_updates,
     recorded_calls,
 )
+from tfdyno.runtime.base.tensorflow_internals import is_control_flow
 from tfdyno.runtime.nan.look import as_tensor
 
 if TYPE_CHECKING:
@@ -45,7 +41,6 @@ if TYPE_CHECKING:
 
 GRADIENT, ACTIVATION = "gradient_norm", "activation_rms"
 ALL = "all layers"
-ControlFlowGraph = (CondBranchFuncGraph, WhileBodyFuncGraph, WhileCondFuncGraph)
 
 
 class Norms:
@@ -182,7 +177,7 @@ def _innermost(calls: list[Call]) -> list[Call]:
         graphs = [tensor.graph for tensor in call.outputs if hasattr(tensor, "graph")]
         if all(each is graph for each in graphs):
             seen.append(call)
-        elif any(isinstance(each, ControlFlowGraph) for each in graphs):
+        elif any(map(is_control_flow, graphs)):
             hidden.append(call)
     holders = [[c for c in seen if c.encloses(inner)] for inner in hidden]
     whole = [max(around, key=lambda call: call.begun) for around in holders if around]

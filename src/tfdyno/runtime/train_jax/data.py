@@ -19,9 +19,11 @@ from keras import tree
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.jax_values import spread, whole
+from tfdyno.runtime.base.keras_internals import epoch_iterator_changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import Batch, DataIterator, Instance, Tensor, Value
     from tfdyno.runtime.train_jax.start import World
@@ -122,26 +124,13 @@ def used_by_all(world: World) -> Iterator[None]:
         keras.Model.make_predict_function = original
 
 
-@contextlib.contextmanager
-def batches_of(batches: Batches) -> Iterator[None]:
+def batches_of(batches: Batches) -> AbstractContextManager[None]:
     """Let ``fit`` and ``evaluate`` take their batches so, until the block ends.
 
     Raises:
         UsageError: This Keras makes its batches otherwise.
     """
-    from keras.src.backend.jax import trainer
-
-    original = getattr(trainer, "JAXEpochIterator", None)
-    if original is None:
-        import keras
-
-        what = f"Keras {keras.__version__} makes batches for JAX in a way that tfdyno does not know"
-        raise UsageError(what, remedy="install Keras 3.15")
-    trainer.JAXEpochIterator = _iterator_class(original, batches)
-    try:
-        yield
-    finally:
-        trainer.JAXEpochIterator = original
+    return epoch_iterator_changed(lambda own: _iterator_class(own, batches))
 
 
 def _iterator_class(base: Value, batches: Batches) -> Value:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.runtime.base.keras2 import is_keras2, output_of
+from tfdyno.runtime.base.keras_internals import output_spec
 from tfdyno.runtime.workload.dataspec import DataSpec, Leaf, leaves
 from tfdyno.runtime.workload.open_sizes import is_open, refuse_open, with_declared, with_given
 
@@ -167,7 +168,6 @@ def _inferred(model: Model, x: Tensor) -> Value:
         return _declared(output_of(model, x))
     import keras
     from keras import tree
-    from keras.src import backend
 
     # A Sequential without an Input builds one of what it is called with first.
     batch = None if isinstance(model, keras.Sequential) else 2
@@ -175,7 +175,7 @@ def _inferred(model: Model, x: Tensor) -> Value:
     def symbolic(leaf: Leaf) -> Value:
         return keras.KerasTensor((batch, *leaf.shape), leaf.dtype)
 
-    return _declared(backend.compute_output_spec(model, tree.map_structure(symbolic, x)))
+    return _declared(output_spec(model, tree.map_structure(symbolic, x)))
 
 
 def _per_output(outputs: Tensor, loss: Loss, *, sparse_first: bool) -> Value:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.data.ops import dataset_ops, interleave_op, map_op
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.runtime.base.tensorflow_internals import stage_over
 from tfdyno.runtime.workload.input_stages import kind, title
 
 if TYPE_CHECKING:
@@ -97,14 +97,6 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def _like(stage: Dataset, below: Dataset, variant: Value, cls: Value = None) -> Value:
-    """A stage with the attributes of another over a new variant."""
-    made = object.__new__(cls or type(stage))
-    made.__dict__.update(stage.__dict__)
-    dataset_ops.UnaryDataset.__init__(made, below, variant)
-    return made
-
-
 def _call(stage: Dataset, below: Dataset, function: Function) -> dict[str, Any]:
     graph = function.function
     return {"input_dataset": below._variant_tensor, "other_arguments": graph.captured_inputs,
@@ -120,7 +112,7 @@ def shuffled(stage: Dataset, below: Dataset, buffer: int = 0) -> Value:
         reshuffle_each_iteration=stage._reshuffle_each_iteration is not False,
         **stage._common_args,
     )  # fmt: skip
-    made = _like(stage, below, variant)
+    made = stage_over(stage, below, variant)
     made._buffer_size = size
     return made
 
@@ -139,7 +131,7 @@ def mapped(stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None 
     common["preserve_cardinality"] = stage._preserve_cardinality
     if not calls and not hasattr(stage, "_num_parallel_calls"):
         forced = stage._force_synchronous
-        return _like(stage, below, tf.raw_ops.MapDataset(force_synchronous=forced, **common))
+        return stage_over(stage, below, tf.raw_ops.MapDataset(force_synchronous=forced, **common))
     number = tf.constant(calls, tf.int64) if calls else stage._num_parallel_calls
     order = _order(stage, ordered)
     if getattr(stage, "_use_unbounded_threadpool", False):
@@ -147,7 +139,7 @@ def mapped(stage: Dataset, below: Dataset, calls: int = 0, ordered: bool | None 
     variant = tf.raw_ops.ParallelMapDatasetV2(
         num_parallel_calls=number, deterministic=order, **common
     )
-    made = _like(stage, below, variant, map_op._ParallelMapDataset)
+    made = stage_over(stage, below, variant, "map")
     made._num_parallel_calls, made._deterministic = number, order
     return made
 
@@ -162,7 +154,7 @@ def interleaved(
     common = _call(stage, below, stage._map_func)
     common |= {"cycle_length": stage._cycle_length, "block_length": stage._block_length}
     if not calls and not hasattr(stage, "_num_parallel_calls"):
-        return _like(stage, below, tf.raw_ops.InterleaveDataset(**common))
+        return stage_over(stage, below, tf.raw_ops.InterleaveDataset(**common))
     chooses = tf.constant(tf.data.AUTOTUNE, tf.int64)
     if calls:
         together = _cycle(stage)
@@ -175,7 +167,7 @@ def interleaved(
         prefetch_input_elements=getattr(stage, "_prefetch_input_elements", chooses),
         num_parallel_calls=number, deterministic=order, **common,
     )  # fmt: skip
-    made = _like(stage, below, variant, interleave_op._ParallelInterleaveDataset)
+    made = stage_over(stage, below, variant, "interleave")
     made._num_parallel_calls, made._deterministic = number, order
     made._cycle_length = common["cycle_length"]
     return made
@@ -221,13 +213,13 @@ def _order(stage: Dataset, ordered: bool | None) -> str:
 
 def _flat_mapped(stage: Dataset, below: Dataset) -> Value:
     variant = tf.raw_ops.FlatMapDataset(**_call(stage, below, stage._map_func))
-    return _like(stage, below, variant)
+    return stage_over(stage, below, variant)
 
 
 def _filtered(stage: Dataset, below: Dataset) -> Value:
     common = _call(stage, below, stage._predicate)
     common["predicate"] = common.pop("f")
-    return _like(stage, below, tf.raw_ops.FilterDataset(**common))
+    return stage_over(stage, below, tf.raw_ops.FilterDataset(**common))
 
 
 def _grouped(stage: Dataset, below: Dataset) -> Value:
@@ -238,7 +230,7 @@ def _grouped(stage: Dataset, below: Dataset) -> Value:
         window_size_func_other_arguments=size.captured_inputs,
         key_func=key, reduce_func=reduce, window_size_func=size, **stage._common_args,
     )  # fmt: skip
-    return _like(stage, below, variant)
+    return stage_over(stage, below, variant)
 
 
 _WITH_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
+
+from tfdyno.runtime.base.tensorflow_internals import operation_definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +128,7 @@ def effects(stage: Dataset) -> Effects:
 
 
 def _effects_of(operation: str) -> Iterator[str]:
-    definition = op_def_registry.get(operation)
+    definition = operation_definition(operation)
     if "PyFunc" in operation:
         yield "python"
     if operation in _READS:

@@ -6,9 +6,10 @@ A step costs the same whatever the values are, and the machine that asks may hav
 from __future__ import annotations
 
 import csv
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tfdyno.runtime.base.keras_internals import modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +26,8 @@ def stand_in() -> list[str]:
         for row in csv.DictReader(file):
             name = row["dataset"]
             load = _loader(row, used)
-            for package in ("keras", "keras.src", "keras._tf_keras.keras"):
-                module = sys.modules.get(f"{package}.datasets.{name}")
-                if module:
-                    setattr(module, "load_data", load)  # noqa: B010  (modules have no such type)
+            for module in modules_of(f"datasets.{name}"):
+                module.load_data = load
     return used
 
 

@@ -12,13 +12,14 @@ import importlib.machinery
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.replaced import to_the_end
+from tfdyno.runtime.base.tensorflow_internals import STRATEGIES, scope_changed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from tfdyno.core.base.untyped import Instance
-
-LIBRARY = "tensorflow.python.distribute.distribute_lib"
 
 
 def note_strategies() -> list[str]:
@@ -27,8 +28,8 @@ def note_strategies() -> list[str]:
     TensorFlow is not imported for it: where the user's code does so later, it is noticed then.
     """
     entered: list[str] = []
-    if LIBRARY in sys.modules:
-        _replace(sys.modules[LIBRARY], entered)
+    if STRATEGIES in sys.modules:
+        _replace(sys.modules[STRATEGIES], entered)
     else:
         sys.meta_path.insert(0, _OnImport(entered))
     return entered
@@ -48,7 +49,7 @@ class _OnImport(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != LIBRARY:
+        if name != STRATEGIES:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -69,4 +70,4 @@ def _replace(library: ModuleType, entered: list[str]) -> None:
         entered.append(type(self).__name__)
         yield self
 
-    library.StrategyBase.scope = scope
+    to_the_end(scope_changed(library, scope))

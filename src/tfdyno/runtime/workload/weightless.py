@@ -15,6 +15,14 @@ import gc
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.runtime.base.keras_internals import (
+    downloads_changed,
+    numpy_quantizers_changed,
+    stateless_scope,
+    variables_left_empty,
+)
+from tfdyno.runtime.base.replaced import replaced
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 def weightless() -> Iterator[None]:
     """Variables created inside have no value until it is read; loading weights does nothing."""
     import keras
-    from keras.src.backend.common import variables as keras_variables
 
     original = keras.Variable.__init__
 
@@ -36,14 +43,18 @@ def weightless() -> Iterator[None]:
         else:
             original(self, initializer, *args, **options)
 
-    def never() -> None:
-        """Keras would fill the variables of a stateless scope here."""
+    def load_weights(self: Instance, *_args: Any, **_options: Any) -> None:
+        """Keep the weights without values."""
 
-    with _replaced(
-        (keras.Variable, "__init__", deferred),
-        (keras_variables, "initialize_all_variables", never),
-        *_no_weight_files(),
-        *_traced_quantizing(),
+    with (
+        variables_left_empty(),
+        downloads_changed(_without_weights),
+        numpy_quantizers_changed(_on_tensors),
+        replaced(
+            (keras.Variable, "__init__", deferred),
+            (keras.Model, "load_weights", load_weights),
+            *_traced_quantizing(),
+        ),
     ):
         yield
 
@@ -55,31 +66,22 @@ _TRACEABLE = ("int8", "float8")
 def _traced_quantizing() -> list[tuple[Any, str, Any]]:
     """Quantizing makes the variables and sets the layers as ever; their values stay unknown."""
     import keras
-    from keras.src.quantizers import quantizers
 
     def changed(owner: type) -> tuple[Any, str, Any]:
         original = vars(owner)["quantize"]
 
         def quantize(self: Instance, mode: Value = None, *args: Any, **options: Any) -> None:
             named = mode or getattr(options.get("config"), "mode", "")
-            if named in _TRACEABLE and not keras.src.backend.in_stateless_scope():
+            if named in _TRACEABLE and stateless_scope() is None:
                 _trace(lambda: original(self, mode, *args, **options))
             else:
-                with _replaced((gc, "collect", int)):
+                with replaced((gc, "collect", int)):
                     original(self, mode, *args, **options)
 
         return owner, "quantize", functools.wraps(original)(quantize)
 
     owners = [keras.Model, *(one for one in vars(keras.layers).values() if _quantizes(one))]
-    plain = {name: vars(quantizers)[name] for name in _ON_NUMPY}
-    return [
-        *(changed(owner) for owner in owners),
-        *((quantizers, name, _on_tensors(function)) for name, function in plain.items()),
-    ]
-
-
-_ON_NUMPY = ("abs_max_quantize", "abs_max_quantize_grouped_with_zero_point")
-"""Functions of Keras that quantize in numpy where they are asked to, which no trace can follow."""
+    return [changed(owner) for owner in owners]
 
 
 def _quantizes(one: object) -> bool:
@@ -94,10 +96,8 @@ def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def quantized(*args: Any, **options: Any) -> Value:
-        import keras
-
         given = signature.bind(*args, **options)
-        if keras.src.backend.in_stateless_scope():
+        if stateless_scope() is not None:
             given.arguments["to_numpy"] = False
         return function(*given.args, **given.kwargs)
 
@@ -109,35 +109,16 @@ def _trace(function: Callable[[], None]) -> None:
     import jax
     import keras
 
-    with keras.StatelessScope(initialize_variables=False), _replaced((gc, "collect", int)):
+    with keras.StatelessScope(initialize_variables=False), replaced((gc, "collect", int)):
         jax.eval_shape(function)
 
 
-def _no_weight_files() -> list[tuple[Any, str, Any]]:
+def _without_weights(fetch: Callable[..., Any]) -> Callable[..., Any]:
     """Weight files are neither downloaded nor read: their values do not change a step's cost."""
-    import keras
-    from keras.src.utils import file_utils
-
-    fetch = file_utils.get_file
 
     def get_file(fname: Value = None, origin: Value = None, *args: Any, **options: Any) -> Value:
         if str(origin or fname).endswith((".h5", ".weights.h5", ".keras")):
             return str(fname or origin)
         return fetch(fname, origin, *args, **options)
 
-    def load_weights(self: Instance, *_args: Any, **_options: Any) -> None:
-        """Keep the weights without values."""
-
-    return [(file_utils, "get_file", get_file), (keras.Model, "load_weights", load_weights)]
-
-
-@contextlib.contextmanager
-def _replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
-    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
-    for owner, name, new in changes:
-        setattr(owner, name, new)
-    try:
-        yield
-    finally:
-        for owner, name, old in originals:
-            setattr(owner, name, old)
+    return get_file

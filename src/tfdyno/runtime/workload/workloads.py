@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import user_code
 from tfdyno.runtime.base.keras2 import forced_policy, is_keras2
+from tfdyno.runtime.base.keras_internals import ARCHITECTURES, auto_jit_as_on_a_gpu, policy_kept
+from tfdyno.runtime.base.replaced import to_the_end
 from tfdyno.runtime.workload import capture
 from tfdyno.runtime.workload.dataspec import DataSpec, of_dataset, with_batch_size
 from tfdyno.runtime.workload.other_optimizer import take_optimizer
@@ -25,10 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-    from tfdyno.core.base.untyped import Instance, Model, Value
+    from tfdyno.core.base.untyped import Model, Value
     from tfdyno.core.choose.workload import Workload
 
-ARCHITECTURE_MODULES = "keras.src.applications"
 IMAGENET = (224, 224, 3)
 
 
@@ -133,7 +134,7 @@ def _is_architecture(name: str) -> bool:
     import keras
 
     member = getattr(keras.applications, name)
-    return str(getattr(member, "__module__", "")).startswith(ARCHITECTURE_MODULES)
+    return str(getattr(member, "__module__", "")).startswith(ARCHITECTURES)
 
 
 def _function(workload: Workload) -> tuple[Any, str, DataSpec | None]:
@@ -251,16 +252,8 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def _compile_as_on_a_gpu() -> None:
     """Let ``jit_compile="auto"`` mean what it means where there is a GPU."""
-    try:
-        from keras.src.trainers import trainer
-    except ImportError:
-        return  # Keras 2 compiles with XLA only where it is told to
-
-    def resolve(self: Instance) -> bool:
-        strategy = getattr(self, "_distribute_strategy", None)
-        return not strategy and bool(trainer.model_supports_jit(self))
-
-    trainer.Trainer._resolve_auto_jit_compile = resolve
+    with contextlib.suppress(ImportError):  # Keras 2 compiles with XLA only where it is told to
+        to_the_end(auto_jit_as_on_a_gpu())
 
 
 def default_compile(model: Model, *, named: bool) -> str:
@@ -294,19 +287,11 @@ def policy_held(precision: str, notes: list[str]) -> Iterator[None]:
         with forced_policy(policy, notes, sentence):
             yield
         return
-    from keras.src.backend.common import global_state
-
     keras.config.set_dtype_policy(policy)
-    original = global_state.set_global_attribute
 
-    def guarded(name: str, value: Value) -> None:
-        if name != "dtype_policy":
-            original(name, value)
-        elif getattr(value, "name", policy) != policy and not notes:
-            notes.append(sentence.format(value.name))
+    def told(asked: Value) -> None:
+        if getattr(asked, "name", policy) != policy and not notes:
+            notes.append(sentence.format(asked.name))
 
-    global_state.set_global_attribute = guarded
-    try:
+    with policy_kept(told):
         yield
-    finally:
-        global_state.set_global_attribute = original

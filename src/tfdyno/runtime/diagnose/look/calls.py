@@ -10,7 +10,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from keras.src.backend.tensorflow.trainer import TensorFlowTrainer
+import keras
 
 from tfdyno.core.measure.step_facts import CallFacts
 from tfdyno.model.measure.statistics import median
@@ -40,7 +40,7 @@ def worth_a_look(model: Model, held_s: Sequence[float], first_s: float) -> bool:
         held_s: Seconds of its step on a batch that is held.
         first_s: What its first call took.
     """
-    makes = type(model).make_train_function is TensorFlowTrainer.make_train_function
+    makes = type(model).make_train_function is keras.Model.make_train_function
     can = makes and not model.run_eagerly and int(model.steps_per_execution) == 1
     return can and bool(held_s) and median(held_s) <= MOST_STEP_S and first_s <= MOST_FIRST_S
 
