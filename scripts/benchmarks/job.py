@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.timed_compile import TIMED_COMPILE
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose import compile as compile_job
@@ -20,7 +21,8 @@ from tfdyno.jobs.choose.trace import trace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.child import Child
+    from tfdyno.core.messages.compile import CompileStep, StepCompiled
 
 POLICY = "mixed_float16"
 
@@ -42,12 +44,12 @@ def compiled(reference: str, family: str) -> dict[str, Any]:
     step = trace(parse_reference(reference, precision=POLICY))
     inside: list[float] = []
 
-    def timed_child(module: str, request: Value, **options: Any) -> dict[str, Any]:
-        if module == "tfdyno.runtime.compile.child":
-            module = "benchmarks.timed_compile"
-        result = run_child(module, request, **options)
-        inside.append(result.pop("xla_s", 0.0))
-        return result
+    def timed_child(
+        _declared: Child[CompileStep, StepCompiled], request: CompileStep, **options: Any
+    ) -> StepCompiled:
+        timed = run_child(TIMED_COMPILE, request, **options)
+        inside.append(timed.xla_s)
+        return timed.made
 
     compile_job.run_child = timed_child  # type: ignore[attr-defined, assignment]
     began = time.perf_counter()

@@ -12,7 +12,10 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.workload import TensorSpec
 
 ENVIRONMENT = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
 ZOO = Path(__file__).parents[2] / "truth" / "own" / "graph_memory_zoo.py"
@@ -21,18 +24,14 @@ ZOO = Path(__file__).parents[2] / "truth" / "own" / "graph_memory_zoo.py"
 def main(model: str, mode: str, policy: str, batch: str) -> None:
     """Print what graph mode is predicted to hold."""
     os.environ.update(ENVIRONMENT)
-    from tfdyno.core.choose.workload import TensorSpec
     from tfdyno.kernels.memory.graph_memory import GraphMemory
     from tfdyno.kernels.records import Sizes
     from tfdyno.runtime.trace.stablehlo import read_graph, read_module
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.mlir"
-        trace = _trace(model, mode, policy, int(batch), path)
+        tensors = _traced(model, mode, policy, int(batch), path)
         graph = read_graph(read_module(path))
-    tensors = tuple(
-        TensorSpec(**{**spec, "shape": tuple(spec["shape"])}) for spec in trace["tensors"]
-    )
     memory = GraphMemory(graph, Sizes(int(batch), 0), tensors, mode)
     replayed = memory.allocations(growth=True)
     print(
@@ -47,8 +46,9 @@ def main(model: str, mode: str, policy: str, batch: str) -> None:
     )
 
 
-def _trace(model: str, mode: str, policy: str, batch: int, path: Path) -> dict[str, Any]:
-    from tfdyno.core.choose.workload import Workload
+def _traced(model: str, mode: str, policy: str, batch: int, path: Path) -> tuple[TensorSpec, ...]:
+    from tfdyno.core.choose.workload import Trace, Workload
+    from tfdyno.core.messages.trace import TraceStep
     from tfdyno.runtime.trace.child import trace_jax
 
     workload = Workload(
@@ -57,9 +57,12 @@ def _trace(model: str, mode: str, policy: str, batch: int, path: Path) -> dict[s
         mode="train" if mode == "train" else "infer",
         precision=policy,
     )
-    request = {"batch_size": batch, "path_reason": "", "stablehlo": str(path), "count": False}
-    found: dict[str, Any] = trace_jax(workload, request, lambda _: None)["trace"]
-    return found
+    request = TraceStep(
+        workload=workload, batch_size=batch, path_reason="", stablehlo=path, hlo=path
+    )
+    found = trace_jax(request, lambda _: None).trace
+    assert isinstance(found, Trace)
+    return found.tensors
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from tfdyno.kernels.hlo.kernels import KernelReader
 from tfdyno.kernels.hlo.text import parse
 from tfdyno.kernels.records import Sizes
 from tfdyno.runtime.compile import xla_gpu
-from tfdyno.runtime.compile.target import target_from, target_text
+from tfdyno.runtime.compile.target import target_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ def main() -> None:
     xla_gpu.prepare()
     from tests.runtime.small_steps import STEPS, module_of
 
-    target = target_text(target_from(_target(CARD, CARD.memory_bytes)))
+    target = target_text(_target(CARD, CARD.memory_bytes))
     found = {}
     for name in STEPS:
         text = xla_gpu.compile_module(module_of(name), target).hlo_text

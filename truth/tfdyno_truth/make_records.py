@@ -6,19 +6,18 @@ import os
 import time
 from collections import Counter
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import TfdynoError
-from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.messages.trace import Reason, TraceStep
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import Key, Record, path_of, write_record
 from tfdyno_truth.rows import OF_JAX, TABLES, TRUTH, ZOO, Row, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tfdyno.core.choose.program import Lowering
 
@@ -88,32 +87,27 @@ def make_record(key: Key) -> Record:
     from tfdyno.runtime.trace.child import handle
 
     workload = workload_of(key)
-    request = {
-        "workload": to_builtins(workload),
-        "batch_size": None,
-        "path": "jax",
-        "path_reason": "records",
-        "stablehlo": os.devnull,
-        "count": True,
-        "lowering": lowering_of(key),
-    }
-    result = to_builtins(handle(request, lambda _: None))
-    if "declined" in result:
-        raise TfdynoError(**result["declined"])
+    nowhere = Path(os.devnull)
+    request = TraceStep(
+        workload=workload, path_reason="records", stablehlo=nowhere, hlo=nowhere, count=True,
+        lowering=lowering_of(key),
+    )  # fmt: skip
+    found = handle(request, lambda _: None)
+    if isinstance(found.trace, Reason):
+        raise TfdynoError(found.trace.what, why=found.trace.why, remedy=found.trace.remedy)
+    assert found.programs
     return Record(
-        program=from_builtins(result["program"], Program),
-        per_op=from_builtins(result["per_op"], Program),
-        per_primitive=(
-            from_builtins(result["per_primitive"], Program) if result["per_primitive"] else None
-        ),
+        program=found.programs.program,
+        per_op=found.programs.per_op,
+        per_primitive=found.programs.per_primitive,
         policy=workload.precision,
-        trainable_parameter_count=result["trace"]["trainable_parameter_count"],
+        trainable_parameter_count=found.trace.trainable_parameter_count,
     )
 
 
-def _store(task: tuple[Path, Key]) -> str:
+def _store(request: tuple[Path, Key]) -> str:
     """Make one record in a worker process; returns a line about it."""
-    folder, key = task
+    folder, key = request
     start = time.monotonic()
     try:
         write_record(folder, key, make_record(key))

@@ -1,9 +1,5 @@
-from dataclasses import asdict
-
-import pytest
-
-from tfdyno.core.base.errors import ToolError
-from tfdyno.runtime.compile.target import Target, target_from, target_text
+from tfdyno.core.messages.compile import Target
+from tfdyno.runtime.compile.target import target_text
 
 A100 = Target(
     compute_capability="8.0",
@@ -31,14 +27,3 @@ def test_the_description_names_every_fact_in_the_units_of_the_compiler() -> None
         "shared_memory_per_block_optin: 166912",
     ):
         assert line in text
-
-
-def test_facts_round_trip_through_a_request() -> None:
-    assert target_from(asdict(A100)) == A100
-
-
-def test_a_missing_fact_is_named() -> None:
-    facts = asdict(A100)
-    del facts["l2_bytes"]
-    with pytest.raises(ToolError, match="l2_bytes"):
-        target_from(facts)

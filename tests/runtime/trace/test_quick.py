@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,14 @@ from tests.runtime.lowered import library_flops, of_kind
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import TensorSpec
-from tfdyno.jobs.choose.trace import PROGRAMS
+from tfdyno.core.messages.wire import fields_of
 from tfdyno.runtime.trace.quick import program_of, programs_of
 from tfdyno.runtime.trace.stablehlo import read_module
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.program import Program
     from tfdyno.core.choose.workload import TensorRole
+    from tfdyno.core.messages.trace import QuickPrograms
 
 BATCH = 37
 
@@ -192,7 +193,7 @@ def layer_kind(layer: str) -> str:
     return layer.rpartition("/")[2].rpartition("_")[2]
 
 
-def bfloat16_step(wide: bool) -> dict[str, Any]:
+def bfloat16_step(wide: bool) -> QuickPrograms:
     dtype = jnp.float32 if wide else jnp.bfloat16
     shapes = [jax.ShapeDtypeStruct((BATCH, 64), dtype), jax.ShapeDtypeStruct((64, 64), dtype)]
     module = jax.jit(lambda x, w: jnp.tanh(x @ w)).lower(*shapes).compiler_ir("stablehlo")
@@ -206,10 +207,9 @@ def bfloat16_step(wide: bool) -> dict[str, Any]:
 
 
 def test_a_step_has_a_program_for_each_way_to_run_it() -> None:
-    made = bfloat16_step(wide=False)
-    assert set(made) == set(PROGRAMS)
+    made = fields_of(bfloat16_step(wide=False))
     dtypes = {
-        name: {kernel["dtype"] for kernel in one["kernels"] if kernel["kind"] == "gemm"}
+        name: {kernel.dtype for kernel in one.kernels if kernel.kind == "gemm"}
         for name, one in made.items()
     }
     assert dtypes == {
@@ -224,5 +224,5 @@ def test_a_step_has_a_program_for_each_way_to_run_it() -> None:
 
 def test_without_bfloat16_nothing_is_widened() -> None:
     made = bfloat16_step(wide=True)
-    assert made["widened"] is made["per_op_widened"] is made["per_primitive_widened"] is None
-    assert [kernel["kind"] for kernel in made["per_op"]["kernels"]] == ["gemm", "loop"]
+    assert made.widened is made.per_op_widened is made.per_primitive_widened is None
+    assert [kernel.kind for kernel in made.per_op.kernels] == ["gemm", "loop"]

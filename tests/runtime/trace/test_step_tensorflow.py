@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.messages.trace import BRIDGE, TRACE, BridgeStep, TraceStep
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.compile import compile_exact
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import Traced, trace
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.program import Program
 
 SCRIPTS = Path(__file__).parents[2] / "data" / "scripts"
 pytestmark = pytest.mark.tf
@@ -49,20 +52,16 @@ def test_what_jax_cannot_run_is_traced_by_tensorflow_with_exact_flops(
 
 def by_tensorflow(workload: Workload, folder: Path) -> tuple[Trace, Program]:
     """Trace by the TensorFlow path although the JAX path would do."""
-    files = {"hlo": str(folder / "step.hlo"), "stablehlo": str(folder / "step.mlirbc")}
-    request = {
-        "workload": to_builtins(workload),
-        "batch_size": None,
-        "path": "tensorflow",
-        "path_reason": "a test",
-        **files,
-    }
-    backend = {"KERAS_BACKEND": "tensorflow"}
-    made = run_child("tfdyno.runtime.trace.child", request, timeout_s=300, env=backend)
-    made = run_child(
-        "tfdyno.runtime.trace.bridge", {**files, "trace": made["trace"]}, timeout_s=300
+    hlo, stablehlo = folder / "step.hlo", folder / "step.mlirbc"
+    request = TraceStep(
+        workload=workload, path="tensorflow", path_reason="a test", hlo=hlo, stablehlo=stablehlo
     )
-    return from_builtins(made["trace"], Trace), from_builtins(made["program"], Program)
+    backend = {"KERAS_BACKEND": "tensorflow"}
+    found = run_child(TRACE, request, timeout_s=300, env=backend).trace
+    assert isinstance(found, Trace)
+    bridge = BridgeStep(trace=found, hlo=hlo, stablehlo=stablehlo)
+    made = run_child(BRIDGE, bridge, timeout_s=300)
+    return made.trace, made.programs.program
 
 
 def test_both_paths_agree_on_flops_and_memory(tmp_path: Path) -> None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tfdyno.catalog.families import driver_bytes_per_s, served_by
 from tfdyno.catalog.families import family as family_named
-from tfdyno.core.base.codec import to_builtins, to_json
+from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.choose.program import Program
+from tfdyno.core.messages.compile import (
+    COMPILE,
+    COMPILE_SHARDED,
+    CompileSharded,
+    CompileStep,
+    ShardedPlan,
+    Target,
+)
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import Traced, code_digest, kept_trace, trace
 from tfdyno.store.cache import default_cache
@@ -101,20 +109,19 @@ def compile_sharded(
     """
     _check(family, batch_size, real=True)
     at_batch = _at(traced, batch_size, progress)
-    request = {
-        "stablehlo": str(at_batch.stablehlo_path),
-        "target": _target(family_named(_served(traced, family)).representative, AMPLE_MEMORY_BYTES),
-        "title": traced.trace.title,
-        "batch_size": batch_size,
-        "tensors": to_builtins(at_batch.trace.tensors),
-        "kind": kind,
-        "cards": cards,
-    }
+    request = CompileSharded(
+        stablehlo=at_batch.stablehlo_path,
+        target=_target(family_named(_served(traced, family)).representative, AMPLE_MEMORY_BYTES),
+        title=traced.trace.title,
+        tensors=at_batch.trace.tensors,
+        kind=kind,
+        cards=cards,
+    )
     doing = f"compiling {traced.trace.title} for {cards} x {gpu.name}"
 
     def make(folder: Path) -> None:
         result = run_child(
-            "tfdyno.runtime.compile.sharded",
+            COMPILE_SHARDED,
             request,
             progress=progress,
             timeout_s=TIMEOUT_S,
@@ -124,7 +131,7 @@ def compile_sharded(
 
     key = hashlib.sha256(to_json([_key(at_batch, family, gpu), kind, cards])).hexdigest()
     folder = default_cache().entry("sharded", key, make)
-    return float(msgspec.json.decode((folder / "plan.json").read_bytes())["held_bytes"])
+    return from_json((folder / "plan.json").read_bytes(), ShardedPlan).held_bytes
 
 
 def cached_exact(traced: Traced, *, family: str, batch_size: int | None = None) -> Program | None:
@@ -196,29 +203,28 @@ def _compiled(
     served = _served(traced, family)
     about = family_named(served)
     memory = gpu.usable_memory_bytes if gpu else AMPLE_MEMORY_BYTES
-    request = {
-        "stablehlo": str(traced.stablehlo_path),
-        "target": _target(gpu or about.representative, memory),
-        "title": traced.trace.title,
-        "family": served,
-        "batch_size": traced.trace.batch_size,
-        "marker": 0 if gpu else traced.trace.marker,
-        "trace_sha256": traced.trace.stablehlo_sha256,
-        "tensors": to_builtins(traced.trace.tensors),
-        "mode": traced.trace.workload.mode,
-        "refuse_large": True,
-    }
+    request = CompileStep(
+        stablehlo=traced.stablehlo_path,
+        target=_target(gpu or about.representative, memory),
+        title=traced.trace.title,
+        family=served,
+        batch_size=traced.trace.batch_size,
+        marker=0 if gpu else traced.trace.marker,
+        trace_sha256=traced.trace.stablehlo_sha256,
+        tensors=traced.trace.tensors,
+        mode=traced.trace.workload.mode,
+    )
     doing = f"compiling {traced.trace.title} for compute capability {served}"
 
     def make(folder: Path) -> None:
         result = run_child(
-            "tfdyno.runtime.compile.child",
+            COMPILE,
             request,
             progress=progress,
             timeout_s=TIMEOUT_S,
             doing=doing,
         )
-        (folder / "program.json").write_bytes(to_json(result.get("program")))
+        (folder / "program.json").write_bytes(to_json(result.program))
 
     folder = default_cache().entry("program", _key(traced, served, gpu), make)
     return _stored(folder)
@@ -253,28 +259,27 @@ def _attention(program: Program) -> bool:
     )
 
 
-def _target(gpu: Gpu, memory_bytes: int) -> dict[str, Any]:
-    """What the compiler is told of a card."""
-    return {
-        "compute_capability": gpu.compute_capability,
-        "sm_count": gpu.sm_count,
-        "cuda_cores": gpu.rates.cuda_cores,
-        "max_threads": gpu.rates.max_threads,
-        "registers": gpu.rates.registers,
-        "shared_memory_bytes": gpu.rates.shared_memory_bytes,
-        "shared_memory_per_block_bytes": gpu.rates.shared_memory_per_block_bytes,
-        "memory_bytes": memory_bytes,
-        "memory_bytes_per_s": driver_bytes_per_s(gpu),
-        "l2_bytes": gpu.l2_bytes,
-        "clock_hz": gpu.boost_hz,
-    }
+def _target(gpu: Gpu, memory_bytes: int) -> Target:
+    return Target(
+        compute_capability=gpu.compute_capability,
+        sm_count=gpu.sm_count,
+        cuda_cores=gpu.rates.cuda_cores,
+        max_threads=gpu.rates.max_threads,
+        registers=gpu.rates.registers,
+        shared_memory_bytes=gpu.rates.shared_memory_bytes,
+        shared_memory_per_block_bytes=gpu.rates.shared_memory_per_block_bytes,
+        memory_bytes=memory_bytes,
+        memory_bytes_per_s=driver_bytes_per_s(gpu),
+        l2_bytes=gpu.l2_bytes,
+        clock_hz=gpu.boost_hz,
+    )
 
 
 def _key(traced: Traced, served: str, gpu: Gpu | None) -> str:
     """Digest of all that the program depends on: step, target, compiler, our reading of it."""
     card = gpu or family_named(served).representative
     facts = {
-        "trace": to_builtins(traced.trace.tensors),
+        "trace": traced.trace.tensors,
         "stablehlo": traced.trace.stablehlo_sha256,
         "batch": [traced.trace.batch_size, 0 if gpu else traced.trace.marker],
         "mode": traced.trace.workload.mode,

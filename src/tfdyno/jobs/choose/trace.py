@@ -8,36 +8,44 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 import tfdyno
 from tfdyno.catalog.generations import lowering_of, newest
-from tfdyno.core.base.codec import from_json, to_builtins, to_json
+from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.choose.generation import Software
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.messages.trace import (
+    BRIDGE,
+    COUNT,
+    TRACE,
+    BridgeStep,
+    CountStep,
+    QuickPrograms,
+    Reason,
+    TraceStep,
+)
+from tfdyno.core.messages.wire import fields_of
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose._software import software_for
 from tfdyno.store.cache import default_cache, sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tfdyno.core.choose.program import Lowering
+    from tfdyno.core.messages.child import Answer, Asked, Child
+    from tfdyno.core.messages.trace import StepTraced
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
 PACKAGE = Path(tfdyno.__file__).parent
-PROGRAMS = (
-    *("program", "widened"),
-    *("per_op", "per_op_widened"),
-    *("per_primitive", "per_primitive_widened"),
-)
+_PROGRAMS = tuple(one.name for one in fields(QuickPrograms))
 CODE = (
     "runtime/**/*.py",
     "kernels/**/*.py",
@@ -133,7 +141,7 @@ def _read(folder: Path, software: Software) -> Traced:
         software=software,
         **{
             name: msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Program | None)
-            for name in PROGRAMS
+            for name in _PROGRAMS
         },
     )
 
@@ -147,56 +155,86 @@ def _make(
     timeout_s: float,
     lowering: Lowering,
 ) -> None:
-    request = {
-        "workload": to_builtins(workload),
-        "batch_size": batch_size,
-        "stablehlo": str(place / "step.mlirbc"),
-        "hlo": str(place / "step.hlo"),
-        "count": python == sys.executable,
-        "limit_s": timeout_s,
-        "lowering": lowering,
-    }
+    request = TraceStep(
+        workload=workload,
+        batch_size=batch_size,
+        path_reason="Keras runs this model on the JAX backend",
+        stablehlo=place / "step.mlirbc",
+        hlo=place / "step.hlo",
+        count=python == sys.executable,
+        limit_s=timeout_s,
+        lowering=lowering,
+    )
+    made, programs, files = _traced(_Tracing(request=request, python=python, progress=progress))
+    request.hlo.unlink(missing_ok=True)
+    stored = {"trace": made, **fields_of(programs), "files": files}
+    for name, value in stored.items():
+        (place / f"{name}.json").write_bytes(to_json(value))
 
-    def run(module: str, **fields: Any) -> dict[str, Any]:
-        backend = {"KERAS_BACKEND": fields["path"]} if module == "child" else None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tracing:
+    request: TraceStep
+    python: str
+    progress: Callable[[str], None]
+
+    def by_path(self, request: TraceStep) -> StepTraced:
+        """Where the user's code runs."""
+        return self.run(TRACE, request, self.python, {"KERAS_BACKEND": request.path})
+
+    def run(
+        self,
+        child: Child[Asked, Answer],
+        request: Asked,
+        python: str | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Answer:
+        """In our own environment unless told otherwise."""
         return run_child(
-            f"tfdyno.runtime.trace.{module}",
-            {**request, **fields},
-            progress=progress,
-            timeout_s=timeout_s,
-            python=python if backend else None,
-            env=backend,
-            doing=f"tracing {workload.reference}",
+            child,
+            request,
+            progress=self.progress,
+            timeout_s=self.request.limit_s,
+            python=python,
+            env=env,
+            doing=f"tracing {self.request.workload.reference}",
         )
 
-    result = _traced(run, workload, progress)
-    (place / "step.hlo").unlink(missing_ok=True)
-    for name in ("trace", *PROGRAMS, "files"):
-        (place / f"{name}.json").write_bytes(to_json(result[name]))
+
+_Made = tuple[Trace, QuickPrograms, dict[str, str]]
+"""With the files that it depends on."""
 
 
-def _traced(
-    run: Callable[..., dict[str, Any]], workload: Workload, progress: Callable[[str], None]
-) -> dict[str, Any]:
+def _traced(own: _Tracing) -> _Made:
     """By the JAX path, or by TensorFlow where that declines; counted in our own environment."""
-    if workload.kind == "step_function":
-        return _by_tensorflow(run, "a step function is TensorFlow code")
-    if workload.remat:
-        return _by_tensorflow(run, "parts are computed again by means of TensorFlow")
-    result = run("child", path="jax", path_reason="Keras runs this model on the JAX backend")
-    if declined := result.get("declined"):
-        progress("tracing with TensorFlow instead")
-        return _by_tensorflow(run, f"not traceable on the JAX backend: {TfdynoError(**declined)}")
-    return result if "program" in result else result | run("count", trace=result["trace"])
+    request = own.request
+    if request.workload.kind == "step_function":
+        return _by_tensorflow(own, "a step function is TensorFlow code")
+    if request.workload.remat:
+        return _by_tensorflow(own, "parts are computed again by means of TensorFlow")
+    found = own.by_path(request)
+    made = found.trace
+    if isinstance(made, Reason):
+        own.progress("tracing with TensorFlow instead")
+        error = TfdynoError(made.what, why=made.why, remedy=made.remedy)
+        return _by_tensorflow(own, f"not traceable on the JAX backend: {error}")
+    count = CountStep(trace=made, stablehlo=request.stablehlo, lowering=request.lowering)
+    return made, found.programs or own.run(COUNT, count), found.files
 
 
-def _by_tensorflow(run: Callable[..., dict[str, Any]], reason: str) -> dict[str, Any]:
+def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
     """By the slower path, which runs every TensorFlow operation."""
-    result = run("child", path="tensorflow", path_reason=reason)
-    if declined := result.get("declined"):
-        remedy = declined["remedy"] or "see whether it trains one step without tfdyno"
-        raise UsageError(**{**declined, "remedy": remedy})
-    return result | run("bridge", trace=result["trace"])
+    request = replace(own.request, path="tensorflow", path_reason=reason)
+    found = own.by_path(request)
+    made = found.trace
+    if isinstance(made, Reason):
+        remedy = made.remedy or "see whether it trains one step without tfdyno"
+        raise UsageError(made.what, why=made.why, remedy=remedy)
+    bridge = BridgeStep(
+        trace=made, hlo=request.hlo, stablehlo=request.stablehlo, lowering=request.lowering
+    )
+    bridged = own.run(BRIDGE, bridge)
+    return bridged.trace, bridged.programs, found.files
 
 
 def interpreter(workload: Workload) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tfdyno.catalog.families import keeps_dear
-from tfdyno.core.base.codec import to_builtins, to_json
+from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.choose.memory_map import MemoryMap
+from tfdyno.core.messages.memory import MEMORY_MAP, MapMemory
+from tfdyno.core.messages.wire import fields_of
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.trace import Traced, code_digest
 from tfdyno.store.cache import default_cache
@@ -42,33 +42,37 @@ def memory_map(
     from tfdyno.model.time.peaks import has_bfloat16
 
     traced, xla = own.traced, own.execution_on(gpu) == "xla"
-    request = {
-        "tensors": to_builtins(traced.trace.tensors),
-        "mode": traced.trace.workload.mode,
-        "traced_batch_size": traced.trace.batch_size,
-        "marker": traced.trace.marker,
-        "batch_size": found.batch_size,
-        "execution": "xla" if xla else "graph",
-        "widen": traced.widened is not None and not has_bfloat16(gpu),
-        "keeps": keeps_dear(gpu),
-        "pool_bytes": max(0.0, gpu.usable_memory_bytes - found.context_bytes),
-    }
-    key = _key(traced, request)
+    request = MapMemory(
+        tensors=traced.trace.tensors,
+        mode=traced.trace.workload.mode,
+        traced_batch_size=traced.trace.batch_size,
+        marker=traced.trace.marker,
+        batch_size=found.batch_size,
+        execution="xla" if xla else "graph",
+        widen=traced.widened is not None and not has_bfloat16(gpu),
+        keeps=keeps_dear(gpu),
+        pool_bytes=max(0.0, gpu.usable_memory_bytes - found.context_bytes),
+        stablehlo=traced.stablehlo_path,
+    )
 
     def make(folder: Path) -> None:
         result = run_child(
-            "tfdyno.runtime.trace.memory_map",
-            {**request, "stablehlo": str(traced.stablehlo_path)},
+            MEMORY_MAP,
+            request,
             progress=progress,
             timeout_s=TIMEOUT_S,
             doing=f"laying out the memory of {traced.trace.title}",
         )
-        (folder / "map.json").write_bytes(to_json(result["map"]))
+        (folder / "map.json").write_bytes(to_json(result))
 
-    folder = default_cache().entry("memory", key, make)
-    return msgspec.json.decode((folder / "map.json").read_bytes(), type=MemoryMap)
+    folder = default_cache().entry("memory", _key(traced, request), make)
+    return from_json((folder / "map.json").read_bytes(), MemoryMap)
 
 
-def _key(traced: Traced, request: dict[str, object]) -> str:
-    facts = {**request, "stablehlo": traced.trace.stablehlo_sha256, "code": code_digest()}
+def _key(traced: Traced, request: MapMemory) -> str:
+    facts = {
+        **fields_of(request),
+        "stablehlo": traced.trace.stablehlo_sha256,
+        "code": code_digest(),
+    }
     return hashlib.sha256(to_json(facts)).hexdigest()

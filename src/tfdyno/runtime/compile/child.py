@@ -5,34 +5,28 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.choose.program import Program, Rematerialisation
-from tfdyno.core.choose.workload import TensorSpec
+from tfdyno.core.messages.compile import COMPILE, StepCompiled
 from tfdyno.process import child
 from tfdyno.runtime.compile import xla_gpu
-from tfdyno.runtime.compile.target import target_from, target_text
+from tfdyno.runtime.compile.target import target_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jaxlib.mlir import ir
 
+    from tfdyno.core.messages.compile import CompileStep
+
 LARGEST_ELEMENTS = 2**31 - 1  # offsets in XLA's kernels and in cuDNN are 32-bit
 SAY_EVERY_S = 5.0
 FUSED_AWAY = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.iota", "stablehlo.constant"})
 
 
-def compile_step(request: child.Request, progress: child.Progress) -> dict[str, Any]:
-    """Compile the step of a request.
-
-    The request has ``stablehlo`` (path), ``target`` (facts), ``title``, ``family``, ``batch_size``,
-    ``marker``, ``trace_sha256``, ``tensors``, ``mode``, and ``refuse_large``.
-
-    Returns:
-        ``{"program": ...}``, or ``{"too_large": elements}`` where a tensor passes 32-bit offsets.
+def compile_step(request: CompileStep, progress: child.Progress) -> StepCompiled:
+    """Compile a step for one card.
 
     Raises:
         ToolError: The compiler is missing or refused the step.
@@ -41,34 +35,31 @@ def compile_step(request: child.Request, progress: child.Progress) -> dict[str, 
     from tfdyno.runtime.trace.stablehlo import read_module
 
     start = time.perf_counter()
-    target = target_from(request["target"])
-    module = read_module(Path(request["stablehlo"]))
-    largest = _largest_elements(module)
-    if request["refuse_large"] and largest > LARGEST_ELEMENTS:
-        return {"too_large": largest}
-    about = f"compiling {request['title']} at batch {request['batch_size']} for {request['family']}"
+    module = read_module(request.stablehlo)
+    if _largest_elements(module) > LARGEST_ELEMENTS:
+        return StepCompiled(program=None)
+    about = f"compiling {request.title} at batch {request.batch_size} for {request.family}"
     with told(about, progress):
-        compiled = xla_gpu.compile_module(module, target_text(target))
+        compiled = xla_gpu.compile_module(module, target_text(request.target))
     program = _program(compiled, request, time.perf_counter() - start)
     progress(f"{about}: {len(program.kernels)} kernels, {program.seconds_s:.1f} s")
-    return {"program": to_builtins(program)}
+    return StepCompiled(program=program)
 
 
-def _program(compiled: xla_gpu.Compiled, request: child.Request, seconds_s: float) -> Program:
+def _program(compiled: xla_gpu.Compiled, request: CompileStep, seconds_s: float) -> Program:
     from tfdyno.kernels.hlo.kernels import KernelReader
     from tfdyno.kernels.hlo.plan import plan_of
     from tfdyno.kernels.hlo.text import parse
     from tfdyno.kernels.records import Sizes
 
     hlo = parse(compiled.hlo_text)
-    sizes = Sizes(request["batch_size"], request["marker"])
-    train = request["mode"] == "train"
-    tensors = tuple(from_builtins(each, TensorSpec) for each in request["tensors"])
-    buffers = plan_of(hlo, sizes, compiled.totals, tensors, train=train)
+    sizes = Sizes(request.batch_size, request.marker)
+    train = request.mode == "train"
+    buffers = plan_of(hlo, sizes, compiled.totals, request.tensors, train=train)
     return Program(
-        trace_sha256=request["trace_sha256"],
+        trace_sha256=request.trace_sha256,
         route="exact",
-        family=request["family"],
+        family=request.family,
         batch_size=sizes.batch_size,
         marker=sizes.marker,
         kernels=KernelReader(hlo, sizes, train=train).kernels(),
@@ -137,4 +128,4 @@ def told(about: str, progress: child.Progress) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(compile_step))
+    child.leave(child.serve(compile_step, COMPILE))

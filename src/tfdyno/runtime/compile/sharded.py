@@ -7,16 +7,14 @@ Scalable Parallelization for ML Computation Graphs", 2021) does the rest, collec
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.choose.workload import TensorSpec
+from tfdyno.core.messages.compile import COMPILE_SHARDED, ShardedPlan
 from tfdyno.process import child
 from tfdyno.runtime.compile import xla_gpu
 from tfdyno.runtime.compile.child import told
-from tfdyno.runtime.compile.target import target_from, target_text
+from tfdyno.runtime.compile.target import target_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
     from tfdyno.core.base.untyped import Operation
+    from tfdyno.core.choose.workload import TensorSpec
+    from tfdyno.core.messages.compile import CompileSharded
 
 SHARED = {
     "data parallel": (),
@@ -36,14 +36,8 @@ _BATCH = ("input", "target", "sample_weight")
 _REPLICATED = "{replicated}"
 
 
-def compile_sharded(request: child.Request, progress: child.Progress) -> dict[str, Any]:
-    """Compile the step of a request for several cards.
-
-    The request has ``stablehlo`` (path), ``target`` (facts), ``title``, ``batch_size``,
-    ``tensors``, ``kind`` (a key of ``SHARED``) and ``cards``.
-
-    Returns:
-        ``{"held_bytes", "argument_bytes", "seconds_s"}`` of each card.
+def compile_sharded(request: CompileSharded, progress: child.Progress) -> ShardedPlan:
+    """Compile a step for several cards.
 
     Raises:
         ToolError: The compiler is missing or refused the step.
@@ -51,22 +45,19 @@ def compile_sharded(request: child.Request, progress: child.Progress) -> dict[st
     xla_gpu.prepare()
     from tfdyno.runtime.trace.stablehlo import read_module
 
-    start, cards = time.perf_counter(), int(request["cards"])
-    module = read_module(Path(request["stablehlo"]))
-    tensors = tuple(from_builtins(each, TensorSpec) for each in request["tensors"])
-    share(module, tensors, request["kind"], cards)
-    about = f"compiling {request['title']} for {cards} cards, {request['kind']}"
+    start = time.perf_counter()
+    module = read_module(request.stablehlo)
+    share(module, request.tensors, request.kind, request.cards)
+    about = f"compiling {request.title} for {request.cards} cards, {request.kind}"
     with told(about, progress):
-        compiled = xla_gpu.compile_module(
-            module, target_text(target_from(request["target"])), cards=cards
-        )
+        compiled = xla_gpu.compile_module(module, target_text(request.target), cards=request.cards)
     totals = compiled.totals
-    return {
-        "held_bytes": totals.argument_bytes + totals.temporary_bytes
+    return ShardedPlan(
+        held_bytes=totals.argument_bytes + totals.temporary_bytes
         + totals.output_bytes - totals.aliased_bytes,
-        "argument_bytes": totals.argument_bytes,
-        "seconds_s": time.perf_counter() - start,
-    }  # fmt: skip
+        argument_bytes=totals.argument_bytes,
+        seconds_s=time.perf_counter() - start,
+    )  # fmt: skip
 
 
 def dimension(tensor: TensorSpec, kind: str, cards: int) -> int | None:
@@ -125,4 +116,4 @@ def _name(operation: Operation) -> str:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(compile_sharded))
+    child.leave(child.serve(compile_sharded, COMPILE_SHARDED))

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
-
-from tfdyno.core.base.errors import ToolError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from tfdyno.core.messages.compile import Target
 
 CUDNN = (9, 10, 0)  # of TensorFlow 2.21's build; decides which fused convolutions XLA may ask for
 SHARED_MEMORY_BYTES = 49152  # per block without opting in, on every NVIDIA GPU since Fermi
 THREADS_PER_BLOCK = 1024
 BLOCKS = (2147483647, 65535, 65535)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Facts of one GPU, all of them in the catalogue."""
-
-    compute_capability: str
-    sm_count: int
-    cuda_cores: int
-    """Per streaming multiprocessor, as the next three."""
-    max_threads: int
-    registers: int
-    shared_memory_bytes: int
-    shared_memory_per_block_bytes: int
-    memory_bytes: int
-    """XLA recomputes activations rather than pass it."""
-    memory_bytes_per_s: float
-    l2_bytes: float
-    clock_hz: float
-
-
-def target_from(facts: Mapping[str, Any]) -> Target:
-    """The target that a request describes.
-
-    Raises:
-        ToolError: A fact is missing or unknown; names it.
-    """
-    known = {field.name for field in fields(Target)}
-    if wrong := sorted(known ^ set(facts)):
-        raise ToolError("the description of the GPU is incomplete", why=f"wrong key {wrong[0]}")
-    return Target(**facts)
 
 
 def target_text(target: Target) -> str:

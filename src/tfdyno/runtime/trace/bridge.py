@@ -1,41 +1,34 @@
-"""Child process: HLO that TensorFlow wrote -> StableHLO and its quick programs.
-
-Request: ``hlo`` and ``stablehlo`` (paths), ``trace`` (the fields of ``Trace`` but for the digest)
-and ``lowering``. Result: ``trace`` and the programs as the trace child returns them.
-"""
+"""Child process: HLO that TensorFlow wrote -> StableHLO and its quick programs."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
-from tfdyno.core.choose.program import TODAY
-from tfdyno.core.choose.workload import Trace
+from tfdyno.core.messages.trace import BRIDGE, Bridged
 from tfdyno.process import child
 
+if TYPE_CHECKING:
+    from tfdyno.core.messages.trace import BridgeStep
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+
+def handle(request: BridgeStep, progress: child.Progress) -> Bridged:
     """Convert, write the StableHLO and count its operations."""
     from tfdyno.runtime.trace.hlo_bridge import stablehlo_of
     from tfdyno.runtime.trace.quick import programs_of
 
     progress("reading TensorFlow's program")
-    module = stablehlo_of(Path(request["hlo"]).read_bytes())
+    module = stablehlo_of(request.hlo.read_bytes())
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
     code = buffer.getvalue()
-    Path(request["stablehlo"]).write_bytes(code)
-    digest = hashlib.sha256(code).hexdigest()
-    trace = from_builtins(
-        {**request["trace"], "stablehlo_sha256": digest}, Trace, where="the trace"
-    )
+    request.stablehlo.write_bytes(code)
+    trace = replace(request.trace, stablehlo_sha256=hashlib.sha256(code).hexdigest())
     progress("counting its operations")
-    programs = programs_of(module, trace, request.get("lowering", TODAY))
-    return {"trace": to_builtins(trace), **programs}
+    return Bridged(trace=trace, programs=programs_of(module, trace, request.lowering))
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, BRIDGE))

@@ -1,12 +1,4 @@
-"""Child process: one workload as StableHLO with its table of tensors, and as quick programs.
-
-Request: ``workload``, ``batch_size`` (null: the marker batch), ``path`` (jax or tensorflow),
-``path_reason``, ``stablehlo`` or ``hlo`` (the file to write), ``count`` (whether to make the
-programs here, which the user's own interpreter need not be able to) and ``lowering`` (whose program
-they follow; none: TensorFlow's of today). Result: ``trace`` and the programs of
-``quick.programs_of``, ``files`` (what the result depends on); or ``declined`` with the reason why
-this path cannot trace the workload.
-"""
+"""Child process: one workload as StableHLO with its table of tensors, and as quick programs."""
 
 from __future__ import annotations
 
@@ -14,12 +6,11 @@ import dataclasses
 import hashlib
 import io
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError
-from tfdyno.core.choose.program import TODAY
 from tfdyno.core.choose.workload import Trace, Workload
+from tfdyno.core.messages.trace import TRACE, Reason, StepTraced
 from tfdyno.process import child
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
@@ -31,6 +22,7 @@ from tfdyno.runtime.workload.batch import Batch, baked_batch, batches, dimension
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model, Module, Value, Variable
     from tfdyno.core.choose.program import Lowering
+    from tfdyno.core.messages.trace import TraceStep
 
 BEGAN = time.perf_counter()
 
@@ -45,28 +37,26 @@ class _Step:
     notes: tuple[str, ...]
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: TraceStep, progress: child.Progress) -> StepTraced:
     """Trace by the path that is asked for."""
-    workload = workload_of(request["workload"])
     try:
-        if request["path"] == "tensorflow":
+        if request.path == "tensorflow":
             from tfdyno.runtime.trace.step_tensorflow import trace_tensorflow
 
-            return trace_tensorflow(workload, request, progress)
-        return trace_jax(workload, request, progress)
-    except Declined as reason:
-        return {"declined": {"what": reason.what, "why": reason.why, "remedy": reason.remedy}}
+            return trace_tensorflow(request, progress)
+        return trace_jax(request, progress)
+    except Declined as error:
+        return StepTraced(trace=Reason(what=error.what, why=error.why, remedy=error.remedy))
 
 
-def trace_jax(
-    workload: Workload, request: child.Request, progress: child.Progress
-) -> dict[str, Any]:
+def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:
     """Trace a workload on the JAX backend without memory for its weights.
 
     Raises:
         UsageError: The request or the user's code is wrong whatever the path.
         Declined: The model cannot be traced on this backend.
     """
+    workload = request.workload
     if reason := reason_against_jax(workload.reference):
         raise Declined(reason)
     progress("importing Keras")
@@ -74,39 +64,39 @@ def trace_jax(
     from tfdyno.runtime.workload.workloads import load
 
     with weightless():
-        progress(building(workload, request))
+        progress(building(request))
         subject = load(workload)
         progress(f"tracing {subject.title}")
-        lowering = request.get("lowering", TODAY)
-        step = _lowered(subject, workload, request["batch_size"], lowering)
+        step = _lowered(subject, workload, request.batch_size, request.lowering)
     code = _bytecode(step.lowered.module)
-    Path(request["stablehlo"]).write_bytes(code)
+    request.stablehlo.write_bytes(code)
     trace = Trace(
         workload=workload,
         batch_size=step.batch_size,
         marker=step.marker,
         path="jax",
-        path_reason=request["path_reason"],
+        path_reason=request.path_reason,
         tensors=step.lowered.tensors,
         stablehlo_sha256=hashlib.sha256(code).hexdigest(),
         seconds_s=time.perf_counter() - BEGAN,
         versions=versions(),
         **describe(subject, step.notes),
     )
-    result = {"trace": dataclasses.asdict(trace), "files": files_used(workload.reference)}
-    if request["count"]:
+    programs = None
+    if request.count:
         from tfdyno.runtime.trace.quick import programs_of
 
         progress("counting its operations")
-        result |= programs_of(step.lowered.module, trace, lowering)
-    return result
+        programs = programs_of(step.lowered.module, trace, request.lowering)
+    return StepTraced(trace=trace, files=files_used(workload.reference), programs=programs)
 
 
-def building(workload: Workload, request: child.Request) -> str:
+def building(request: TraceStep) -> str:
     """The stage in which the user's code runs, with the limit that it has."""
+    workload = request.workload
     if workload.kind != "script":
         return f"building {workload.reference}"
-    return f"running {workload.reference} up to its fit, {request['limit_s']:.0f} s at most"
+    return f"running {workload.reference} up to its fit, {request.limit_s:.0f} s at most"
 
 
 def describe(subject: Model, notes: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -218,4 +208,4 @@ def _size(variables: Variable) -> int:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, TRACE))

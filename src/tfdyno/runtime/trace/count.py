@@ -1,30 +1,24 @@
-"""Child process: the quick programs of a step that another interpreter traced.
-
-Request: ``trace`` (fields of ``Trace``), ``stablehlo`` (its file) and ``lowering`` as the trace
-child takes it. Result: the programs of ``quick.programs_of``.
-"""
+"""Child process: the quick programs of a step that another interpreter traced."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins
-from tfdyno.core.choose.program import TODAY
-from tfdyno.core.choose.workload import Trace
+from tfdyno.core.messages.trace import COUNT
 from tfdyno.process import child
 
+if TYPE_CHECKING:
+    from tfdyno.core.messages.trace import CountStep, QuickPrograms
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+
+def handle(request: CountStep, progress: child.Progress) -> QuickPrograms:
     """Read the StableHLO and count its operations."""
     from tfdyno.runtime.trace.quick import programs_of
     from tfdyno.runtime.trace.stablehlo import read_module
 
     progress("counting its operations")
-    trace = from_builtins(request["trace"], Trace, where="the trace")
-    module = read_module(Path(request["stablehlo"]))
-    return programs_of(module, trace, request.get("lowering", TODAY))
+    return programs_of(read_module(request.stablehlo), request.trace, request.lowering)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, COUNT))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.choose.workload import TensorSpec
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.trace.ctc_outside import ctc_outside
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tfdyno.core.base.untyped import DType, Function, Model, Shape, Value, Variable
+    from tfdyno.core.choose.workload import TensorRole
 
 SLOT = re.compile(
     r"momentum|velocity|iteration|learning_rate|accumulator|loss_scale|(^|/)(m|v|vhat|rms|mg)/"
@@ -43,8 +45,7 @@ class Exported:
     """One step as a serialized ``HloModuleProto`` and its arguments in order."""
 
     hlo: bytes
-    tensors: tuple[dict[str, Any], ...]
-    """Fields of ``core.workload.TensorSpec``."""
+    tensors: tuple[TensorSpec, ...]
     parameter_count: int
     trainable_parameter_count: int
     outside: dict[str, int]
@@ -63,7 +64,7 @@ class Variables:
 def export(
     step: Callable[..., Any],
     arguments: Sequence[Any],
-    roles: Sequence[str],
+    roles: Sequence[TensorRole],
     sort: Callable[[Sequence[Any]], Variables],
     *,
     autograph: bool = False,
@@ -182,15 +183,18 @@ def _elements(variables: Iterable[Any]) -> int:
     return sum(math.prod(variable.shape.as_list()) for variable in variables)
 
 
-def _given(arguments: Sequence[Any], roles: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _given(arguments: Sequence[Any], roles: Sequence[TensorRole]) -> Iterable[TensorSpec]:
     for argument, role in zip(arguments, roles, strict=True):
         for number, spec in enumerate(tf.nest.flatten(argument)):
             name = getattr(spec, "name", None) or f"{role}_{number}"
             yield _row(name, role, spec.shape, spec.dtype)
 
 
-def _captured(concrete: Function, variables: Variables) -> Iterable[dict[str, Any]]:
-    groups = {"weight": variables.weights, "optimizer": variables.optimizer}
+def _captured(concrete: Function, variables: Variables) -> Iterable[TensorSpec]:
+    groups: dict[TensorRole, Sequence[Any]] = {
+        "weight": variables.weights,
+        "optimizer": variables.optimizer,
+    }
     roles = {id(v.handle): role for role, group in groups.items() for v in group}
     known = {id(v.handle): v for v in concrete.graph.variables}  # the metrics' among them
     for tensor in concrete.captured_inputs:
@@ -210,15 +214,11 @@ def _name(variable: Variable) -> str:
     return str(getattr(variable, "path", None) or variable.name).removesuffix(":0")
 
 
-def _row(name: str, role: str, shape: Shape, dtype: DType) -> dict[str, Any]:
-    sizes = [int(size) for size in shape]
-    return {
-        "name": name,
-        "role": role,
-        "shape": sizes,
-        "dtype": dtype.name,
-        "bytes": math.prod(sizes) * dtype.size,
-    }
+def _row(name: str, role: TensorRole, shape: Shape, dtype: DType) -> TensorSpec:
+    sizes = tuple(int(size) for size in shape)
+    return TensorSpec(
+        name=name, role=role, shape=sizes, dtype=dtype.name, bytes=math.prod(sizes) * dtype.size
+    )
 
 
 def _refusal(error: Exception) -> TfdynoError:

@@ -1,21 +1,13 @@
-"""Child process: a traced step -> what it holds at one batch, moment by moment and by layer.
-
-Request: ``stablehlo`` (path), ``tensors``, ``mode``, ``traced_batch_size`` and ``marker`` of the
-trace, ``batch_size`` that is asked about, ``execution`` (xla or graph), ``widen`` (whether the card
-has no bfloat16), ``keeps`` (whether XLA keeps there what is dear) and ``pool_bytes`` (what
-TensorFlow's allocator has to give). Result: ``map``.
-"""
+"""Child process: a traced step -> what it holds at one batch, moment by moment and by layer."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.memory_map import AllocatorNeed, HeldTensor, LayerMemory, MemoryMap, Moment
-from tfdyno.core.choose.workload import TensorSpec
+from tfdyno.core.messages.memory import MEMORY_MAP
 from tfdyno.kernels.fusion.memory_order import ordered
 from tfdyno.kernels.fusion.rule import fuse, fuse_for_memory
 from tfdyno.kernels.layers import layer_of, phase_of
@@ -31,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.choose.program import Buffer
+    from tfdyno.core.choose.workload import TensorSpec
+    from tfdyno.core.messages.memory import MapMemory
     from tfdyno.kernels.graph import Graph
     from tfdyno.kernels.memory.live_bytes import Life
 
@@ -47,7 +41,7 @@ class _Course(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def map_step(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def map_step(request: MapMemory, progress: child.Progress) -> MemoryMap:
     """Read the step and map its memory.
 
     Raises:
@@ -57,18 +51,17 @@ def map_step(request: child.Request, progress: child.Progress) -> dict[str, Any]
     from tfdyno.runtime.trace.widening import widened
 
     progress("laying out its memory")
-    graph = read_graph(read_module(Path(request["stablehlo"])))
-    found = map_of(
-        widened(graph) if request["widen"] else graph,
-        Sizes(request["traced_batch_size"], request["marker"]),
-        tuple(from_builtins(one, TensorSpec, where="a tensor") for one in request["tensors"]),
-        request["mode"],
-        batch_size=request["batch_size"],
-        execution=request["execution"],
-        pool_bytes=request["pool_bytes"],
-        keeps=request["keeps"],
+    graph = read_graph(read_module(request.stablehlo))
+    return map_of(
+        widened(graph) if request.widen else graph,
+        Sizes(request.traced_batch_size, request.marker),
+        request.tensors,
+        request.mode,
+        batch_size=request.batch_size,
+        execution=request.execution,
+        pool_bytes=request.pool_bytes,
+        keeps=request.keeps,
     )
-    return {"map": to_builtins(found)}
 
 
 def map_of(
@@ -239,4 +232,4 @@ def _share(step: int, steps: int) -> float:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(map_step))
+    child.leave(child.serve(map_step, MEMORY_MAP))

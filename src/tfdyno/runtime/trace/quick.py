@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.choose.program import TODAY, Program
+from tfdyno.core.messages.trace import QuickPrograms
 from tfdyno.kernels.fusion.memory_order import ordered, reordered_peaks
 from tfdyno.kernels.fusion.rule import fuse, fuse_for_memory
 from tfdyno.kernels.graph import Graph
@@ -29,34 +29,26 @@ if TYPE_CHECKING:
     from tfdyno.kernels.launch import Fusion
 
 
-def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> dict[str, Any]:
-    """The quick programs of a traced step as a child hands them over.
-
-    ``program`` is the step as XLA runs it, ``per_op`` as a framework does that runs one operation
-    after another and has one for every layer (Keras 2, PyTorch), ``per_primitive`` as Keras 3 does
-    on TensorFlow, whose layers are made of plain operations. They serve every card but those
-    without bfloat16: where the step has any, these get ``widened``, ``per_op_widened`` and
-    ``per_primitive_widened``, the same step in float32; else those are None.
+def programs_of(module: ir.Module, trace: Trace, lowering: Lowering = TODAY) -> QuickPrograms:
+    """The quick programs of a traced step.
 
     Raises:
         ToolError: As ``program_of``.
     """
     graph, plain = read_graph(module, lowering), read_graph(module)
-    wide, plain_wide = (widened(each) if has_bfloat16(each) else None for each in (graph, plain))
-    made: dict[str, Any] = {}
-    for lowered, step, names in (
-        (graph, plain, ("program", "per_op", "per_primitive")),
-        (wide, plain_wide, ("widened", "per_op_widened", "per_primitive_widened")),
-    ):
-        if lowered is None or step is None:
-            made |= dict.fromkeys(names)
-            continue
-        fused = _traced_program(lowered, trace, by_operation=False, held=step)
-        by_layer = _traced_program(step, trace, by_operation=True)
-        by_primitive = None if lowering == "before" else primitive_program(step, by_layer, trace)
-        programs = (fused, by_layer, by_primitive)
-        made |= dict(zip(names, map(to_builtins, programs), strict=True))
-    return made
+    fused, by_layer, by_primitive = _programs(graph, plain, trace)
+    made = QuickPrograms(program=fused, per_op=by_layer, per_primitive=by_primitive)
+    if not (has_bfloat16(graph) and has_bfloat16(plain)):
+        return made
+    fused, by_layer, by_primitive = _programs(widened(graph), widened(plain), trace)
+    return replace(made, widened=fused, per_op_widened=by_layer, per_primitive_widened=by_primitive)
+
+
+def _programs(lowered: Graph, step: Graph, trace: Trace) -> tuple[Program, Program, Program | None]:
+    fused = _traced_program(lowered, trace, by_operation=False, held=step)
+    by_layer = _traced_program(step, trace, by_operation=True)
+    before = lowered.lowering == "before"
+    return fused, by_layer, None if before else primitive_program(step, by_layer, trace)
 
 
 def _traced_program(

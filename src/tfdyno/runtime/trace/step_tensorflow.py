@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.choose.workload import TensorRole, Trace
+from tfdyno.core.messages.trace import StepTraced
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
 from tfdyno.runtime.base.keras_internals import made_seed_generator
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Model, Structure, Tensor, Value
     from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.messages.trace import TraceStep
     from tfdyno.process import child
     from tfdyno.runtime.workload.loop_step import LoopStep
     from tfdyno.runtime.workload.workloads import Subject
 
 BEGAN = time.perf_counter()
-ROLES = ("input", "target", "sample_weight")
+ROLES: tuple[TensorRole, ...] = ("input", "target", "sample_weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +48,8 @@ class _Made:
     """The fields of ``Trace`` that say what the model is."""
 
 
-def trace_tensorflow(
-    workload: Workload, request: child.Request, progress: child.Progress
-) -> dict[str, Any]:
-    """Write one step as HLO to ``request["hlo"]``; returns the trace but for its StableHLO.
+def trace_tensorflow(request: TraceStep, progress: child.Progress) -> StepTraced:
+    """Write one step as HLO; returns the trace but for the digest of its StableHLO.
 
     Raises:
         UsageError: The request or the user's code is wrong.
@@ -58,43 +59,45 @@ def trace_tensorflow(
     _check_tensorflow()
     from tfdyno.runtime.base.keras2 import adapt
 
-    adapt(workload.reference)
-    made = _made(workload, request, progress)
-    Path(request["hlo"]).write_bytes(made.exported.hlo)
-    validation = made.about.get("validation")
-    fields = {
+    adapt(request.workload.reference)
+    made = _made(request, progress)
+    request.hlo.write_bytes(made.exported.hlo)
+    parameters = {
         "parameter_count": made.exported.parameter_count,
         "trainable_parameter_count": made.exported.trainable_parameter_count,
-        **made.about,
-        "validation": asdict(validation) if validation else None,
-        "workload": request["workload"],
-        "batch_size": made.batch_size,
-        "marker": made.marker,
-        "path": "tensorflow",
-        "path_reason": request["path_reason"],
-        "tensors": made.exported.tensors,
-        "seconds_s": time.perf_counter() - BEGAN,
-        "versions": versions(),
     }
-    return {"trace": fields, "files": files_used(workload.reference)}
+    trace = Trace(
+        **(parameters | made.about),
+        workload=request.workload,
+        batch_size=made.batch_size,
+        marker=made.marker,
+        path="tensorflow",
+        path_reason=request.path_reason,
+        tensors=made.exported.tensors,
+        stablehlo_sha256="",
+        seconds_s=time.perf_counter() - BEGAN,
+        versions=versions(),
+    )
+    return StepTraced(trace=trace, files=files_used(request.workload.reference))
 
 
-def _made(workload: Workload, request: child.Request, progress: child.Progress) -> _Made:
+def _made(request: TraceStep, progress: child.Progress) -> _Made:
     from tfdyno.runtime.workload.capture_loop import LoopCaptured, LoopWatch, watching
     from tfdyno.runtime.workload.loop_step import loop_step
 
+    workload = request.workload
     if workload.kind == "step_function":
         from tfdyno.runtime.workload.step_function import named_step
 
-        return _by_loop(workload, named_step(workload), request["batch_size"])
+        return _by_loop(workload, named_step(workload), request.batch_size)
     watch = LoopWatch()
     try:
         with watching(watch):
-            return _by_keras(workload, request, progress)
+            return _by_keras(request, progress)
     except LoopCaptured as loop:
         progress("tracing the step of the loop")
         step = loop_step(loop.function, loop.arguments, loop.named)
-        return _by_loop(workload, step, request["batch_size"])
+        return _by_loop(workload, step, request.batch_size)
     except UsageError as error:
         raise _eager_loop(workload) if watch.eager_gradients else error from None
 
@@ -113,14 +116,15 @@ def _check_tensorflow() -> None:
         raise UsageError(f"TensorFlow {tf.__version__} is too old", remedy="use 2.9 or newer")
 
 
-def _by_keras(workload: Workload, request: child.Request, progress: child.Progress) -> _Made:
+def _by_keras(request: TraceStep, progress: child.Progress) -> _Made:
     from tfdyno.runtime.trace.child import building, describe
     from tfdyno.runtime.workload.workloads import load
 
-    progress(building(workload, request))
+    workload = request.workload
+    progress(building(request))
     subject = load(workload)
     progress(f"tracing {subject.title} with TensorFlow")
-    asked = request["batch_size"]
+    asked = request.batch_size
     own = baked_batch(subject.model) or (subject.data.batch_size if subject.data else 0)
     with user_code(subject.title):
         found = batches(subject, workload)
