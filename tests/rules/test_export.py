@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from tfdyno.core.deploy.export import FORMATS
+from typing import TYPE_CHECKING
+
+from tfdyno.core.deploy.export import FORMATS, ObstacleFact
 from tfdyno.rules.export import COLUMNS, TABLE, obstacles, refused, sentence
 from tfdyno.rules.tables import read_rows
 
+if TYPE_CHECKING:
+    from tfdyno.core.deploy.export import Format
 
-def fact(kind: str, name: str, *, form: str = "onnx", layer: str = "words") -> dict[str, str]:
-    return {"format": form, "kind": kind, "name": name, "layer": layer}
+
+def fact(kind: str, name: str, *, form: Format = "onnx", layer: str = "words") -> ObstacleFact:
+    return ObstacleFact(format=form, kind=kind, name=name, layer=layer)
 
 
 def test_the_table_is_sorted_complete_and_knows_its_formats() -> None:
@@ -40,8 +45,7 @@ def test_tensorrt_is_refused_what_onnx_is() -> None:
 
 
 def test_a_fact_keeps_the_reason_that_it_brings() -> None:
-    [one] = obstacles([{"format": "litert", "operation": "Roll", "layer": "r", "why": "a",
-                        "remedy": "b"}])  # fmt: skip
+    [one] = obstacles([ObstacleFact(format="litert", name="Roll", layer="r", why="a", remedy="b")])
     assert (one.operation, one.layer, one.why, one.remedy) == ("Roll", "r", "a", "b")
 
 

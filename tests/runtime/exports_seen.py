@@ -12,12 +12,15 @@ from tests.runtime.once import once
 MODELS = Path(__file__).parents[1] / "data" / "models"
 CODE = """
 import sys, tempfile
+from dataclasses import astuple, replace
 from pathlib import Path
 folder = Path(tempfile.mkdtemp())
 sys.path.insert(0, MODELS)
 import numpy as np, tensorflow as tf, keras
 import exported
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.messages.export import Export, SourceModel, Target
+from tfdyno.core.messages.wire import fields_of
 from tfdyno.runtime.export import check as export_check, data as export_data
 from tfdyno.runtime.export import child as export_model, source as export_source
 from tfdyno.runtime.export import write as export_write
@@ -33,8 +36,10 @@ def told(call, *arguments, **named):
     return ""
 
 def ask(name, **fields):
-    return {"reference": f"{MODELS}/exported.py:{name}", "kind": "function", "path": "",
-            "signature": [], "preprocess": "", "postprocess": "", **fields}
+    return SourceModel(reference=f"{MODELS}/exported.py:{name}", kind="function", **fields)
+
+def file(name, kind="keras_file"):
+    return SourceModel(reference=name, kind=kind, path=str(folder / name))
 
 def words(spec):
     return f"{spec.name} {spec.dtype.name}{spec.shape}"
@@ -50,8 +55,8 @@ result["bad_specs"] = [told(export_signature.spec_of, one)
 result["never"] = told(load, ask("never_called"), None)
 built = load(ask("never_called"), {"": exported.rows()[:1]})
 result["built"] = words(built.specs[0])
-result["unknown_input"] = told(load, ask("own_layer", signature=["x=float32[batch,4]"]), None)
-result["wrong_shape"] = told(load, ask("own_layer", signature=["row=float32[batch,5]"]), None)
+result["unknown_input"] = told(load, ask("own_layer", signature=("x=float32[batch,4]",)), None)
+result["wrong_shape"] = told(load, ask("own_layer", signature=("row=float32[batch,5]",)), None)
 own = load(ask("own_layer"), None)
 result["weights"] = [export_source.weights_bytes(own), len(export_source.weights_sha256(own.model))]
 result["dtypes"] = [export_source.compute_dtypes(exported.half()),
@@ -59,14 +64,12 @@ result["dtypes"] = [export_source.compute_dtypes(exported.half()),
 own.model.save(folder / "own.keras")
 known = dict(keras.saving.get_custom_objects())
 keras.saving.get_custom_objects().clear()
-result["lacks"] = told(load, {**ask(""), "kind": "keras_file", "path": str(folder / "own.keras")},
-                       None)
+result["lacks"] = told(load, file("own.keras"), None)
 keras.saving.get_custom_objects().update(known)
 exported.with_lambda().save(folder / "lambda.keras")
-result["lambda"] = told(load, {**ask(""), "kind": "keras_file",
-                               "path": str(folder / "lambda.keras")}, None)
+result["lambda"] = told(load, file("lambda.keras"), None)
 tf.saved_model.save(tf.Module(), str(folder / "bare"))
-result["bare"] = told(load, {**ask(""), "kind": "savedmodel", "path": str(folder / "bare")}, None)
+result["bare"] = told(load, file("bare", "savedmodel"), None)
 
 # check
 names = ["conv", "dense_1", "block"]
@@ -74,12 +77,12 @@ result["layers"] = [export_check.layer_of(one, names) for one in
                     ("model_1/conv_1/convolution", "model/block/dense_1/MatMul", "model/x/Add",
                      "conv")]
 text = load(ask("text"), None)
-result["obstacles"] = [
+result["obstacles"] = [[astuple(one) for one in found] for found in [
     export_check.check(text, ["onnx"], {}),
     export_check.check(text, ["torch"], {"torch": {"layer": ["StringLookup"]}}),
     export_check.check(text, ["tensorrt"], {"tensorrt": {"dtype": ["string"]}})[-1:],
     export_check.check(several, ["onnx", "savedmodel", "keras"], {}),
-]
+]]
 
 # data
 specs = (tf.TensorSpec((None, 4), tf.float32, name="row"),)
@@ -133,7 +136,7 @@ result["amounts"] = [output, verify_export.amounts(small, amounts, output),
 inputs = keras.Input((4,), name="row")
 both = {"embedding": keras.layers.Dense(16)(inputs), "logits": keras.layers.Dense(3)(inputs)}
 keras.Model(inputs, both).save(folder / "both.keras")
-both = load({**ask(""), "kind": "keras_file", "path": str(folder / "both.keras")}, None)
+both = load(file("both.keras"), None)
 labels = lambda name: export_data.Data(
     inputs={"row": np.zeros((6, 4), "f4")}, classes={name: np.arange(6) % 3}, words="",
     calibration={}, calibration_words="")
@@ -142,7 +145,7 @@ result["fits_named"] = verify_export.judged(both, labels("logits"))[0]
 lengths = lambda y: verify_export._truth(np.array(y), tf.TensorSpec((None,), tf.int64))
 result["whole"] = [lengths([1.0, 2.0]).tolist(), lengths([1.5, 2.0])]
 result["needed"] = told(verify_export.check_classes, small, amounts, "d.npz", needed=True)
-fixed = load(ask("own_layer", signature=["row=float32[4,4]"]), None)
+fixed = load(ask("own_layer", signature=("row=float32[4,4]",)), None)
 rows = fit(np.random.default_rng(0).random((6, 4), "f4"))
 export_write.write(fixed, "savedmodel", folder / "fixed", rows)
 differences, _ = verify_export.compare(
@@ -151,16 +154,16 @@ differences, _ = verify_export.compare(
 result["fixed"] = [differences[0].max_abs, verify_export.fixed_batch(fixed)]
 
 # model
-request = ask("own_layer", formats=[{"format": "keras", "target": str(folder / "again.keras")}],
-              data="", refused={}, measure=False, kept=str(folder))
-handled = export_model.handle(request, lambda _stage: None)
-result["handled"] = [handled["obstacles"], handled["source"]["parameter_count"],
-                     handled["made"][0]["verification"]["differences"][0]["max_abs"]]
-refused = {**request, **ask("text"), "formats": [{"format": "onnx", "target": ""}]}
-result["refused"] = [one["layer"] for one in export_model.handle(refused, print)["obstacles"]]
+request = Export(model=ask("own_layer"), data="", refused={}, needs_classes=False, measure=False,
+                 targets=(Target(format="keras", path=folder / "again.keras"),), kept=folder)
+handled = export_model.handle(request, lambda _stage: None).outcome
+result["handled"] = [handled.source.parameter_count,
+                     handled.made[0].verification.differences[0].max_abs]
+refused = replace(request, model=ask("text"), targets=(Target(format="onnx", path=Path()),))
+result["refused"] = [one.layer for one in export_model.handle(refused, print).outcome.obstacles]
 rows = folder / "rows"
 rows.mkdir()
-result["for_torch"] = [export_model._keep_for_torch(small, before, one_hot, rows),
+result["for_torch"] = [fields_of(export_model._keep_for_torch(small, before, one_hot, rows)),
                        sorted(one.name for one in rows.iterdir())]
 """
 

@@ -9,9 +9,9 @@ from tfdyno.core.deploy.export import Obstacle
 from tfdyno.rules.tables import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from tfdyno.core.deploy.export import Format
+    from tfdyno.core.deploy.export import ObstacleFact, RefusedNames
 
 TABLE = "export_obstacles.csv"
 COLUMNS = ("format", "kind", "name", "why", "remedy", "source")
@@ -22,7 +22,7 @@ _BASES: dict[str, tuple[str, ...]] = {"tensorrt": ("tensorrt", "onnx")}
 _UNKNOWN = ("it cannot be converted", "write that part in another way, or export to savedmodel")
 
 
-def refused() -> dict[str, dict[str, list[str]]]:
+def refused() -> RefusedNames:
     """What the table refuses by name: format, then kind (layer, operation, dtype), then names."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in read_rows(TABLE, COLUMNS):
@@ -31,11 +31,8 @@ def refused() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def obstacles(facts: Iterable[Mapping[str, str]]) -> tuple[Obstacle, ...]:
-    """The facts (``format``, ``kind``, ``name``, ``layer``) with their reason and remedy.
-
-    A fact that brings its own ``why`` and ``remedy`` keeps them.
-    """
+def obstacles(facts: Iterable[ObstacleFact]) -> tuple[Obstacle, ...]:
+    """The facts with their reason and remedy; one that brings its own keeps them."""
     rows = read_rows(TABLE, COLUMNS)
     return tuple(dict.fromkeys(_worded(fact, rows) for fact in facts))
 
@@ -46,24 +43,23 @@ def sentence(one: Obstacle) -> str:
     return f"{where}: {one.why}"
 
 
-def _worded(fact: Mapping[str, str], rows: list[dict[str, str]]) -> Obstacle:
-    kind: Format = fact["format"]  # type: ignore[assignment]
+def _worded(fact: ObstacleFact, rows: list[dict[str, str]]) -> Obstacle:
     row = _row(fact, rows)
     why, remedy = (row["why"], row["remedy"]) if row else _UNKNOWN
     return Obstacle(
-        format=kind,
-        layer=fact.get("layer", ""),
-        operation=fact.get("name") or fact.get("operation", ""),
-        why=fact.get("why") or why,
-        remedy=fact.get("remedy") or remedy,
-        source=fact.get("source") or (row["source"] if row else ""),
+        format=fact.format,
+        layer=fact.layer,
+        operation=fact.name,
+        why=fact.why or why,
+        remedy=fact.remedy or remedy,
+        source=row["source"] if row else "",
     )
 
 
-def _row(fact: Mapping[str, str], rows: list[dict[str, str]]) -> dict[str, str] | None:
+def _row(fact: ObstacleFact, rows: list[dict[str, str]]) -> dict[str, str] | None:
     """The first row that names it; one for every name comes last."""
-    bases = _BASES.get(fact["format"], (fact["format"],))
+    bases = _BASES.get(fact.format, (fact.format,))
     fitting = [row for base in bases for row in rows
-               if row["format"] == base and row["kind"] == fact.get("kind")
-               and fnmatch.fnmatchcase(fact.get("name", ""), row["name"])]  # fmt: skip
+               if row["format"] == base and row["kind"] == fact.kind
+               and fnmatch.fnmatchcase(fact.name, row["name"])]  # fmt: skip
     return min(fitting, key=lambda row: row["name"] == EVERY, default=None)

@@ -14,8 +14,7 @@ def test_an_operation_belongs_to_the_innermost_layer_of_its_name() -> None:
 
 def test_words_are_an_obstacle_to_onnx_pytorch_and_tensorrt() -> None:
     onnx, torch, tensorrt, none = facts()["obstacles"]
-    lookup = {"format": "onnx", "kind": "operation", "name": "LookupTableFindV2", "layer": "words"}
-    assert onnx == [lookup]
-    assert torch == [{"format": "torch", "kind": "layer", "name": "StringLookup", "layer": "words"}]
-    assert tensorrt == [{"format": "tensorrt", "kind": "dtype", "name": "string", "layer": ""}]
+    assert onnx == [["onnx", "operation", "LookupTableFindV2", "words", "", ""]]
+    assert torch == [["torch", "layer", "StringLookup", "words", "", ""]]
+    assert tensorrt == [["tensorrt", "dtype", "string", "", "", ""]]
     assert none == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tfdyno.core.messages.litert import ReadLitert
 from tfdyno.runtime.litert.child import _CUT, ROUNDS, _timing, handle
 
 DATA = Path(__file__).parents[1].parent / "data" / "litert"
@@ -25,12 +25,12 @@ def test_of_nine_medians_the_second_and_the_eighth_are_the_ends() -> None:
 
 def test_a_model_is_read_and_timed() -> None:
     told: list[str] = []
-    request = {"model": str(DATA / "cnn.tflite"), "threads": [1, 2], "seconds": 0.01}
-    found: dict[str, Any] = handle(request, told.append)
-    assert [one["threads"] for one in found["timings"]] == [1, 2]
-    for one in found["timings"]:
-        low, high = one["interval_s"]
-        assert 0 < low <= one["median_s"] <= high
-    assert found["arena_bytes"] > 0
-    assert found["layers"][0] == "first"
+    request = ReadLitert(model=DATA / "cnn.tflite", threads=(1, 2), turn_s=0.01)
+    found = handle(request, told.append)
+    assert [one.threads for one in found.timings] == [1, 2]
+    for one in found.timings:
+        low, high = one.interval_s
+        assert 0 < low <= one.median_s <= high
+    assert found.arena_bytes > 0
+    assert found.layers[0] == "first"
     assert told[-1] == "measuring on this CPU, round 9 of 9"

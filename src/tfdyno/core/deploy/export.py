@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -12,6 +13,7 @@ from tfdyno.core.measure.measurement import Environment
 Format = Literal[
     "savedmodel", "keras", "onnx", "tensorrt", "torch", "litert", "litert-fp16", "litert-int8"
 ]
+ModelKind = Literal["keras_file", "function", "application", "savedmodel"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 ENDINGS: dict[Format, str] = {
     "savedmodel": "",
@@ -66,6 +68,24 @@ class Signature:
 
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+
+
+RefusedNames = Mapping[str, Mapping[str, list[str]]]
+"""By format, then by kind (``layer``, ``operation``, ``dtype``): what the tables refuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObstacleFact:
+    """Something in a model that a format cannot take, as it was found."""
+
+    format: Format
+    kind: str = ""
+    """``layer``, ``operation``, ``dtype``; empty: a converter has told of it."""
+    name: str
+    layer: str = ""
+    why: str = ""
+    """Empty: the tables say it, and the remedy."""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tfdyno.core.base.codec import from_builtins, to_builtins, to_json, write_atomic
+from tfdyno.core.base.codec import to_builtins, to_json, write_atomic
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.deploy.export import (
     ENDINGS,
@@ -23,15 +22,19 @@ from tfdyno.core.deploy.export import (
     Verification,
     failures,
 )
+from tfdyno.core.messages.export import (
+    COMPARE_ON_TORCH,
+    CompareOnTorch,
+    ExportMade,
+    FormatMade,
+    ForTorch,
+)
 from tfdyno.engines.serving import render_tensorrt
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.deploy._export_place import digest, put, put_with_record, size_of
 from tfdyno.jobs.deploy._export_source import ExportSource
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 
-TORCH_CHILD = "tfdyno.runtime.export.torch"
-_FOR_TORCH = ("judged", "amounts", "batch")
-"""What the child with TensorFlow tells that with PyTorch, and no one else."""
 LIMIT_S = 6 * 3600.0
 ENGINE_LIMIT_S = 4 * 3600.0
 """Ends what hangs for ever; a large engine takes an hour."""
@@ -91,47 +94,41 @@ class Making:
         return f"{stem}{ENDINGS[kind]}"
 
 
-def artefact(making: Making, made: dict[str, Any], found: dict[str, Any]) -> Artefact:
-    kind: Format = made["format"]
-    path = making.built(kind)
-    signature = from_builtins(made["signature"], Signature, where="the child's signature")
+def artefact(making: Making, made: FormatMade, found: ExportMade) -> Artefact:
+    kind, path = made.format, making.built(made.format)
     notes: list[str] = []
-    if kind == "torch":
-        made = made | {"verification": _on_torch(making, made, path)}
+    verification = made.verification
+    if isinstance(verification, ForTorch):
+        verification = _on_torch(making, made, verification)
         notes.append("Times were not measured: it runs in another process.")
-    verification = from_builtins(made["verification"], Verification, where="the child's result")
     if kind == "tensorrt":
-        notes += _engine(making, path, signature)
-    details = {key: value for key, value in made["details"].items() if key not in _FOR_TORCH}
-    not_passed = failures(
-        kind, making.question.gates, verification, tuple(found["source"]["compute_dtypes"])
-    )
+        notes += _engine(making, path, made.signature)
+    not_passed = failures(kind, making.question.gates, verification, found.source.compute_dtypes)
     return Artefact(
         format=kind,
         path=str(making.place(kind)),
         kept=not not_passed,
         size_bytes=size_of(path),
         sha256=digest(path),
-        signature=signature,
+        signature=made.signature,
         verification=verification,
         failures=not_passed,
-        seconds_s=made["seconds_s"],
+        seconds_s=made.seconds_s,
         notes=tuple(notes),
-        details=details,
+        details=made.details,
     )
 
 
-def _on_torch(making: Making, made: dict[str, Any], folder: Path) -> dict[str, Any]:
-    signature = made["signature"]
-    found = run_child(
-        TORCH_CHILD,
-        {
-            "folder": str(folder),
-            "kept": str(making.folder),
-            "order": [one["name"] for one in signature["inputs"]],
-            "outputs": [one["name"] for one in signature["outputs"]],
-            **{name: made["details"][name] for name in _FOR_TORCH},
-        },
+def _on_torch(making: Making, made: FormatMade, known: ForTorch) -> Verification:
+    return run_child(
+        COMPARE_ON_TORCH,
+        CompareOnTorch(
+            folder=making.built(made.format),
+            kept=making.folder,
+            inputs=tuple(one.name for one in made.signature.inputs),
+            outputs=tuple(one.name for one in made.signature.outputs),
+            known=known,
+        ),
         progress=making.progress,
         timeout_s=LIMIT_S,
         python=making.torch_python,
@@ -139,7 +136,6 @@ def _on_torch(making: Making, made: dict[str, Any], folder: Path) -> dict[str, A
         doing=f"loading {making.question.model} on PyTorch",
         output=making.output,
     )
-    return {"data": made["data"], **found, "latencies": []}
 
 
 def _engine(making: Making, folder: Path, signature: Signature) -> list[str]:

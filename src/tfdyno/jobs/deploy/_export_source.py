@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.export import ModelKind
 from tfdyno.core.train.training import MODEL
 from tfdyno.jobs.deploy._export_place import digest
 
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
     from tfdyno.core.deploy.model_version import ModelVersion
 
-Kind = Literal["keras_file", "function", "application", "savedmodel"]
 FORMS = (
     "model.keras, a SavedModel folder, the folder of a tfdyno train run, file.py:function, or "
     "NAME[:V] of the model store"
 )
-_STORED: dict[str, Kind] = {"keras": "keras_file", "savedmodel": "savedmodel"}
+_STORED: dict[str, ModelKind] = {"keras": "keras_file", "savedmodel": "savedmodel"}
 """Kinds of the store's versions that a model can be loaded from."""
 _RUN, _SAVED = "run.json", "saved_model.pb"
 
@@ -32,7 +32,7 @@ class ExportSource:
 
     reference: str
     """As typed; of the model store with the version that was meant."""
-    kind: Kind
+    kind: ModelKind
     path: str = ""
     """Of the file or folder; empty for a model by name."""
 

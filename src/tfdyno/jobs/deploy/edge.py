@@ -6,13 +6,18 @@ import contextlib
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.edge_devices import operations
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.deploy.edge import EdgeDevice, EdgePort, EdgeReport, EdgeTiming, EdgeVerdict
-from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
+from tfdyno.core.deploy.edge import EdgeDevice, EdgePort, EdgeReport, EdgeVerdict
+from tfdyno.core.messages.litert import (
+    MAKE_LITERT,
+    READ_LITERT,
+    LitertRead,
+    MakeLitert,
+    ReadLitert,
+)
 from tfdyno.jobs.child.worker import ChildCrash, Progress, run_child, silent
 from tfdyno.jobs.deploy._export_source import stored_model
 from tfdyno.model.edge.fit import verdict
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfdyno.core.deploy.edge import EdgeNeed
+    from tfdyno.core.deploy.litert_graph import LitertGraph, LitertPort
 
 CONVERT_S, LOOK_S = 3600.0, 1800.0
 _HAS_ALL = ("litert", "tensorrt")
@@ -103,8 +109,8 @@ def _as_file(question: EdgeRequest, progress: Progress) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tfdyno-edge-") as folder:
         target = Path(folder) / "model.tflite"
         run_child(
-            "tfdyno.runtime.litert.make",
-            {"reference": question.model, "target": str(target), "unsafe": question.unsafe},
+            MAKE_LITERT,
+            MakeLitert(reference=question.model, target=target, unsafe=question.unsafe),
             progress=progress,
             timeout_s=CONVERT_S,
             doing=f"converting {question.model}",
@@ -113,14 +119,11 @@ def _as_file(question: EdgeRequest, progress: Progress) -> Iterator[Path]:
         yield target
 
 
-def _look(path: Path, question: EdgeRequest, progress: Progress) -> dict[str, Any]:
-    request = {
-        "model": str(path), "threads": list(question.threads), "seconds": question.seconds,
-    }  # fmt: skip
+def _look(path: Path, question: EdgeRequest, progress: Progress) -> LitertRead:
     try:
         return run_child(
-            "tfdyno.runtime.litert.child",
-            request,
+            READ_LITERT,
+            ReadLitert(model=path, threads=question.threads, turn_s=question.seconds),
             progress=progress,
             timeout_s=LOOK_S,
             doing=f"running {question.model}",
@@ -136,9 +139,9 @@ def _look(path: Path, question: EdgeRequest, progress: Progress) -> dict[str, An
         ) from None
 
 
-def _report(question: EdgeRequest, path: Path, found: dict[str, Any]) -> EdgeReport:
-    graph = from_builtins(found["graph"], LitertGraph, where="the model")
-    need = need_of(graph, tuple(found["layers"]), arena_bytes=found["arena_bytes"])
+def _report(question: EdgeRequest, path: Path, found: LitertRead) -> EdgeReport:
+    graph = found.graph
+    need = need_of(graph, found.layers, arena_bytes=found.arena_bytes)
     half = any(t.constant and t.dtype == "float16" for t in graph.main.tensors)
     return EdgeReport(
         model=question.model,
@@ -147,8 +150,8 @@ def _report(question: EdgeRequest, path: Path, found: dict[str, Any]) -> EdgeRep
         inputs=_ports(graph, graph.inputs),
         outputs=_ports(graph, graph.outputs),
         signature=graph.signature,
-        float_operators=tuple(found["float_operators"]),
-        timings=tuple(from_builtins(one, EdgeTiming) for one in found["timings"]),
+        float_operators=found.float_operators,
+        timings=found.timings,
         cpu=_cpu(),
         verdicts=tuple(_verdict(need, device, half) for device in question.devices),
     )

@@ -7,7 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.export import (
@@ -20,6 +20,14 @@ from tfdyno.core.deploy.export import (
     Format,
     Gates,
     Lineage,
+)
+from tfdyno.core.messages.export import (
+    EXPORT,
+    Export,
+    ExportMade,
+    ExportRefused,
+    SourceModel,
+    Target,
 )
 from tfdyno.jobs.child.recipe_env import environment_of
 from tfdyno.jobs.child.worker import run_child, silent
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportRequest", "check", "export"]
 
-CHILD = "tfdyno.runtime.export.child"
 _BACKEND = {"KERAS_BACKEND": "tensorflow"}
 
 
@@ -95,7 +102,7 @@ def export(
         making = Making(question=question, source=source, folder=folder, python=python,
                          torch_python=torch_python, progress=progress, output=output)  # fmt: skip
         found = _child(making)
-        artefacts = tuple(artefact(making, one, found) for one in found["made"])
+        artefacts = tuple(artefact(making, one, found) for one in found.made)
         result = _result(making, found, artefacts)
         put_in_place(making, result)
     return result
@@ -145,47 +152,48 @@ def _has(python: str, package: str) -> bool:
     return done.returncode == 0
 
 
-def _child(making: Making) -> dict[str, Any]:
-    question = making.question
-    request = {
-        "reference": making.source.reference,
-        "kind": making.source.kind,
-        "path": making.source.path,
-        "formats": [
-            {"format": kind, "target": str(making.built(kind))} for kind in question.formats
-        ],
-        "data": question.data,
-        "signature": list(question.signature),
-        "preprocess": question.preprocess,
-        "postprocess": question.postprocess,
-        "refused": rules.refused(),
-        "needs_classes": question.gates.max_accuracy_drop_ratio is not None,
-        "measure": question.measure,
-        "kept": str(making.folder),
-    }
+def _child(making: Making) -> ExportMade:
+    question, source = making.question, making.source
     found = run_child(
-        CHILD,
-        request,
+        EXPORT,
+        Export(
+            model=SourceModel(
+                reference=source.reference,
+                kind=source.kind,
+                path=source.path,
+                signature=question.signature,
+                preprocess=question.preprocess,
+                postprocess=question.postprocess,
+            ),
+            targets=tuple(
+                Target(format=kind, path=making.built(kind)) for kind in question.formats
+            ),
+            data=question.data,
+            refused=rules.refused(),
+            needs_classes=question.gates.max_accuracy_drop_ratio is not None,
+            measure=question.measure,
+            kept=making.folder,
+        ),
         progress=making.progress,
         timeout_s=LIMIT_S,
         python=making.python,
         env=_BACKEND,
         doing=f"exporting {question.model}",
         output=making.output,
-    )
-    if found["obstacles"]:
+    ).outcome
+    if isinstance(found, ExportRefused):
         raise _refusal(found)
     return found
 
 
-def _refusal(found: dict[str, Any]) -> UsageError:
+def _refusal(found: ExportRefused) -> UsageError:
     """All obstacles in one sentence, what to do about the first, and its format."""
-    met = rules.obstacles(found["obstacles"])
+    met = rules.obstacles(found.obstacles)
     kinds = ", ".join(dict.fromkeys(one.format for one in met))
     told = list(dict.fromkeys(rules.sentence(one) for one in met))
     more = f" (and {len(told) - 3} more)" if len(told) > 3 else ""
     return UsageError(
-        f"{found['title']} cannot be exported to {kinds}",
+        f"{found.title} cannot be exported to {kinds}",
         why="; ".join(told[:3]) + more,
         remedy=met[0].remedy,
     )
@@ -214,10 +222,9 @@ def _notes(gates: Gates, artefacts: tuple[Artefact, ...]) -> list[str]:
     return notes
 
 
-def _result(making: Making, found: dict[str, Any], artefacts: tuple[Artefact, ...]) -> ExportResult:
-    question, facts = making.question, found["source"]
-    notes = list(facts.pop("notes"))
-    notes += _notes(question.gates, artefacts)
+def _result(making: Making, found: ExportMade, artefacts: tuple[Artefact, ...]) -> ExportResult:
+    question, facts = making.question, found.source
+    notes = [*facts.notes, *_notes(question.gates, artefacts)]
     if not question.data:
         notes.append("Compared on seeded random inputs: give --data to judge it on your own.")
     source = Lineage(
@@ -226,18 +233,18 @@ def _result(making: Making, found: dict[str, Any], artefacts: tuple[Artefact, ..
         sha256=making.source.sha256,
         preprocess=question.preprocess,
         postprocess=question.postprocess,
-        title=facts["title"],
-        weights_sha256=facts["weights_sha256"],
-        parameter_count=facts["parameter_count"],
-        weights_bytes=facts["weights_bytes"],
-        compute_dtypes=tuple(facts["compute_dtypes"]),
+        title=facts.title,
+        weights_sha256=facts.weights_sha256,
+        parameter_count=facts.parameter_count,
+        weights_bytes=facts.weights_bytes,
+        compute_dtypes=facts.compute_dtypes,
     )
     now = datetime.datetime.now(tz=datetime.UTC)
     return ExportResult(
         source=source,
         artefacts=artefacts,
         gates=question.gates,
-        environment=environment_of(found["software"], _BACKEND),
+        environment=environment_of(found.software, _BACKEND),
         created_at=now.isoformat(timespec="seconds"),
         tfdyno=revision(),
         notes=tuple(notes),

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.export import ObstacleFact
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.keras_internals import mend_tf2onnx
 from tfdyno.runtime.export.source import Source, compute_dtypes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from tfdyno.core.base.untyped import Operation, Value
+    from tfdyno.core.deploy.export import Format, RefusedNames
 
 _NUMBER = re.compile(r"_\d+$")
-Names = Mapping[str, Mapping[str, list[str]]]
-"""By format, then by kind (``layer``, ``operation``, ``dtype``): what the tables refuse."""
-Fact = dict[str, str]
-AS_ONNX = {"tensorrt": "onnx"}
-"""Formats that are made from another one."""
 
 
-def check(source: Source, formats: Iterable[str], refused: Names) -> list[Fact]:
-    """Every obstacle once: ``format``, ``kind``, ``name`` and ``layer``.
+def check(
+    source: Source, formats: Iterable[Format], refused: RefusedNames
+) -> tuple[ObstacleFact, ...]:
+    """Every obstacle once.
 
     Args:
         source: The model.
@@ -34,20 +34,20 @@ def check(source: Source, formats: Iterable[str], refused: Names) -> list[Fact]:
     Raises:
         UsageError: A format needs a Keras model, or nothing around it.
     """
-    found: list[Fact] = []
+    found: list[ObstacleFact] = []
     for one in formats:
         _check_kind(source, one)
-        for base in filter(None, (AS_ONNX.get(one), one)):
+        bases: tuple[Format, ...] = ("onnx", one) if one == "tensorrt" else (one,)
+        for base in bases:  # TensorRT's engine is built from ONNX
             rules = refused.get(base, {})
-            hits = [*_layers(source, rules), *_types(source, base, rules)]
+            found += [*_layers(source, one, rules), *_types(source, one, base, rules)]
             if base == "onnx":
-                hits += _onnx_operations(source)
+                found += _operations(source, one, _onnx_operations(source))
             elif rules.get("operation"):
-                hits += _graph_operations(source, rules["operation"])
-            found += [{"format": one, **hit} for hit in hits]
+                found += _operations(source, one, _graph_operations(source, rules["operation"]))
         if one.startswith("litert"):
             found += _litert(source, one)
-    return list({tuple(sorted(one.items())): one for one in found}.values())
+    return tuple(dict.fromkeys(found))
 
 
 def layer_of(operation: str, layers: Iterable[str]) -> str:
@@ -77,18 +77,20 @@ def _names(source: Source) -> list[str]:
     return [layer.name for layer in source.model._flatten_layers(include_self=False)]
 
 
-def _layers(source: Source, rules: Mapping[str, list[str]]) -> list[Fact]:
+def _layers(source: Source, kind: Format, rules: Mapping[str, list[str]]) -> list[ObstacleFact]:
     if source.model is None:
         return []
     refused = set(rules.get("layer", ()))
     return [
-        {"kind": "layer", "name": type(layer).__name__, "layer": layer.name}
+        ObstacleFact(format=kind, kind="layer", name=type(layer).__name__, layer=layer.name)
         for layer in source.model._flatten_layers(include_self=False)
         if type(layer).__name__ in refused
     ]
 
 
-def _types(source: Source, base: str, rules: Mapping[str, list[str]]) -> list[Fact]:
+def _types(
+    source: Source, kind: Format, base: Format, rules: Mapping[str, list[str]]
+) -> list[ObstacleFact]:
     """Types of inputs and outputs, and for ONNX those that layers compute in."""
     seen = {spec.dtype.name: "" for spec in (*source.specs, *source.outputs.values())}
     if source.model is not None and base == "onnx":
@@ -98,20 +100,27 @@ def _types(source: Source, base: str, rules: Mapping[str, list[str]]) -> list[Fa
             if dtype in computing and not seen.get(dtype):
                 seen[dtype] = layer.name
     refused = set(rules.get("dtype", ()))
-    return [{"kind": "dtype", "name": n, "layer": at} for n, at in seen.items() if n in refused]
+    return [
+        ObstacleFact(format=kind, kind="dtype", name=name, layer=layer)
+        for name, layer in seen.items()
+        if name in refused
+    ]
 
 
-def _onnx_operations(source: Source) -> list[Fact]:
+def _operations(source: Source, kind: Format, nodes: list[Operation]) -> list[ObstacleFact]:
+    layers = _names(source)
+    return [
+        ObstacleFact(format=kind, kind="operation", name=node.op, layer=layer_of(node.name, layers))
+        for node in nodes
+    ]
+
+
+def _onnx_operations(source: Source) -> list[Operation]:
     """Operations of the graph that tf2onnx has no handler for, after its own clean-up of it."""
     convert = tf2onnx_module()
     handlers = convert.handler.tf_op.create_mapping(convert.constants.PREFERRED_OPSET, [])
     nodes = [node for node in _frozen(source) if not node.op.startswith("_")]
-    refused = [n for n in nodes if n.op not in handlers or n.op.startswith("LookupTable")]
-    layers = _names(source)
-    return [
-        {"kind": "operation", "name": node.op, "layer": layer_of(node.name, layers)}
-        for node in refused
-    ]
+    return [n for n in nodes if n.op not in handlers or n.op.startswith("LookupTable")]
 
 
 def _frozen(source: Source) -> list[Any]:
@@ -141,26 +150,22 @@ def _functions(node: Operation) -> list[str]:
     return [value.func.name for value in node.attr.values() if value.HasField("func")]
 
 
-def _graph_operations(source: Source, patterns: list[str]) -> list[Fact]:
+def _graph_operations(source: Source, patterns: list[str]) -> list[Operation]:
     """Operations of the traced graph whose name is refused."""
     graph = source.function().get_concrete_function().graph.as_graph_def()
     nodes = [*graph.node, *(n for function in graph.library.function for n in function.node_def)]
-    layers = _names(source)
+    return [node for node in nodes if any(fnmatch.fnmatchcase(node.op, one) for one in patterns)]
+
+
+def _litert(source: Source, kind: Format) -> list[ObstacleFact]:
+    from tfdyno.runtime.litert.convert import check as refusals
+
     return [
-        {"kind": "operation", "name": node.op, "layer": layer_of(node.name, layers)}
-        for node in nodes
-        if any(fnmatch.fnmatchcase(node.op, one) for one in patterns)
+        ObstacleFact(
+            format=kind, name=one.operation, layer=one.layer, why=one.why, remedy=one.remedy
+        )
+        for one in refusals(source.model)
     ]
-
-
-def _litert(source: Source, kind: str) -> list[Fact]:
-    from tfdyno.runtime.litert import convert as export_litert
-
-    return [{"format": kind, **_texts(one)} for one in export_litert.check(source.model)]
-
-
-def _texts(one: Mapping[str, Any]) -> Fact:
-    return {key: str(value) for key, value in one.items()}
 
 
 def tf2onnx_module() -> Value:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.deploy.export import Signature, TensorInfo, Verification
-from tfdyno.process.child import Progress, Request, leave, serve
+from tfdyno.core.deploy.export import ObstacleFact, Signature, TensorInfo, Verification
+from tfdyno.core.messages.export import (
+    EXPORT,
+    Exported,
+    ExportMade,
+    ExportRefused,
+    FormatMade,
+    ForTorch,
+    ModelFacts,
+)
+from tfdyno.process.child import Progress, leave, serve
 from tfdyno.runtime.base.software import software, tensorflow_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pathlib import Path
 
-    from tfdyno.core.base.untyped import Dataset, Spec, Value
+    from tfdyno.core.base.untyped import Spec
+    from tfdyno.core.messages.export import Export, Target
+    from tfdyno.runtime.export.data import Data
+    from tfdyno.runtime.export.source import Source
+    from tfdyno.runtime.export.verify import Runner
 
 ONNX_OPERATIONS = "onnx_operation"
 TORCH_ROWS = 2048
 """That are compared on PyTorch: they pass through a file."""
 
 
-def handle(request: Request, progress: Progress) -> dict[str, Any]:
+def handle(request: Export, progress: Progress) -> Exported:
     """Load the model, look for obstacles, then write and compare one format after another.
-
-    Args:
-        request: ``reference``, ``kind``, ``path``, ``formats`` (``format`` and ``target`` each),
-            ``data``, ``signature``, ``preprocess``, ``postprocess``, ``refused`` (the tables of
-            the rules), ``needs_classes`` (whether a gate asks for the accuracy), ``measure``, and
-            ``kept``: where the inputs and outputs go that the child with PyTorch compares with.
-        progress: Called with every stage.
 
     Raises:
         UsageError: The model, the data or a format does not fit.
@@ -56,57 +60,57 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     )
 
     progress("reading the data")
-    text = request["data"]
+    text = request.data
     given = export_data.read(text) if text else None
     progress("loading the model")
-    source = export_source.load(request, export_data.example(given[0]) if given else None)
+    source = export_source.load(request.model, export_data.example(given[0]) if given else None)
     progress("looking for what a format cannot take")
-    formats = [one["format"] for one in request["formats"]]
-    obstacles = export_check.check(source, formats, request["refused"])
-    if obstacles:
-        return {"obstacles": obstacles, "title": source.title}
+    formats = [one.format for one in request.targets]
+    if obstacles := export_check.check(source, formats, request.refused):
+        return Exported(outcome=ExportRefused(title=source.title, obstacles=obstacles))
     if given:
         data = export_data.fitted(given, source.specs, tuple(source.outputs), text)
-        verify_export.check_classes(source, data, text, needed=request["needs_classes"])
+        verify_export.check_classes(source, data, text, needed=request.needs_classes)
     else:
         data = export_data.random(source.specs, _vocabularies(source))
     made = []
-    for one in request["formats"]:
-        made.append(_made(source, one, data, request, progress))
-        if made[-1]["obstacles"]:
-            return {"obstacles": made[-1]["obstacles"], "title": source.title}
-    return {"source": _facts(source), "made": made, "software": software(), "obstacles": []}
+    for one in request.targets:
+        found = _made(source, one, data, request, progress)
+        if not isinstance(found, FormatMade):
+            return Exported(outcome=ExportRefused(title=source.title, obstacles=found))
+        made.append(found)
+    facts = _facts(source)
+    return Exported(outcome=ExportMade(source=facts, made=tuple(made), software=software()))
 
 
 def _made(
-    source: Dataset,
-    one: Mapping[str, str],
-    data: Dataset,
-    request: Request,
+    source: Source,
+    one: Target,
+    data: Data,
+    request: Export,
     progress: Progress,
-) -> dict[str, Any]:
+) -> FormatMade | tuple[ObstacleFact, ...]:
     from tfdyno.runtime.export import verify as verify_export
     from tfdyno.runtime.export import write as export_write
 
-    kind, target = one["format"], Path(one["target"])
+    kind = one.format
     progress(f"writing {kind}")
     began_s = time.perf_counter()
-    details = export_write.write(source, kind, target, data)
+    details = export_write.write(source, kind, one.path, data)
     seconds_s = time.perf_counter() - began_s
-    refused = set(request["refused"].get(kind, {}).get(ONNX_OPERATIONS, ()))
+    refused = set(request.refused.get(kind, {}).get(ONNX_OPERATIONS, ()))
     hit = sorted(refused & set(details.get("operations", ()))) if kind == "tensorrt" else []
-    facts = [{"format": kind, "kind": ONNX_OPERATIONS, "name": n, "layer": ""} for n in hit]
-    if facts:
-        return {"obstacles": facts}
+    if hit:
+        return tuple(ObstacleFact(format=kind, kind=ONNX_OPERATIONS, name=name) for name in hit)
     before = verify_export.original(source)
-    found = None
+    found: Verification | ForTorch
     if kind == "torch":
-        details |= _keep_for_torch(source, before, data, Path(request["kept"]))
+        found = _keep_for_torch(source, before, data, request.kept)
     else:
         progress(f"comparing {kind}")
-        after = verify_export.exported(kind, target, source)
+        after = verify_export.exported(kind, one.path, source)
         differences, accuracy = verify_export.compare(source, before, after, data)
-        if request["measure"]:
+        if request.measure:
             progress(f"timing {kind}")
         found = Verification(
             data=data.words,
@@ -115,21 +119,19 @@ def _made(
             differences=differences,
             accuracy=accuracy,
             latencies=verify_export.latencies(source, before, after, data)
-            if request["measure"]
+            if request.measure
             else (),
         )
-    return {
-        "format": kind,
-        "obstacles": [],
-        "signature": asdict(_signature(source)),
-        "verification": asdict(found) if found else None,
-        "seconds_s": seconds_s,
-        "data": data.first_words(TORCH_ROWS) if kind == "torch" else data.words,
-        "details": export_write.texts_of(details),
-    }
+    return FormatMade(
+        format=kind,
+        signature=_signature(source),
+        verification=found,
+        seconds_s=seconds_s,
+        details=export_write.texts_of(details),
+    )
 
 
-def _signature(source: Dataset) -> Signature:
+def _signature(source: Source) -> Signature:
     def infos(specs: Spec) -> tuple[TensorInfo, ...]:
         return tuple(
             TensorInfo(name=s.name, dtype=s.dtype.name,
@@ -140,21 +142,21 @@ def _signature(source: Dataset) -> Signature:
     return Signature(inputs=infos(source.specs), outputs=infos(source.outputs.values()))
 
 
-def _facts(source: Dataset) -> dict[str, Any]:
+def _facts(source: Source) -> ModelFacts:
     from tfdyno.runtime.export.source import compute_dtypes, weights_bytes, weights_sha256
 
     model = source.model
-    return {
-        "title": source.title,
-        "parameter_count": int(model.count_params()) if model is not None else 0,
-        "weights_bytes": weights_bytes(source),
-        "weights_sha256": weights_sha256(model) if model is not None else "",
-        "compute_dtypes": list(compute_dtypes(model)) if model is not None else [],
-        "notes": list(source.notes),
-    }
+    return ModelFacts(
+        title=source.title,
+        parameter_count=int(model.count_params()) if model is not None else 0,
+        weights_bytes=weights_bytes(source),
+        weights_sha256=weights_sha256(model) if model is not None else "",
+        compute_dtypes=compute_dtypes(model) if model is not None else (),
+        notes=source.notes,
+    )
 
 
-def _vocabularies(source: Dataset) -> dict[str, int]:
+def _vocabularies(source: Source) -> dict[str, int]:
     """How many numbers the embedding knows that an input of whole numbers goes to, by input."""
     if source.model is None:
         return {}
@@ -167,13 +169,8 @@ def _vocabularies(source: Dataset) -> dict[str, int]:
     return {spec.name: least for spec in source.specs if spec.dtype.is_integer}
 
 
-def _keep_for_torch(source: Dataset, before: Value, data: Dataset, folder: Path) -> dict[str, Any]:
-    """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow.
-
-    Returns:
-        ``judged``, the output that classes are known for, ``amounts``, those that name none, and
-        ``batch``, the number of rows that the model takes (0: any).
-    """
+def _keep_for_torch(source: Source, before: Runner, data: Data, folder: Path) -> ForTorch:
+    """Inputs and outputs as files, for a child whose interpreter need not have TensorFlow."""
     import numpy as np
 
     from tfdyno.runtime.export.verify import amounts, chunk, fixed_batch, judged
@@ -189,12 +186,13 @@ def _keep_for_torch(source: Dataset, before: Value, data: Dataset, folder: Path)
     np.savez(folder / "inputs.npz", allow_pickle=False, **rows)
     np.savez(folder / "outputs.npz", allow_pickle=False, **outputs)
     np.savez(folder / "truth.npz", classes=truth[: len(next(iter(rows.values())))])
-    return {
-        "judged": output,
-        "amounts": list(amounts(source, data, output)),
-        "batch": fixed_batch(source),
-    }
+    return ForTorch(
+        judged=output,
+        amounts=amounts(source, data, output),
+        batch=fixed_batch(source),
+        data=data.first_words(TORCH_ROWS),
+    )
 
 
 if __name__ == "__main__":
-    leave(serve(handle))
+    leave(serve(handle, EXPORT))

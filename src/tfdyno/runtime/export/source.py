@@ -22,6 +22,7 @@ from tfdyno.runtime.workload.workloads import application, function_of, model_an
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model, Value
+    from tfdyno.core.messages.export import SourceModel
 
 Named = dict[str, Any]
 """Tensors or arrays by the name of the input or output."""
@@ -55,33 +56,33 @@ class Source:
         return tf.function(self.flat, input_signature=list(self.specs), autograph=False)
 
 
-def load(request: Mapping[str, Any], example: Mapping[str, Any] | None) -> Source:
-    """The model of a request (``reference``, ``kind``, ``signature``, ``preprocess``, …).
+def load(asked: SourceModel, example: Mapping[str, Any] | None) -> Source:
+    """The model that is asked for.
 
     Args:
-        request: What was asked for.
+        asked: The model, and what is to stand around it.
         example: Inputs by name, or the one input under the empty name; None: no data was given.
 
     Raises:
         UsageError: It cannot be loaded, or nothing says what it takes.
     """
-    if request["kind"] == "savedmodel":
-        if request["preprocess"] or request["postprocess"]:
+    if asked.kind == "savedmodel":
+        if asked.preprocess or asked.postprocess:
             raise UsageError("--preprocess and --postprocess need a Keras model",
-                             why=f"{request['reference']} is a SavedModel")  # fmt: skip
-        return _saved_model(Path(request["path"]))
-    model, title, notes = _keras_model(request)
-    asked = tuple(map(spec_of, request["signature"]))
-    before, after = (_processing(request[name]) for name in ("preprocess", "postprocess"))
-    if before is None or not (asked or example is not None):
-        signature = signature_of(model, asked, example, title)
+                             why=f"{asked.reference} is a SavedModel")  # fmt: skip
+        return _saved_model(Path(asked.path))
+    model, title, notes = _keras_model(asked)
+    told = tuple(map(spec_of, asked.signature))
+    before, after = _processing(asked.preprocess), _processing(asked.postprocess)
+    if before is None or not (told or example is not None):
+        signature = signature_of(model, told, example, title)
     else:
         signature = signature_of(model, (), None, title)
     specs, call = _served(model, signature)
     if before is not None:
-        specs = asked or (specs_of_data(example) if example is not None else specs)
-        call = _with_preprocessing(model, before, specs, request["preprocess"])
-    call = _with_names(model, call, after, request["postprocess"])
+        specs = told or (specs_of_data(example) if example is not None else specs)
+        call = _with_preprocessing(model, before, specs, asked.preprocess)
+    call = _with_names(model, call, after, asked.postprocess)
     source = Source(
         title=title,
         model=model,
@@ -115,13 +116,13 @@ def compute_dtypes(model: Model) -> tuple[str, ...]:
     return tuple(sorted(one for one in found if "float" in one))
 
 
-def _keras_model(request: Mapping[str, Any]) -> tuple[Any, str, list[str]]:
-    reference, kind = request["reference"], request["kind"]
-    if kind == "keras_file":
-        path = Path(request["path"])
+def _keras_model(asked: SourceModel) -> tuple[Any, str, list[str]]:
+    reference = asked.reference
+    if asked.kind == "keras_file":
+        path = Path(asked.path)
         model = _keras_file(path)
         return model, title_of(model, path.stem), []
-    if kind == "application":
+    if asked.kind == "application":
         from tfdyno.core.choose.workload import Workload
 
         model, title, _ = application(Workload(reference=reference, kind="application"))

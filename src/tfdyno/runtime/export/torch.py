@@ -6,30 +6,25 @@ Needs Keras, PyTorch and numpy; the interpreter need not have TensorFlow.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.process.child import Progress, Request, leave, serve
+from tfdyno.core.deploy.export import Verification
+from tfdyno.core.messages.export import COMPARE_ON_TORCH
+from tfdyno.process.child import Progress, leave, serve
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.compare import Judge, filled
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model
+    from tfdyno.core.messages.export import CompareOnTorch
 
 STATE = "state_dict.pt"
 REMEDY = "write its own layers with keras.ops, or export to onnx"
 
 
-def handle(request: Request, progress: Progress) -> dict[str, Any]:
+def handle(request: CompareOnTorch, progress: Progress) -> Verification:
     """Load the model, run the kept inputs through it, and keep its weights as a ``state_dict``.
-
-    Args:
-        request: ``folder`` (of the export), ``kept`` (inputs and outputs), ``order`` (the names
-            of the inputs as the model takes them), ``outputs`` (names), ``judged`` and
-            ``amounts`` of them, ``batch`` (rows that the model takes, 0: any).
-        progress: Called with every stage.
 
     Raises:
         UsageError: PyTorch or Keras is missing, or the model does not load on it.
@@ -48,7 +43,7 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     import numpy as np
 
     progress("loading the model on PyTorch")
-    folder, kept = Path(request["folder"]), Path(request["kept"])
+    folder, kept, known = request.folder, request.kept, request.known
     try:
         model = keras.saving.load_model(folder / "model.keras", compile=False, safe_mode=True)
     except Exception as error:
@@ -58,15 +53,14 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
     given, expected, truth = (
         dict(np.load(kept / f"{name}.npz")) for name in ("inputs", "outputs", "truth")
     )
-    judge = Judge(
-        tuple(request["outputs"]), request["judged"], truth.get("classes"), request["amounts"]
-    )
+    judge = Judge(request.outputs, known.judged, truth.get("classes"), known.amounts)
     progress("comparing on PyTorch")
     rows = len(next(iter(given.values())))
-    size = request["batch"]
+    size = known.batch
 
     def run(inputs: dict[str, Any]) -> dict[str, Any]:
-        return _outputs(model, [torch.from_numpy(inputs[n]) for n in request["order"]], request)
+        tensors = [torch.from_numpy(inputs[name]) for name in request.inputs]
+        return dict(zip(request.outputs, _outputs(model, tensors), strict=True))
 
     with torch.no_grad():
         try:
@@ -81,17 +75,17 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
         except Exception as error:
             why = first_line(error)
             raise UsageError("the model does not run on PyTorch", why=why, remedy=REMEDY) from None
-    accuracy = judge.accuracy()
     torch.save(model.state_dict(), folder / STATE)
-    return {
-        "differences": [asdict(one) for one in judge.differences()],
-        "accuracy": asdict(accuracy) if accuracy else None,
-        "runner": f"Keras {keras.__version__} on PyTorch {torch.__version__}",
-        "rows": rows,
-    }
+    return Verification(
+        data=known.data,
+        rows=rows,
+        runner=f"Keras {keras.__version__} on PyTorch {torch.__version__}",
+        differences=judge.differences(),
+        accuracy=judge.accuracy(),
+    )
 
 
-def _outputs(model: Model, tensors: list[Any], request: Request) -> dict[str, Any]:
+def _outputs(model: Model, tensors: list[Any]) -> list[Any]:
     from keras import tree
 
     structure = getattr(model, "_inputs_struct", None)
@@ -102,9 +96,8 @@ def _outputs(model: Model, tensors: list[Any], request: Request) -> dict[str, An
     if isinstance(structure, dict) and len(tensors) == 1:
         arguments = tree.pack_sequence_as(structure, tensors)
     flat = tree.flatten(model(arguments, training=False))
-    arrays = [one.detach().cpu().numpy() for one in flat]
-    return dict(zip(request["outputs"], arrays, strict=True))
+    return [one.detach().cpu().numpy() for one in flat]
 
 
 if __name__ == "__main__":
-    leave(serve(handle))
+    leave(serve(handle, COMPARE_ON_TORCH))

@@ -16,6 +16,7 @@ import tensorflow as tf
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.deploy.export import Accuracy, Difference, Latency
+from tfdyno.core.messages.export import SourceModel
 from tfdyno.model.measure.statistics import bootstrap_median, median
 from tfdyno.process.failure import first_line
 from tfdyno.runtime.export.compare import Judge, filled
@@ -89,9 +90,8 @@ def _saved_model(path: Path, source: Source) -> Runner:
 
 
 def _keras(path: Path, source: Source) -> Runner:
-    request = {"kind": "keras_file", "path": str(path), "reference": str(path), "signature": [],
-               "preprocess": "", "postprocess": ""}  # fmt: skip
-    again = load(request, {s.name: _row(s) for s in source.specs})
+    asked = SourceModel(kind="keras_file", path=str(path), reference=str(path))
+    again = load(asked, {s.name: _row(s) for s in source.specs})
     names = dict(zip((s.name for s in again.specs), (s.name for s in source.specs), strict=True))
     runner = original(again)
     run = runner.run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,6 @@ class Refusal:
     """Of Keras; empty: not known."""
     why: str
     remedy: str
-
-    def as_json(self) -> dict[str, str]:
-        """For the parent."""
-        return asdict(self)
 
 
 def traced_operations(model: Model) -> dict[str, str]:

@@ -1,17 +1,11 @@
-"""Child process: what a .tflite file holds, LiteRT's memory for it, and its time on this CPU.
-
-Request: ``model`` (path), ``threads`` (list; empty: no timing) and ``seconds`` (of each turn).
-Result: ``graph`` (a LitertGraph), ``layers`` (of each operator of the main subgraph),
-``float_operators``, ``arena_bytes`` and ``timings`` (EdgeTiming).
-"""
+"""Child process: what a .tflite file holds, LiteRT's memory for it, and its time on this CPU."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.deploy.edge import EdgeTiming
+from tfdyno.core.messages.litert import READ_LITERT, LitertRead
 from tfdyno.model.measure.statistics import median
 from tfdyno.process import child
 from tfdyno.runtime.litert.arena import arena_bytes
@@ -21,6 +15,9 @@ from tfdyno.runtime.litert.needs import needs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+    from tfdyno.core.messages.litert import ReadLitert
 
 ROUNDS = 9
 _CUT = 1
@@ -28,30 +25,30 @@ _CUT = 1
 96 % of cases: 1 - 2 (1 + 9) / 2⁹."""
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: ReadLitert, progress: child.Progress) -> LitertRead:
     """Read, plan and time one file.
 
     Raises:
         UsageError: It is no such file, is damaged, or LiteRT cannot run it.
     """
     needs("ai_edge_litert", "export")
-    path = Path(request["model"])
+    path = request.model
     progress(f"reading {path.name}")
     graph = read(path)
     main = graph.main
-    timings = _timings(path, request["threads"], float(request["seconds"]), progress)
-    return {
-        "graph": to_builtins(graph),
-        "layers": [operator_layer(main, place) for place in range(len(main.operators))],
-        "float_operators": float_operators(graph),
-        "arena_bytes": arena_bytes(path),
-        "timings": [to_builtins(one) for one in timings],
-    }
+    timings = _timings(path, request.threads, request.turn_s, progress)
+    return LitertRead(
+        graph=graph,
+        layers=tuple(operator_layer(main, place) for place in range(len(main.operators))),
+        float_operators=tuple(float_operators(graph)),
+        arena_bytes=arena_bytes(path),
+        timings=timings,
+    )
 
 
 def _timings(
     path: Path, threads: Sequence[int], seconds: float, progress: child.Progress
-) -> list[EdgeTiming]:
+) -> tuple[EdgeTiming, ...]:
     """The numbers of threads in turns, so that a change of the machine meets all of them."""
     from tfdyno.runtime.litert.run import LiteRT
 
@@ -65,7 +62,7 @@ def _timings(
             found = models[count].latency_s(models[count].example(), seconds)
             medians[count].append(median(found))
             calls[count] += len(found)
-    return [_timing(count, medians[count], calls[count]) for count in threads]
+    return tuple(_timing(count, medians[count], calls[count]) for count in threads)
 
 
 def _timing(threads: int, medians_s: list[float], calls: int) -> EdgeTiming:
@@ -80,4 +77,4 @@ def _timing(threads: int, medians_s: list[float], calls: int) -> EdgeTiming:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, READ_LITERT))

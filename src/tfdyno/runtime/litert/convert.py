@@ -76,14 +76,11 @@ def convert(
     }
 
 
-def check(model: Model) -> list[dict[str, str]]:
+def check(model: Model) -> list[Refusal]:
     """What LiteRT cannot take of a model, found by its operations and not by exporting it.
 
     The operations of the traced model are looked up in a table of those that are known to convert.
     Only where one is not in it is a conversion tried, for the converter's own judgement.
-
-    Returns:
-        ``operation``, ``layer``, ``why`` and ``remedy`` of each; empty: it can be converted.
     """
     with in_float32(model):
         if not unknown_operations(traced_operations(model)):
@@ -91,7 +88,7 @@ def check(model: Model) -> list[dict[str, str]]:
         try:
             _converted(model, "litert", None, integer_ports=False)
         except _Refused as error:
-            return [one.as_json() for one in error.refusals]
+            return error.refusals
     return []
 
 

@@ -1,24 +1,23 @@
-"""Child process: a .keras file or a function that returns a model, as a .tflite file.
-
-Request: ``reference`` (path or ``file.py:function``), ``target`` (path) and ``unsafe``.
-Result: what ``export_litert.convert`` says.
-"""
+"""Child process: a .keras file or a function that returns a model, as a .tflite file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.child import Nothing
+from tfdyno.core.messages.litert import MAKE_LITERT
 from tfdyno.process import child
 from tfdyno.process.failure import Declined, first_line, user_code
 from tfdyno.runtime.litert.needs import needs
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model
+    from tfdyno.core.messages.litert import MakeLitert
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: MakeLitert, progress: child.Progress) -> Nothing:
     """Convert one model to floats.
 
     Raises:
@@ -30,14 +29,14 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     progress("importing TensorFlow")
     from tfdyno.runtime.litert.convert import convert
 
-    reference = request["reference"]
-    progress(f"loading {reference}")
+    progress(f"loading {request.reference}")
     try:
-        model = _model(reference, unsafe=bool(request["unsafe"]))
+        model = _model(request.reference, unsafe=request.unsafe)
     except Declined as error:  # there is no other path to try here
         raise UsageError(error.what, why=error.why, remedy=error.remedy) from None
     progress("converting it for LiteRT")
-    return convert(model, kind="litert", samples=None, target=Path(request["target"]))
+    convert(model, kind="litert", samples=None, target=request.target)
+    return Nothing()
 
 
 def _model(reference: str, *, unsafe: bool) -> Model:
@@ -65,4 +64,4 @@ def _model(reference: str, *, unsafe: bool) -> Model:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, MAKE_LITERT))
