@@ -111,6 +111,7 @@ UNIT_FREE_FIELDS = {
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit
+    "PaceTold.value",  # of its field of ``Pace``
     "BenchRun.metrics", "Protocol.target_value", "Lineage.metrics",  # in the unit of the metric
     "Recipe.clip_norm",  # of gradients
     "Recipe.ema", "Recipe.loss_scale", "Recipe.memory_fraction",  # factors

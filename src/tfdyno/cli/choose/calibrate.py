@@ -12,7 +12,8 @@ from tfdyno.cli.progress import progress_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.jobs.bench.calibrate import Calibrated, Framework
+    from tfdyno.core.choose.generation import Framework
+    from tfdyno.jobs.bench.calibrate import Calibrated
 
 
 @click.command()

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from tfdyno.catalog.generations import software
 from tfdyno.catalog.gpus import find
@@ -18,6 +18,8 @@ from tfdyno.catalog.time_model import time_model
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.flags import with_flags
 from tfdyno.core.choose.card_file import CPU, CardFile, Condition, Verdict
+from tfdyno.core.choose.generation import Framework
+from tfdyno.core.messages.calibrate import SWEEP, CardSwept, Execution, Peaks, SweepCard, Where
 from tfdyno.jobs.bench._card_condition import CardState, other_cpu_ratio
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter_named
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Library
     from tfdyno.core.choose.hardware import Gpu
 
-Framework = Literal["tensorflow", "jax"]
 LEAST_S, MOST_S = 10.0, 3600.0
 """Importing a framework and building the first chains takes some seconds."""
 GRACE_S = 90.0
@@ -85,7 +86,7 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    where: Literal["cpu", "gpu"]
+    where: Where
     index: int
     state: CardState
     framework: Framework
@@ -169,7 +170,7 @@ def _place(question: CalibrateRequest, library: Library) -> _Place:
         )
     index = int(asked) if asked.isdecimal() else 0
     state = CardState(index, library=library)
-    where: Literal["cpu", "gpu"] = "cpu" if asked == CPU or not _has_gpu(state) else "gpu"
+    where: Where = "cpu" if asked == CPU or not _has_gpu(state) else "gpu"
     if asked.isdecimal() and state.card is None and (where == "cpu" or state.count):
         count = f"the driver shows {state.count}" if state.count else "this machine shows no GPU"
         raise UsageError(f"there is no GPU {asked}", why=count, remedy="tfdyno doctor looks closer")
@@ -222,17 +223,17 @@ def _installed(python: str) -> Framework:
 
 def _swept(
     question: CalibrateRequest, place: _Place, lines: Path, progress: Callable[[str], None]
-) -> tuple[dict[str, Any], Sampler, BaseException | None]:
+) -> tuple[CardSwept, Sampler, BaseException | None]:
     """What the child told, who watched it, and what ended it early."""
-    executions = ["xla", "graph"] if place.where == "gpu" else ["graph"]
-    request = {
-        "framework": place.framework,
-        "where": place.where,
-        "executions": ["xla"] if place.framework == "jax" else executions,
-        "seconds_s": question.seconds_s,
-        "file": str(lines),
-        "peaks": _peaks(place),
-    }
+    executions: tuple[Execution, ...] = ("xla", "graph") if place.where == "gpu" else ("graph",)
+    request = SweepCard(
+        framework=place.framework,
+        where=place.where,
+        executions=("xla",) if place.framework == "jax" else executions,
+        seconds_s=question.seconds_s,
+        file=lines,
+        peaks=_peaks(place),
+    )
     looked = False
 
     def stage(line: str) -> None:
@@ -245,31 +246,30 @@ def _swept(
     with Sampler(visible=None) as sampler:
         try:
             told = run_child(
-                "tfdyno.runtime.calibrate.sweep", request, progress=stage, python=place.python,
+                SWEEP, request, progress=stage, python=place.python,
                 timeout_s=question.seconds_s + GRACE_S, env=_environment(place),
                 hide_gpu=place.where == "cpu", doing="the sweep", started=sampler.watch,
             )  # fmt: skip
         except UsageError:
             raise
         except (TfdynoError, KeyboardInterrupt) as error:
-            return {}, sampler, error
+            return CardSwept(), sampler, error
     return told, sampler, None
 
 
-def _peaks(place: _Place) -> dict[str, float]:
-    """What the data sheet of a card says, and room for results; empty: the card is not known."""
+def _peaks(place: _Place) -> Peaks:
     try:
         gpu = find(place.state.card.slug) if place.state.card else None
     except UsageError:
         gpu = None
     if gpu is None or place.where == "cpu":
-        return {}
+        return Peaks()
     flops = {
         name: unit_of(gpu, dtype, tf32_allowed=name == "tf32")[1]
         for name, dtype in (("f32", "f32"), ("tf32", "f32"), ("f16", "f16"), ("bf16", "bf16"))
     }
     room = ROOM_RATIO * gpu.memory_bytes
-    return {**flops, "bytes_per_s": gpu.memory_bytes_per_s, "room_bytes": room}
+    return Peaks(flops_per_s=flops, bytes_per_s=gpu.memory_bytes_per_s, room_bytes=room)
 
 
 def _environment(place: _Place) -> dict[str, str]:
@@ -302,13 +302,13 @@ def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
     flags = with_flags(os.environ.get("XLA_FLAGS", ""), NO_GRAPHS)
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         lines = Path(folder) / "windows.jsonl"
-        request = {
-            "framework": place.framework, "where": "gpu", "executions": ["xla"],
-            "seconds_s": WITHOUT_GRAPHS_S, "file": str(lines), "smallest": True, "rounds": 40,
-        }  # fmt: skip
+        request = SweepCard(
+            framework=place.framework, where="gpu", executions=("xla",), file=lines,
+            seconds_s=WITHOUT_GRAPHS_S, smallest=True, most_rounds=40,
+        )  # fmt: skip
         try:
             run_child(
-                "tfdyno.runtime.calibrate.sweep", request, python=place.python, hide_gpu=False,
+                SWEEP, request, python=place.python, hide_gpu=False,
                 timeout_s=WITHOUT_GRAPHS_S + GRACE_S, doing="the sweep without CUDA graphs",
                 env={**_environment(place), "XLA_FLAGS": flags},
             )  # fmt: skip
@@ -333,17 +333,17 @@ def _exchange(place: _Place, progress: Callable[[str], None]) -> float:
 
 
 def _card_of(
-    place: _Place, found: Read, told: dict[str, Any], sampler: Sampler,
+    place: _Place, found: Read, told: CardSwept, sampler: Sampler,
     ended: BaseException | None, sweep_s: float,
 ) -> CardFile:  # fmt: skip
     host = this_host()
     name, slug = processors.name(host) or "CPU", CPU
     if place.where == "gpu":
-        name = str(told.get("device") or (place.state.card.name if place.state.card else ""))
+        name = told.device or (place.state.card.name if place.state.card else "")
         slug = _slug(name, place)
-    version = str(told.get("version") or found.version)
+    version = told.version or found.version
     sliced = name.partition(" MIG ")[2]
-    failed = (f"{what} ({why})" for what, why in told.get("failed", {}).items())
+    failed = (f"{what} ({why})" for what, why in told.failed.items())
     return CardFile(
         card=slug,
         name=name,
@@ -359,7 +359,7 @@ def _card_of(
         if place.where == "gpu"
         else Condition(other_cpu_ratio=other_cpu_ratio(sampler.telemetry())),
         processors=len(processors.allowed()),
-        left_out=(*told.get("left_out", ()), *failed),
+        left_out=(*told.left_out, *failed),
         ended_by="" if ended is None else str(ended).rstrip(".") or "interrupted",
     )
 

@@ -6,22 +6,24 @@ what was measured until then is there.
 
 from __future__ import annotations
 
-import json
 import time
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.messages.calibrate import SWEEP, CardSwept, Chain, PaceTold, Release, Window
+from tfdyno.core.messages.wire import encode
 from tfdyno.process import child
 from tfdyno.runtime.calibrate.clock import WINDOW_S, Timed, chain_length
 from tfdyno.runtime.calibrate.points import kernel_of, points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from types import ModuleType
 
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.choose.generation import Framework
+    from tfdyno.core.messages.calibrate import Execution, Line, Peaks, SweepCard, Where
     from tfdyno.runtime.calibrate.points import Point
 
 CALL = "call"
@@ -31,57 +33,46 @@ PACES_AFTER = 8
 CALL_WINDOWS = 4
 """The call is taken off every kernel, so it has to be known best."""
 TELL_S = 5.0
-MOST_ROUNDS = 200
-"""More windows of a kernel tell nothing that these do not."""
-EXPECTED = {"cpu": (3e-6, 3e10, 8e9), "gpu": (2e-6, 4e14, 3e12)}
+EXPECTED: dict[Where, tuple[float, float, float]] = {
+    "cpu": (3e-6, 3e10, 8e9),
+    "gpu": (2e-6, 4e14, 3e12),
+}
 """About what a kernel takes: start in s, FLOP/s, bytes/s. Only lengths of chains hang on it; on a
 GPU the request tells the peaks of the card, since a chain that is too short tells of the host."""
 IN_GRAPH = ("loop", "reduce", "transpose")
 """What TensorFlow's graph has kernels of its own for; products and convolutions are the libraries'
 under XLA as well."""
-ROOM_BYTES = {"cpu": 5e8, "gpu": 4e9}
+ROOM_BYTES: dict[Where, float] = {"cpu": 5e8, "gpu": 4e9}
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
-    """Sweep until the time is spent, in rounds, so that a disturbance meets all kernels alike.
-
-    Args:
-        request: ``framework``, ``where`` (``cpu`` or ``gpu``), ``executions``, ``seconds_s`` from
-            the start of the child on, and ``file``; ``smallest`` for the smallest kernel alone,
-            ``rounds`` for so many at most, ``peaks`` of the card: FLOP/s by type,
-            ``bytes_per_s``, and ``room_bytes`` for the results of a chain.
-        progress: Told of every part.
-
-    Returns:
-        ``version`` of the framework, ``rounds``, and ``left_out``, the names of what there was no
-        time for.
-    """
+def handle(request: SweepCard, progress: child.Progress) -> CardSwept:
+    """Sweep until the time is spent, in rounds, so that a disturbance meets all kernels alike."""
     began_s = time.monotonic()
-    progress(f"importing {request['framework']}")
-    engine = _engine(request["framework"])
+    progress(f"importing {request.framework}")
+    engine = _engine(request.framework)
     engine.prepare()
-    with Path(request["file"]).open("a", encoding="utf-8", buffering=1) as file:
-        sweep = _Sweep(engine, file, request["where"], progress, began_s + request["seconds_s"],
-                       request.get("peaks", {}))  # fmt: skip
-        sweep.write({"version": engine.release()})
-        device = _device(engine, request["where"])
+    with request.file.open("a", encoding="utf-8", buffering=1) as file:
+        sweep = _Sweep(engine, file, request.where, progress, began_s + request.seconds_s,
+                       request.peaks)  # fmt: skip
+        sweep.write(Release(version=engine.release()))
+        device = _device(engine, request.where)
         sweep.begin(_wanted(request))
-        sweep.repeat(request.get("rounds", MOST_ROUNDS))
-    return {
-        "version": engine.release(),
-        "device": device,
-        "rounds": sweep.rounds,
-        "left_out": sweep.left_out,
-        "failed": sweep.failed,
-    }
+        sweep.repeat(request.most_rounds)
+    return CardSwept(
+        version=engine.release(),
+        device=device,
+        rounds=sweep.rounds,
+        left_out=tuple(sweep.left_out),
+        failed=sweep.failed,
+    )
 
 
-def _wanted(request: child.Request) -> list[tuple[Point, str]]:
+def _wanted(request: SweepCard) -> list[tuple[Point, Execution]]:
     """Points with their executions: of each rank those of every execution."""
-    chosen = points(request["where"])
-    if request.get("smallest"):
-        return [(min(chosen, key=lambda one: one.held_bytes), request["executions"][0])]
-    first, *others = request["executions"]
+    chosen = points(request.where)
+    first, *others = request.executions
+    if request.smallest:
+        return [(min(chosen, key=lambda one: one.held_bytes), first)]
     return [
         (point, execution)
         for point in chosen
@@ -89,7 +80,7 @@ def _wanted(request: child.Request) -> list[tuple[Point, str]]:
     ]
 
 
-def _device(engine: ModuleType, where: str) -> str:
+def _device(engine: ModuleType, where: Where) -> str:
     """What the framework calls the card.
 
     Raises:
@@ -104,7 +95,7 @@ def _device(engine: ModuleType, where: str) -> str:
     return str(found[0]) if found else ""
 
 
-def _engine(framework: str) -> ModuleType:
+def _engine(framework: Framework) -> ModuleType:
     if framework == "jax":
         from tfdyno.runtime.calibrate import jax_chain
 
@@ -116,8 +107,8 @@ def _engine(framework: str) -> ModuleType:
 
 class _Sweep:
     def __init__(
-        self, engine: Value, file: Value, where: str, progress: child.Progress, end_s: float,
-        peaks: Mapping[str, float],
+        self, engine: Value, file: Value, where: Where, progress: child.Progress, end_s: float,
+        peaks: Peaks,
     ) -> None:  # fmt: skip
         self.engine, self.file, self.where = engine, file, where
         self.progress, self.end_s, self.peaks = progress, end_s, peaks
@@ -129,9 +120,9 @@ class _Sweep:
     def paces(self) -> None:
         """Time what is no kernel: the way to a card and back, what Keras does beside a step."""
         for name, value in self.engine.paces(self.where).items():
-            self.write({"pace": name, "value": value})
+            self.write(PaceTold(pace=name, value=value))
 
-    def begin(self, wanted: Iterable[tuple[Point, str]]) -> None:
+    def begin(self, wanted: Iterable[tuple[Point, Execution]]) -> None:
         """Build every chain and time it for the first time, those that tell most first."""
         wanted = list(wanted)
         for execution in dict.fromkeys(execution for _, execution in wanted):
@@ -151,33 +142,34 @@ class _Sweep:
                 self.paces()
         self.rounds = 1
 
-    def _add(self, point: Point | None, execution: str) -> None:
-        count, told = 0, {}
+    def _add(self, point: Point | None, execution: Execution) -> None:
+        name = f"{execution} {point.name if point else CALL}"
+        about = Chain(name=name, execution=execution, count=0)
         if point:
             kernel = kernel_of(point)
             start_s, flops, moved = EXPECTED[self.where]
-            flops = self.peaks.get(point.dtype) or flops
-            moved = self.peaks.get("bytes_per_s") or moved
+            flops = self.peaks.flops_per_s.get(point.dtype) or flops
+            moved = self.peaks.bytes_per_s or moved
             expected_s = start_s + kernel.flops.fixed / flops + point.held_bytes / moved
-            room = self.peaks.get("room_bytes") or ROOM_BYTES[self.where]
+            room = self.peaks.room_bytes or ROOM_BYTES[self.where]
+            less = point.beside
             count = chain_length(
                 expected_s, point.held_bytes, room, f"{self.where} {execution} {kernel.kind}"
             )
-            less = point.beside
-            told = {
-                "kernel": asdict(kernel),
-                "tf32": point.dtype == "tf32",
-                "less": f"{execution} {less.name}" if less else "",
-                "overlaps": self.where == "gpu",
-            }
-        name = f"{execution} {point.name if point else CALL}"
-        tf32 = point is not None and point.dtype == "tf32"
-        self.engine.allow_tf32(tf32)
-        call = self.engine.chain(point, count, execution)
-        timed = Timed(name=name, call=call, wait=self.engine.wait, count=count, tf32=tf32,
-                      window_s=WINDOW_S[self.where])  # fmt: skip
+            about = replace(
+                about,
+                count=count,
+                kernel=kernel,
+                tf32=point.dtype == "tf32",
+                less=f"{execution} {less.name}" if less else "",
+                overlaps=self.where == "gpu",
+            )
+        self.engine.allow_tf32(about.tf32)
+        call = self.engine.chain(point, about.count, execution)
+        timed = Timed(name=name, call=call, wait=self.engine.wait, count=about.count,
+                      tf32=about.tf32, window_s=WINDOW_S[self.where])  # fmt: skip
         timed.warm()
-        self.write({"name": name, "execution": execution, "count": count, **told})
+        self.write(about)
         self.timed.append(timed)
         for _ in range(FIRST_WINDOWS):
             self._window(timed)
@@ -201,13 +193,13 @@ class _Sweep:
         # XLA's products ask for it when they run: on an H200 those in TF32 took 6 times as long.
         self.engine.allow_tf32(timed.tf32)
         taken_s, used_s = timed.window()
-        used = {"used_s": used_s} if self.where == "cpu" else {}
-        self.write({"name": timed.name, "call_s": taken_s, **used})
+        used_s = used_s if self.where == "cpu" else 0.0
+        self.write(Window(name=timed.name, call_s=taken_s, used_s=used_s))
 
-    def write(self, line: dict[str, Any]) -> None:
+    def write(self, line: Line) -> None:
         """Add a line to the file."""
-        self.file.write(json.dumps(line) + "\n")
+        self.file.write(encode(line) + "\n")
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, SWEEP))

@@ -6,16 +6,17 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins
-from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.card_file import Pace, SweptKernel
-from tfdyno.core.choose.program import Kernel
+from tfdyno.core.messages.calibrate import LINES, Chain, Line, PaceTold, Release, Window
+from tfdyno.core.messages.wire import decode
 from tfdyno.model.measure.statistics import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from tfdyno.core.messages.calibrate import Execution
 
 
 QUIET = 0.25
@@ -56,27 +57,27 @@ def read_windows(lines: Iterable[str]) -> Read:
     others hardly add to. The undisturbed call is a low quantile of that over the processors that it
     had at a time at best.
     """
-    about: dict[str, dict[str, Any]] = {}
+    about: dict[str, Chain] = {}
     windows: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     paces: dict[str, float] = {}
     version = ""
     for line in lines:
         told = _line(line)
-        if "version" in told:
-            version = str(told["version"])
-        elif "pace" in told:
-            paces[str(told["pace"])] = float(told["value"])
-        elif "call_s" in told:
-            windows[str(told["name"])].append((float(told["call_s"]), float(told.get("used_s", 0))))
-        elif "name" in told:
-            about[str(told["name"])] = told
+        if isinstance(told, Release):
+            version = told.version
+        elif isinstance(told, PaceTold):
+            paces[told.pace] = told.value
+        elif isinstance(told, Window):
+            windows[told.name].append((told.call_s, told.used_s))
+        elif isinstance(told, Chain):
+            about[told.name] = told
     quiet = {name: undisturbed(held) for name, held in windows.items() if len(held) >= FEWEST}
-    calls = {one["execution"]: quiet[name][0] for name, one in about.items()
-             if not one["count"] and name in quiet}  # fmt: skip
+    calls = {one.execution: quiet[name][0] for name, one in about.items()
+             if not one.count and name in quiet}  # fmt: skip
     found = (
         _kernel(one, len(windows[name]), about, quiet, calls)
         for name, one in about.items()
-        if one["count"] and name in quiet
+        if one.count and name in quiet
     )
     return Read(
         kernels=tuple(one for one in found if one is not None),
@@ -104,41 +105,37 @@ def _apart(values: Sequence[float], low: float, high: float) -> float:
     return math.log(quantile(values, high) / max(quantile(values, low), 1e-12)) / 2.0
 
 
-def _line(text: str) -> dict[str, Any]:
+def _line(text: str) -> Line | None:
     try:
-        told = json.loads(text)
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
+        raw = json.loads(text)
+        return decode(raw, next(kind for field, kind in LINES.items() if field in raw))
+    except (ValueError, TypeError, StopIteration):
+        return None
 
 
 def _kernel(
-    one: Mapping[str, Any], count: int, about: Mapping[str, Mapping[str, Any]],
-    quiet: Mapping[str, tuple[float, float]], calls: Mapping[str, float],
+    one: Chain, count: int, about: Mapping[str, Chain],
+    quiet: Mapping[str, tuple[float, float]], calls: Mapping[Execution, float],
 ) -> SweptKernel | None:  # fmt: skip
     """None where the call drowns it, or what has to be taken off was not measured."""
-    call_s = calls.get(one["execution"])
-    if call_s is None:
+    call_s = calls.get(one.execution)
+    if call_s is None or one.kernel is None:
         return None
-    whole_s, spread = quiet[one["name"]]
-    hidden = bool(one.get("overlaps"))
+    whole_s, spread = quiet[one.name]
+    hidden = one.overlaps
     if hidden and whole_s < HIDING * call_s:
         return None
     call_s = 0.0 if hidden else call_s
-    taken_s = (whole_s - call_s) / one["count"]
-    if less := one.get("less"):
+    taken_s = (whole_s - call_s) / one.count
+    if less := one.less:
         if less not in quiet or less not in about:
             return None
-        taken_s -= (quiet[less][0] - call_s) / about[less]["count"]
+        taken_s -= (quiet[less][0] - call_s) / about[less].count
     if taken_s <= 0.0:
-        return None
-    try:
-        kernel = from_builtins(one["kernel"], Kernel, where="the sweep")
-    except UsageError:
         return None
     # The call is in every window: what it varies by, the kernel seems to vary by the more.
     louder = min(10.0, whole_s / max(whole_s - call_s, 1e-12))
     return SweptKernel(
-        kernel=kernel, execution=one["execution"], tf32=bool(one["tf32"]), kernel_s=taken_s,
+        kernel=one.kernel, execution=one.execution, tf32=one.tf32, kernel_s=taken_s,
         spread_ratio=spread * louder, windows=count,
     )  # fmt: skip
