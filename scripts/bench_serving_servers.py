@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import data_dir
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.serve import ServeModel
+from tfdyno.core.messages.wire import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,15 +131,14 @@ def _triton(kind: Kind, models: Path, folder: Path) -> Iterator[Running]:
     """The model process of ``tfdyno serve`` without its front: Triton's own route."""
     address = f"127.0.0.1:{free_port()}"  # tfdyno serve itself gives it a socket
     with tempfile.TemporaryDirectory(prefix="tfdyno-bench-") as scratch:
-        request = {
-            "model": str(models / "cnn" / "1"), "name": "cnn", "version": "1",
-            "max_batch_size": 1 if kind is UNBATCHED else 64, "max_delay_ms": 2.0,
-            "address": address, "scratch": scratch,
-        }  # fmt: skip
+        request = ServeModel(
+            model=models / "cnn" / "1", name="cnn", address=address, scratch=Path(scratch),
+            max_batch_size=1 if kind is UNBATCHED else 64, max_delay_ms=2.0,
+        )  # fmt: skip
         words = [str(serving_folder() / "bin" / "python"), "-m", "tfdyno.serving.model.child"]
         with child(words, folder / f"{kind.id}.log", keep_input=True) as process:
             assert process.stdin
-            process.stdin.write((json.dumps(request) + "\n").encode())
+            process.stdin.write((encode(request) + "\n").encode())
             process.stdin.flush()
             url = f"http://{address}/v2/models/cnn"
             wait_until_ready(process, f"{url}/ready", log=folder / f"{kind.id}.log")

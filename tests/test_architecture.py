@@ -111,6 +111,10 @@ UNIT_FREE_FIELDS = {
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit
+    # Milliseconds, as the options of serve and its answer have them.
+    "ServedBatching.max_delay_ms", "MeasuredBatching.max_delay_ms", "ServeModel.max_delay_ms",
+    "FrontSettings.max_delay_ms", "FrontSettings.deadline_ms", "ServeModel.p99_ms",
+    "MeasuredBatching.latency_s_by_batch",  # seconds
     "PaceTold.value",  # of its field of ``Pace``
     "BenchRun.metrics", "Protocol.target_value", "Lineage.metrics",  # in the unit of the metric
     "Recipe.clip_norm",  # of gradients

@@ -12,16 +12,25 @@ import signal
 import subprocess
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tests.served import QUIET, serving_folder, serving_python
 
-from tfdyno.serving.front.table import Signature, Table, read_table
+from tfdyno.core.messages.serve import (
+    FrontCommand,
+    ModelFacts,
+    SignatureFacts,
+    Tensor,
+    VersionFacts,
+)
+from tfdyno.core.messages.wire import encode, fields_of
+from tfdyno.serving.front.table import Signature, Table, read_signature, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfdyno.serving.front.wire import Arrays
 
@@ -30,35 +39,35 @@ ROOT = Path(__file__).parents[2]
 WEIGHTS = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
 
 
-def tensor(name: str, dtype: str, *shape: int | None) -> dict[str, Any]:
-    return {"name": name, "dtype": dtype, "shape": list(shape)}
+def tensor(name: str, dtype: str, *shape: int | None) -> Tensor:
+    return Tensor(name=name, dtype=dtype, shape=shape)
 
 
-LINEAR = {
-    "triton_model": "linear",
-    "batched": True,
-    "inputs": [tensor("x", "float32", None, 3)],
-    "outputs": [tensor("y", "float32", None, 2)],
-}
-PAIR = {
-    "triton_model": "pair",
-    "batched": True,
-    "inputs": [tensor("a", "float32", None, 2), tensor("b", "int32", None, 1)],
-    "outputs": [tensor("sum", "float32", None, 2), tensor("twice", "int32", None, 1)],
-}
-TEXT = {
-    "triton_model": "text",
-    "batched": True,
-    "inputs": [tensor("s", "string", None, 1)],
-    "outputs": [tensor("upper", "string", None, 1), tensor("raw_bytes", "string", None, 1)],
-}
-ALONE = {
-    "triton_model": "linear",
-    "batched": False,
-    "inputs": [tensor("x", "float32", 2, 3)],
-    "outputs": [tensor("y", "float32", None, 2)],
-}
-MIXING = {**LINEAR, "batched": False}
+LINEAR = SignatureFacts(
+    triton_model="linear",
+    batched=True,
+    inputs=(tensor("x", "float32", None, 3),),
+    outputs=(tensor("y", "float32", None, 2),),
+)
+PAIR = SignatureFacts(
+    triton_model="pair",
+    batched=True,
+    inputs=(tensor("a", "float32", None, 2), tensor("b", "int32", None, 1)),
+    outputs=(tensor("sum", "float32", None, 2), tensor("twice", "int32", None, 1)),
+)
+TEXT = SignatureFacts(
+    triton_model="text",
+    batched=True,
+    inputs=(tensor("s", "string", None, 1),),
+    outputs=(tensor("upper", "string", None, 1), tensor("raw_bytes", "string", None, 1)),
+)
+ALONE = SignatureFacts(
+    triton_model="linear",
+    batched=False,
+    inputs=(tensor("x", "float32", 2, 3),),
+    outputs=(tensor("y", "float32", None, 2),),
+)
+MIXING = replace(LINEAR, batched=False)
 """Any number of rows, but what tried the model found that each depends on the others."""
 
 
@@ -66,21 +75,19 @@ def at(port: int) -> str:
     return f"127.0.0.1:{port}"
 
 
-def models(port: int = 1, *, name: str = "m", version: str = "3") -> dict[str, Any]:
+def models(port: int = 1, *, name: str = "m", version: str = "3") -> dict[str, ModelFacts]:
     """The supervisor's table with one version of all the signatures."""
     signatures = {"serving_default": LINEAR, "pair": PAIR, "text": TEXT}
-    entry = {"address": at(port), "signatures": signatures}
-    return {name: {"default": version, "versions": {version: entry}}}
+    entry = VersionFacts(address=at(port), signatures=signatures)
+    return {name: ModelFacts(default=version, versions={version: entry})}
 
 
 def table(port: int = 1) -> Table:
     return read_table(models(port))
 
 
-def signature(facts: dict[str, Any]) -> Signature:
-    entry = {"address": at(1), "signatures": {"serving_default": facts}}
-    served = read_table({"m": {"default": "1", "versions": {"1": entry}}})
-    return served.models["m"].versions["1"].signatures["serving_default"]
+def signature(facts: SignatureFacts) -> Signature:
+    return read_signature(facts)
 
 
 class Here:
@@ -110,6 +117,7 @@ import os
 import sys
 import numpy as np
 from pytriton.triton import Triton, TritonConfig
+from tfdyno.core.messages.serve import ServedBatching
 from tfdyno.serving.model.binding import bind
 from tfdyno.serving.model.saved import Signature, Tensor
 
@@ -138,6 +146,7 @@ def signature(function, inputs, outputs):
 own = os.fdopen(os.dup(1), "w")  # Triton writes lines of its own, which may tear this one
 os.dup2(2, 1)
 port = int(sys.argv[1])
+batching = ServedBatching(max_batch_size=64, max_delay_ms=0.0)
 config = TritonConfig(
     id=f"toys{port}", http_address="127.0.0.1", grpc_address="127.0.0.1",
     metrics_address="127.0.0.1", http_port=port, grpc_port=port + 1, metrics_port=port + 2,
@@ -150,7 +159,7 @@ with Triton(config=config) as triton:
         signature(text, [tensor("s", "bytes", 1)],
                   [tensor("upper", "bytes", 1), tensor("raw_bytes", "bytes", 1)]),
     ]:
-        bind(triton, {one.name: one}, {}, one.name, {"max_batch_size": 64})
+        bind(triton, {one.name: one}, {}, one.name, batching)
     triton.run()
     own.write("ready\\n")
     own.flush()
@@ -201,7 +210,7 @@ class FrontProcess:
 
     def say(self, **command: Any) -> None:
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.write(encode(command) + "\n")
         self.process.stdin.flush()
 
     def event(self) -> dict[str, Any]:
@@ -213,8 +222,8 @@ class FrontProcess:
         for line in self.process.stdout:
             self._events.put(line)
 
-    def serve(self, table: dict[str, Any]) -> None:
-        self.say(command="serve", id=7, models=table)
+    def serve(self, table: Mapping[str, ModelFacts]) -> None:
+        self.say(**fields_of(FrontCommand(command="serve", id=7, models=table)))
         assert self.event() == {"event": "serving", "id": 7}
 
     def ask(

@@ -25,6 +25,7 @@ from tests.served import FAULTY, MIXING, Server, post, running, serving_python, 
 
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.deploy.model_version import Lineage
+from tfdyno.core.messages.serve import ServedBatching
 from tfdyno.engines.process.serving_process import Event
 from tfdyno.jobs.serve._backend import error_of
 from tfdyno.jobs.serve._front import Front, deadline_ms
@@ -342,7 +343,7 @@ def test_a_front_that_cannot_listen_says_why() -> None:
             question=ServeRequest(reference="m", port=taken.getsockname()[1]),
             python=serving_python(), hear=(events := queue.SimpleQueue[Event]()).put,
         )  # fmt: skip
-        front.start({})
+        front.start(None)
         try:
             error = error_of(events.get(timeout=30))
         finally:
@@ -479,7 +480,8 @@ def test_a_promise_is_the_deadline_unless_another_is_given(
     asked: dict[str, float], holds: bool, expected: float
 ) -> None:
     question = ServeRequest(reference="m", **asked)  # type: ignore[arg-type]
-    assert deadline_ms(question, {"holds": holds}) == expected
+    batching = ServedBatching(max_batch_size=1, max_delay_ms=0.0, holds=holds)
+    assert deadline_ms(question, batching) == expected
 
 
 def test_a_version_that_xla_fails_to_compile_is_started_with_less_of_it(

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from tfdyno.core.base.untyped import Spec, Value
+    from tfdyno.core.messages.serve import SignatureFacts
 
 
-def batcher(model: Here, facts: dict[str, Any] = LINEAR, **limits: Any) -> Batcher:
+def batcher(model: Here, facts: SignatureFacts = LINEAR, **limits: Any) -> Batcher:
     chosen = {"rows": 4, "delay_s": 0.001, "waiting_rows": 8, **limits}
     return Batcher(model, signature(facts), Limits(**chosen), lambda _rows, _call_s: None)
 
@@ -69,7 +70,7 @@ def test_a_request_of_more_rows_than_a_call_may_have_is_split_and_put_together()
 
 
 @pytest.mark.parametrize("facts", [ALONE, MIXING])
-def test_without_rows_every_request_is_a_call_of_its_own(facts: dict[str, Any]) -> None:
+def test_without_rows_every_request_is_a_call_of_its_own(facts: SignatureFacts) -> None:
     async def work() -> None:
         model = Here()
         waiting = batcher(model, facts)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -8,22 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.fronts import ALONE, LINEAR, PAIR, TEXT, signature
+from tests.runtime.fronts import ALONE, LINEAR, PAIR, TEXT, signature, tensor
 
 from tfdyno.serving.front.predict import listed, read_body, read_inputs, reply, short_decimals
 from tfdyno.serving.front.table import Refused, TensorSpec
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.serve import SignatureFacts
 
 
-def inputs(value: object, facts: dict[str, Any]) -> dict[str, Any]:
+def inputs(value: object, facts: SignatureFacts) -> dict[str, Any]:
     text = value if isinstance(value, bytes) else json.dumps(value).encode()
     arrays = read_inputs(read_body(text), signature(facts))
     return {name: array.tolist() for name, array in arrays.items()}
 
 
-def refused(value: object, facts: dict[str, Any]) -> str:
+def refused(value: object, facts: SignatureFacts) -> str:
     with pytest.raises(Refused) as error:
         inputs(value, facts)
     assert error.value.code == 400
@@ -50,7 +52,7 @@ def test_several_inputs_go_by_name_in_both_forms() -> None:
 
 def test_an_object_with_b64_alone_is_a_string_not_a_name() -> None:
     assert inputs({"instances": [["a"], [{"b64": "Yg=="}]]}, TEXT) == {"s": [[b"a"], [b"b"]]}
-    one = {**TEXT, "inputs": [{"name": "s", "dtype": "string", "shape": [None]}]}
+    one = replace(TEXT, inputs=(tensor("s", "string", None),))
     assert inputs({"instances": [{"b64": "Yg=="}]}, one) == {"s": [b"b"]}
 
 

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.runtime.fronts import at, models, table
 
+from tfdyno.core.messages.serve import ModelFacts
 from tfdyno.serving.front.status import metadata, status
 from tfdyno.serving.front.table import read_table
 
 
 def test_the_status_names_all_versions_newest_first() -> None:
-    facts = models()
-    (entry,) = facts["m"]["versions"].values()
-    facts["m"]["versions"] = {"3": entry, "12": {**entry, "address": at(2)}}
-    told = status(read_table(facts), "m")["model_version_status"]
+    (entry,) = models()["m"].versions.values()
+    facts = ModelFacts(versions={"3": entry, "12": replace(entry, address=at(2))})
+    told = status(read_table({"m": facts}), "m")["model_version_status"]
     assert [each["version"] for each in told] == ["12", "3"]
     fine = {"error_code": "OK", "error_message": ""}
     assert told[0] == {"version": "12", "state": "AVAILABLE", "status": fine}

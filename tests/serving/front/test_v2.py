@@ -12,11 +12,12 @@ from tfdyno.serving.front.v2 import check_outputs, read_v2, v2_inputs
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.serve import SignatureFacts
 
 X: dict[str, Any] = {"name": "x", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}
 
 
-def read(tensor: dict[str, Any], binary: bytes = b"", facts: dict[str, Any] = LINEAR) -> Value:
+def read(tensor: dict[str, Any], binary: bytes = b"", facts: SignatureFacts = LINEAR) -> Value:
     head = json.dumps({"inputs": [tensor]}).encode()
     request = read_v2(head + binary, len(head) if binary else None)
     (array,) = v2_inputs(request, signature(facts)).values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfdyno.core.messages.wire import encode
 from tfdyno.serving.front.wire import FAULT
 from tfdyno.serving.model import binding as serve_binding
 from tfdyno.serving.model.saved import Arrays, Signature, Tensor
@@ -96,11 +98,13 @@ def test_of_requests_together_only_the_one_that_fails_is_told_why() -> None:
 
 
 def test_a_signature_is_told_with_its_open_sizes() -> None:
-    assert serve_binding.describe(doubling([]), "net") == {
+    described = serve_binding.describe(doubling([]), "net")
+    assert json.loads(encode(described)) == {
         "triton_model": "net",
-        "inputs": [{"name": "x", "dtype": "float32", "shape": (None, 1)}],
-        "outputs": [{"name": "y", "dtype": "float32", "shape": (None, 1)}],
+        "inputs": [{"name": "x", "dtype": "float32", "shape": [None, 1]}],
+        "outputs": [{"name": "y", "dtype": "float32", "shape": [None, 1]}],
         "batched": True,
+        "call_s": 0.0,
     }
 
 

@@ -44,7 +44,7 @@ class Served:
             start_new_session=True,
         )
         request = {
-            "model": str(model), "name": "linear", "version": "1", "scratch": str(scratch),
+            "model": str(model), "name": "linear", "scratch": str(scratch),
             "max_batch_size": 8, "max_delay_ms": DELAY_S * 1e3,
             "address": f"unix:{scratch / 'http'}", **settings,
         }  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tfdyno.serving.front.wire import FAULT
+from tfdyno.serving.model.binding import describe
 from tfdyno.serving.model.first_calls import SLOW_CALLS, TIMED_CALLS, first_call_s
 from tfdyno.serving.model.saved import Signature, Tensor
 
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tfdyno.serving.front.wire import Arrays
-
-DESCRIBED = {
-    "triton_model": "double",
-    "inputs": [{"name": "x", "dtype": "float32", "shape": [None, 3]}],
-    "outputs": [{"name": "y", "dtype": "float32", "shape": [None, 3]}],
-    "batched": True,
-}
 
 
 def double(arrays: Arrays) -> Arrays:
@@ -38,6 +32,7 @@ SIGNATURE = Signature(
     outputs=(Tensor(name="y", dtype="float32", shape=(None, 3)),),
     call=double,
 )
+DESCRIBED = describe(SIGNATURE, "double")
 
 
 class Waking(BaseHTTPRequestHandler):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.messages.serve import Known, ServedBatching, ServeModel
 from tfdyno.serving.model import loading as serve_loading
 from tfdyno.serving.model.binding import describe
 from tfdyno.serving.model.loading import Loading, sizes, warm_up
@@ -18,7 +20,10 @@ from tfdyno.serving.model.saved import Arrays, Signature, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BATCHING = {"max_batch_size": 8}
+BATCHING = ServedBatching(max_batch_size=8, max_delay_ms=0.0)
+REQUEST = ServeModel(
+    model=Path("m"), name="m", scratch=Path("s"), address="a", max_batch_size=8, max_delay_ms=0.0
+)
 
 
 def signature(calls: list[int]) -> Signature:
@@ -35,12 +40,13 @@ def loading(
 ) -> Loading:
     """Of a model of which this signature is known, but for its shape in ``load``."""
 
-    def loaded(_request: dict[str, Any]) -> dict[str, Signature]:
+    def loaded(_request: ServeModel) -> dict[str, Signature]:
         load()
         return {one.name: one}
 
     monkeypatch.setattr(serve_loading, "loaded", loaded)
-    return Loading({}, {one.name: describe(signature([]), "m")}, BATCHING)
+    known = Known(signatures={one.name: describe(signature([]), "m")}, batching=BATCHING)
+    return Loading(REQUEST, known)
 
 
 def test_one_sample_and_a_full_batch_are_tried_first_and_the_sizes_between_later(

@@ -237,10 +237,10 @@ def _print(ready: Ready, given: dict[str, Any]) -> None:
         click.echo(f"ready {ready.url}")
     if given["quiet"]:
         return
-    if ready.batching["reason"]:
-        said = f"By the model alone, without HTTP: {ready.batching['reason'].rstrip('.')}."
+    if ready.batching.reason:
+        said = f"By the model alone, without HTTP: {ready.batching.reason.rstrip('.')}."
         click.echo(f"tfdyno: {said}", err=True)
-    for name, why in ready.batching["unbatched"].items():
+    for name, why in ready.batching.unbatched.items():
         click.echo(f"tfdyno: {name} is served one request at a time: {why}.", err=True)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.messages.wire import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,11 +54,11 @@ class ServingProcess:
         """Whether it has not ended."""
         return self.popen.poll() is None
 
-    def send(self, content: Mapping[str, Any]) -> None:
+    def send(self, content: object) -> None:
         """Give it one line; a process that has ended takes none."""
         assert self.popen.stdin
         with contextlib.suppress(OSError, ValueError):
-            self.popen.stdin.write(json.dumps(content) + "\n")
+            self.popen.stdin.write(encode(content) + "\n")
             self.popen.stdin.flush()
 
     def terminate(self) -> None:

@@ -7,11 +7,13 @@ import shutil
 import signal
 import socket
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.serve import EVENTS, Failed, ModelReady, Said, ServeModel, VersionFacts
+from tfdyno.core.messages.wire import decode
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import as_run
 from tfdyno.engines.process.serving_process import ServingProcess, start
@@ -21,7 +23,7 @@ from tfdyno.jobs.retreat.retreating import Trial
 from tfdyno.jobs.serve._versions import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tfdyno.core.recipe.retreat import Retreat
     from tfdyno.engines.process.serving_process import Event
@@ -38,30 +40,31 @@ class Backend:
 
     wanted: Wanted
     process: ServingProcess
-    scratch: Path
+    request: ServeModel
+    """What the process was told."""
     state: State = "starting"
-    ready: dict[str, Any] = field(default_factory=dict)
-    """What the process said when it was ready."""
+    ready: ModelReady | None = None
+    """What the process said when it was."""
     leaves_s: float = 0.0
     """When a leaving one is ended though requests are in flight, on the monotonic clock."""
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self) -> VersionFacts:
         """Its row in the front's table."""
-        return {key: self.ready[key] for key in ("address", "signatures")}
+        signatures = self.ready.signatures if self.ready else {}
+        return VersionFacts(address=self.request.address, signatures=signatures)
 
     def clear(self, within_s: float = 0.0) -> None:
         """Wait for its end so long; then nothing of it is left."""
         self.process.end(within_s)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        shutil.rmtree(self.request.scratch, ignore_errors=True)
 
 
 def start_backend(
     wanted: Wanted,
+    request: ServeModel,
     *,
-    name: str,
     python: str,
-    settings: Mapping[str, Any],
     log: Path | None,
     hear: Callable[[Event], object],
     retreats: Sequence[Retreat] = (),
@@ -70,14 +73,13 @@ def start_backend(
 
     Args:
         wanted: The version.
-        name: Of the model.
+        request: What the process is told; its folder is gone with the process.
         python: The interpreter of the serving environment.
-        settings: Batching and threads, as ``serve_triton`` reads them.
         log: File that its output is added to.
         hear: Called with what it says.
         retreats: Steps back from compiles that failed inside XLA.
     """
-    scratch = scratch_folder()
+    scratch = request.scratch
     trial = Trial(recipe=as_run(Recipe(), retreats), retreats=tuple(retreats))
     try:
         process = start(
@@ -90,11 +92,8 @@ def start_backend(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    process.send({
-        "model": str(wanted.path.absolute()), "name": name, "version": str(wanted.version),
-        "scratch": str(scratch), "address": f"unix:{scratch / 'http'}", **settings,
-    })  # fmt: skip
-    return Backend(wanted=wanted, process=process, scratch=scratch)
+    process.send(request)
+    return Backend(wanted=wanted, process=process, request=request)
 
 
 def scratch_folder() -> Path:
@@ -133,12 +132,17 @@ def check_port(host: str, port: int, option: str) -> None:
             raise UsageError(f"cannot listen on {host}:{port}", why=why, remedy=remedy) from None
 
 
+def said_by(event: Event) -> Said | None:
+    """What a process said; None: it has ended."""
+    return decode(event.content, EVENTS[event.content["event"]]) if event.content else None
+
+
 def error_of(event: Event) -> UsageError | ToolError:
     """Why a process did not get to serve: what it said of itself, else its last words."""
-    said = event.content
-    if said.get("event") == "failed":
-        kind = UsageError if said.get("kind") == "usage" else ToolError
-        return kind(said["what"], why=said.get("why", ""), remedy=said.get("remedy", ""))
+    said = said_by(event)
+    if isinstance(said, Failed):
+        kind = UsageError if said.kind == "usage" else ToolError
+        return kind(said.what, why=said.why, remedy=said.remedy)
     process = event.process
     code = process.popen.returncode
     if code == -signal.SIGKILL:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tfdyno.core.messages.serve import (
+    FrontCommand,
+    FrontSettings,
+    Listening,
+    ModelFacts,
+    ServedBatching,
+)
 from tfdyno.engines.process.serving_process import Event, ServingProcess, start
 from tfdyno.jobs.serve._backend import serving_variables
 from tfdyno.jobs.serve._request import LONGEST_WAIT_MS, ServeRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MODULE = "tfdyno.serving.front.child"
 
@@ -30,9 +33,9 @@ class Front:
     hear: Callable[[Event], object]
     """Called with what the process says."""
     process: ServingProcess | None = None
-    listening: dict[str, Any] = field(default_factory=dict)
+    listening: Listening | None = None
     """What it said when it began to listen."""
-    table: dict[str, Any] = field(default_factory=dict)
+    table: Mapping[str, ModelFacts] = field(default_factory=dict)
     """What answers, as it was told last."""
     _table_id: int = 0
     _folder: Path = field(default_factory=Path)
@@ -52,13 +55,13 @@ class Front:
     @property
     def served(self) -> tuple[str, ...]:
         """Versions in the table, in its order."""
-        return tuple(next(iter(self.table.values()))["versions"]) if self.table else ()
+        return tuple(next(iter(self.table.values())).versions) if self.table else ()
 
-    def start(self, batching: Mapping[str, Any]) -> None:
+    def start(self, batching: ServedBatching | None) -> None:
         """Start the process.
 
         Args:
-            batching: What was measured for the promise; empty: as asked.
+            batching: What was measured for the promise; None: as asked.
         """
         asked = self.question
         self._folder = Path(tempfile.mkdtemp(prefix="tfdyno-front-"))
@@ -67,30 +70,29 @@ class Front:
             environment=serving_variables(self.python, self._folder),
             hear=self.hear, log=asked.log,
         )  # fmt: skip
-        self.process.send({
-            "host": asked.host, "port": self._port or asked.port, "grpc_port": asked.grpc_port,
-            "max_queue": asked.max_queue, "deadline_ms": deadline_ms(asked, batching),
-            "max_body_bytes": asked.max_body_bytes, "read_timeout_s": asked.read_timeout_s,
-            "token": asked.token or None,
-            "tls_cert": str(asked.tls_cert) if asked.tls_cert else None,
-            "tls_key": str(asked.tls_key) if asked.tls_key else None,
-            "max_batch_size": batching.get("max_batch_size", asked.max_batch),
-            "max_delay_ms": batching.get("max_delay_ms", asked.max_delay_ms),
-        })  # fmt: skip
+        settings = FrontSettings(
+            host=asked.host, port=self._port or asked.port, grpc_port=asked.grpc_port,
+            max_queue=asked.max_queue, deadline_ms=deadline_ms(asked, batching),
+            max_body_bytes=asked.max_body_bytes, read_timeout_s=asked.read_timeout_s,
+            token=asked.token or None, tls_cert=asked.tls_cert, tls_key=asked.tls_key,
+            max_batch_size=batching.max_batch_size if batching else asked.max_batch,
+            max_delay_ms=batching.max_delay_ms if batching else asked.max_delay_ms,
+        )  # fmt: skip
+        self.process.send(settings)
 
-    def tell(self, models: dict[str, Any]) -> bool:
+    def tell(self, models: Mapping[str, ModelFacts]) -> bool:
         """Give it the table of what is to answer; whether that is another than before."""
         if models == self.table and self._table_id:
             return False
         self.table, self._table_id = models, self._table_id + 1
         assert self.process
-        self.process.send({"command": "serve", "id": self._table_id, "models": models})
+        self.process.send(FrontCommand(command="serve", id=self._table_id, models=models))
         return True
 
     def drain(self) -> None:
         """Let it take no new requests, and end when those in flight are answered."""
         assert self.process
-        self.process.send({"command": "drain"})
+        self.process.send(FrontCommand(command="drain"))
 
     def end(self) -> None:
         """End the process, if there is one; nothing of it is left but its port."""
@@ -98,11 +100,12 @@ class Front:
             return
         self.process.end(0.0)
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._port = self._port or urlsplit(self.listening.get("url", "")).port or 0
-        self.process, self.listening, self.table, self._table_id = None, {}, {}, 0
+        if self.listening:
+            self._port = self._port or urlsplit(self.listening.url).port or 0
+        self.process, self.listening, self.table, self._table_id = None, None, {}, 0
 
 
-def deadline_ms(asked: ServeRequest, batching: Mapping[str, Any]) -> float:
+def deadline_ms(asked: ServeRequest, batching: ServedBatching | None) -> float:
     """How long a request may wait: as asked; else what is promised, where the model keeps that."""
-    promised = asked.p99_ms if batching.get("holds") else None
+    promised = asked.p99_ms if batching and batching.holds else None
     return asked.deadline_ms or promised or LONGEST_WAIT_MS

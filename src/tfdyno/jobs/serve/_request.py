@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from tfdyno.core.messages.serve import ServedBatching, SignatureFacts
 from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.serve._versions import LATEST
@@ -59,8 +59,8 @@ class Ready:
     name: str
     versions: tuple[int, ...]
     grpc_port: int | None
-    batching: dict[str, Any]
-    signatures: dict[str, Any]
+    batching: ServedBatching
+    signatures: Mapping[str, SignatureFacts]
     start_s: float
     retreats: tuple[Retreat, ...] = ()
     """Steps back from compiles that failed inside XLA."""

@@ -13,9 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.catalog.assumptions import serving_overhead
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.messages.serve import (
+    Failed,
+    Idle,
+    Known,
+    Listening,
+    ModelFacts,
+    ModelReady,
+    ServedBatching,
+    ServeModel,
+    TableInUse,
+)
 from tfdyno.jobs.child.recipe_env import AUTO_CLUSTERING
 from tfdyno.jobs.retreat.retreating import step_line
-from tfdyno.jobs.serve._backend import Backend, error_of, start_backend
+from tfdyno.jobs.serve._backend import Backend, error_of, said_by, scratch_folder, start_backend
 from tfdyno.jobs.serve._front import Front
 from tfdyno.jobs.serve._request import Ready
 from tfdyno.jobs.serve._versions import Wanted
@@ -67,9 +78,9 @@ class Supervisor:
         self.failures = Failures()
         self.refused: set[str] = set()
         """Marks of states that cannot be served: not tried again until the files change."""
-        self.batching: dict[str, Any] = {}
-        self.known: dict[str, dict[str, Any]] = {}
-        """Mark -> signatures and batching of what was served in that state."""
+        self.batching: ServedBatching | None = None
+        self.known: dict[str, Known] = {}
+        """Mark -> what was served in that state."""
         self.checking: set[str] = set()
         self.checked: set[str] = set()
         """Marks of states whose files are being read, and of those that are sound."""
@@ -137,12 +148,13 @@ class Supervisor:
         versions |= {str(one.wanted.version): one.row for one in wanted}
         order = [str(one.version) for one in self.wanted if str(one.version) in versions]
         default = order[0] if order else next(iter(versions), "")
-        models = {self.name: {"default": default, "versions": versions}} if versions else {}
+        facts = ModelFacts(default=default, versions=versions)
+        models = {self.name: facts} if versions else {}
         if not self.front.tell(models):
             return
-        addresses = {row["address"] for row in versions.values()}
+        addresses = {row.address for row in versions.values()}
         for one in serving:
-            if one.ready["address"] not in addresses:
+            if one.request.address not in addresses:
                 one.state, one.leaves_s = "leaving", time.monotonic() + IDLE_S
 
     def _hear(self, event: Event) -> None:
@@ -153,16 +165,16 @@ class Supervisor:
         backend = next((one for one in self.backends if one.process is event.process), None)
         if backend is None:
             return
-        kind = event.content.get("event", "")
-        if kind == "ready" and self._steps_back(backend, "\n".join(event.content["unanswered"])):
+        said = said_by(event)
+        if isinstance(said, ModelReady) and self._steps_back(backend, "\n".join(said.unanswered)):
             backend.state = "leaving"
             self._dismiss(backend)
-        elif kind == "ready":
-            backend.state, backend.ready = "serving", event.content
-            self._remember(backend)
-            self.batching = self.batching or event.content.get("batching", {})
+        elif isinstance(said, ModelReady):
+            backend.state, backend.ready = "serving", said
+            self._remember(backend.wanted.mark, said)
+            self.batching = self.batching or said.batching
             self.told.progress("starting the front")
-        elif kind == "failed" or not event.content:
+        elif isinstance(said, Failed) or said is None:
             self._lost(backend, event)
 
     def _check(self, wanted: Wanted) -> None:
@@ -192,12 +204,11 @@ class Supervisor:
             self.refused.add(found.wanted.mark)
             self.told.notice(f"version {found.wanted.version} is not served: {found.error}")
 
-    def _remember(self, backend: Backend) -> None:
+    def _remember(self, mark: str, ready: ModelReady) -> None:
         """What a version turned out to be: its process starts faster when that is known."""
         kept = {one.mark for one in self.wanted}
-        self.known = {mark: facts for mark, facts in self.known.items() if mark in kept}
-        ready = backend.ready
-        self.known[backend.wanted.mark] = {key: ready[key] for key in ("signatures", "batching")}
+        self.known = {one: facts for one, facts in self.known.items() if one in kept}
+        self.known[mark] = Known(signatures=ready.signatures, batching=ready.batching)
 
     def _lost(self, backend: Backend, event: Event) -> None:
         """A version's process failed or ended; what it leaves is put away beside the next start."""
@@ -244,16 +255,16 @@ class Supervisor:
         return True
 
     def _hear_front(self, event: Event) -> None:
-        kind = event.content.get("event", "")
-        if kind == "listening":
-            self.front.listening = event.content
-        elif kind == "serving":
+        said = said_by(event)
+        if isinstance(said, Listening):
+            self.front.listening = said
+        elif isinstance(said, TableInUse):
             self._in_use()
-        elif kind == "idle":
+        elif isinstance(said, Idle):
             for one in self.backends:
-                if one.state == "leaving" and one.ready["address"] == event.content["address"]:
+                if one.state == "leaving" and one.request.address == said.address:
                     self._dismiss(one)
-        elif kind == "failed" or not event.content:
+        elif isinstance(said, Failed) or said is None:
             self._lost_front(event)
 
     def _in_use(self) -> None:
@@ -264,7 +275,7 @@ class Supervisor:
             self.told.notice(words)
         elif served:
             self.is_ready = True
-            self.told.ready(self._ready())
+            self._tell_ready()
 
     def _lost_front(self, event: Event) -> None:
         error = error_of(event)
@@ -275,33 +286,40 @@ class Supervisor:
         if self.is_ready:
             self.told.notice(f"the front is started again: {error}")
 
-    def _ready(self) -> Ready:
+    def _tell_ready(self) -> None:
         first = next(one for one in self.backends if one.state == "serving")
-        return Ready(
-            url=f"{self.front.listening['url']}/v1/models/{self.name}",
+        assert first.ready
+        assert self.front.listening
+        ready = Ready(
+            url=f"{self.front.listening.url}/v1/models/{self.name}",
             name=self.name,
             versions=tuple(int(one) for one in self.front.served),
-            grpc_port=self.front.listening.get("grpc_port"),
-            batching=first.ready["batching"],
-            signatures=first.ready["signatures"],
+            grpc_port=self.front.listening.grpc_port,
+            batching=first.ready.batching,
+            signatures=first.ready.signatures,
             start_s=round(time.monotonic() - self.began_s, 3),
             retreats=self.retreats.get(first.wanted.mark, ()),
         )
+        self.told.ready(ready)
 
     def _start_backend(self, wanted: Wanted) -> None:
-        asked = self.question
-        batching = {
-            "max_batch_size": self.batching.get("max_batch_size", asked.max_batch),
-            "max_delay_ms": self.batching.get("max_delay_ms", asked.max_delay_ms),
-            "p99_ms": None if self.batching else asked.p99_ms,  # measured once, without load
-            "requests_per_s": asked.requests_per_s,
-            "beside_s": serving_overhead().call_s,
-        }
+        asked, batching, scratch = self.question, self.batching, scratch_folder()
+        request = ServeModel(
+            model=wanted.path.absolute(),
+            name=self.name,
+            scratch=scratch,
+            address=f"unix:{scratch / 'http'}",
+            max_batch_size=batching.max_batch_size if batching else asked.max_batch,
+            max_delay_ms=batching.max_delay_ms if batching else asked.max_delay_ms,
+            p99_ms=None if batching else asked.p99_ms,  # measured once, without load
+            requests_per_s=asked.requests_per_s,
+            beside_s=serving_overhead().call_s,
+            threads_intra=asked.threads,
+            known=self.known.get(wanted.mark),
+        )
         backend = start_backend(
-            wanted, name=self.name, python=self.python, log=asked.log, hear=self.events.put,
+            wanted, request, python=self.python, log=asked.log, hear=self.events.put,
             retreats=self.retreats.get(wanted.mark, ()),
-            settings={**batching, "threads_intra": asked.threads,
-                      "known": self.known.get(wanted.mark)},
         )  # fmt: skip
         self.backends.append(backend)
 

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import ssl
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import uvloop
 
+from tfdyno.core.messages.serve import (
+    Drained,
+    Failed,
+    FrontCommand,
+    FrontSettings,
+    Idle,
+    Listening,
+    TableInUse,
+)
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.serving.front.app import Front
 from tfdyno.serving.front.backends import Backends
 from tfdyno.serving.front.http import HttpLimits, HttpServer
@@ -27,6 +36,9 @@ from tfdyno.serving.front.queue import Limits
 from tfdyno.serving.front.table import read_table
 from tfdyno.serving.front.triton import ModelClient
 
+if TYPE_CHECKING:
+    from tfdyno.core.messages.serve import Said
+
 SWEEP_S = 0.25
 BEAT_S = 0.05
 NEWEST_BEAT_RATIO = 0.5
@@ -36,35 +48,17 @@ DRAIN_S = 8.0
 LINE_BYTES = 16 << 20
 
 
-class Settings(msgspec.Struct, kw_only=True):
-    """The first line; see the contract of ``tfdyno serve``."""
-
-    host: str = "127.0.0.1"
-    port: int = 8501
-    grpc_port: int | None = None
-    max_queue: int = 1024
-    deadline_ms: float | None = None
-    max_body_bytes: int = 32 << 20
-    read_timeout_s: float = 10.0
-    token: str | None = None
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    max_batch_size: int = 64
-    max_delay_ms: float = 5.0
-
-
-def tell(event: str, **facts: object) -> None:
+def tell(event: Said) -> None:
     """Write an event for the supervisor."""
-    line = msgspec.json.encode({"event": event, **facts}) + b"\n"
     with contextlib.suppress(BrokenPipeError):
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
+        sys.stdout.write(encode(event) + "\n")
+        sys.stdout.flush()
 
 
 class Process:
     """Server, queue and backends, and the commands that change them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: FrontSettings) -> None:
         loop = asyncio.get_running_loop()
         self.settings, self.metrics = settings, FrontMetrics()
         self.lag_s = 0.0
@@ -77,7 +71,7 @@ class Process:
             limits,
             self.metrics,
             connect=ModelClient,
-            tell_idle=lambda address: tell("idle", address=address),
+            tell_idle=lambda address: tell(Idle(address=address)),
         )
         self._deadline_s = settings.deadline_ms / 1e3 if settings.deadline_ms else math.inf
         self._grpc_face: Any = None
@@ -112,7 +106,7 @@ class Process:
         except OSError:
             server.close()
             raise
-        tell("listening", url=url, port=port, grpc_port=grpc_port)
+        tell(Listening(url=url, port=port, grpc_port=grpc_port))
         return server
 
     async def _listen_grpc(self) -> int | None:
@@ -123,7 +117,7 @@ class Process:
 
         tls = None
         if settings.tls_cert and settings.tls_key:
-            tls = (Path(settings.tls_key).read_bytes(), Path(settings.tls_cert).read_bytes())
+            tls = (settings.tls_key.read_bytes(), settings.tls_cert.read_bytes())
         self._grpc_face = front_grpc.GrpcFace(
             self.backends,
             self.metrics,
@@ -193,23 +187,24 @@ async def run() -> int:
     first = await lines.readline()
     if not first:
         return 0
-    process = Process(msgspec.json.decode(first, type=Settings))
+    process = Process(decode(json.loads(first), FrontSettings))
     try:
         server = await process.listen()
     except OSError as error:
         where = f"{process.settings.host}:{process.settings.port}"
-        tell("failed", kind="usage", what=f"the front cannot listen on {where}", why=str(error))
+        what = f"the front cannot listen on {where}"
+        tell(Failed(kind="usage", what=what, why=str(error)))
         return 1
     watching = [asyncio.create_task(each) for each in (process.sweep(), process.feel_lag())]
     while line := await lines.readline():
-        command: dict[str, Any] = msgspec.json.decode(line)
-        if command["command"] == "serve":
-            process.backends.switch(read_table(command["models"]))
-            tell("serving", id=command.get("id"))
-        elif command["command"] == "drain":
+        command = decode(json.loads(line), FrontCommand)
+        if command.command == "serve":
+            process.backends.switch(read_table(command.models))
+            tell(TableInUse(id=command.id))
+        else:
             await process.drain()
             await process.close()
-            tell("drained")
+            tell(Drained())
             break
     server.close()
     await process.close()

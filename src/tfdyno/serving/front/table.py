@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from tfdyno.core.messages.serve import ModelFacts, SignatureFacts, Tensor
 
 DATATYPES = {
     "bool": "BOOL", "float16": "FP16", "float32": "FP32", "float64": "FP64",
@@ -141,40 +144,38 @@ def signature_of(version: Version, name: str | None) -> Signature:
     raise Refused(400, text)
 
 
-def read_table(models: Mapping[str, Any]) -> Table:
-    """Read the ``models`` of the supervisor's command ``serve``."""
+def read_table(models: Mapping[str, ModelFacts]) -> Table:
+    """Read the models of the supervisor's command ``serve``."""
     return Table(models={name: _served(name, facts) for name, facts in models.items()})
 
 
-def _served(name: str, facts: Mapping[str, Any]) -> Served:
+def _served(name: str, facts: ModelFacts) -> Served:
     versions = {
-        str(number): Version(
+        number: Version(
             model=name,
-            number=str(number),
-            address=entry["address"],
-            signatures={key: read_signature(facts) for key, facts in entry["signatures"].items()},
+            number=number,
+            address=entry.address,
+            signatures={key: read_signature(one) for key, one in entry.signatures.items()},
         )
-        for number, entry in facts.get("versions", {}).items()
+        for number, entry in facts.versions.items()
     }
-    labels = {label: str(number) for label, number in facts.get("labels", {}).items()}
-    return Served(default=str(facts.get("default", "")), versions=versions, labels=labels)
+    return Served(default=facts.default, versions=versions, labels=facts.labels)
 
 
-def read_signature(facts: Mapping[str, Any]) -> Signature:
+def read_signature(facts: SignatureFacts) -> Signature:
     """Read one signature of such a table."""
-    inputs = tuple(map(_face, facts["inputs"]))
-    outputs = tuple(map(_face, facts["outputs"]))
+    inputs, outputs = (tuple(map(_face, side)) for side in (facts.inputs, facts.outputs))
     is_open = all(face.shape and face.shape[0] is None for face in inputs + outputs)
     return Signature(
-        model=facts["triton_model"],
+        model=facts.triton_model,
         inputs=inputs,
         outputs=outputs,
-        rows=is_open and facts["batched"],
-        call_s=facts.get("call_s", 0.0),
+        rows=is_open and facts.batched,
+        call_s=facts.call_s,
     )
 
 
-def _face(facts: Mapping[str, Any]) -> TensorSpec:
-    dtype = "string" if facts["dtype"] in _TEXT else facts["dtype"]
-    shape = tuple(None if size in (None, -1) else int(size) for size in facts["shape"])
-    return TensorSpec(name=facts["name"], dtype=dtype, shape=shape)
+def _face(facts: Tensor) -> TensorSpec:
+    dtype = "string" if facts.dtype in _TEXT else facts.dtype
+    shape = tuple(None if size in (None, -1) else size for size in facts.shape or ())
+    return TensorSpec(name=facts.name, dtype=dtype, shape=shape)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.messages.serve import SignatureFacts
 from tfdyno.process.failure import first_line
 from tfdyno.serving.address import connection, host_and_port
 from tfdyno.serving.front.wire import FAULT, LONGEST_REASON
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tfdyno.core.base.untyped import Tensor, Value
+    from tfdyno.core.messages.serve import ServedBatching
     from tfdyno.serving.model.saved import Arrays, Signature
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -38,7 +40,7 @@ EXIT_S = 8
 
 
 @contextlib.contextmanager
-def triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
+def triton(address: str, scratch: Path) -> Iterator[Any]:
     """Triton at the one address that is given, ended with the block; its folder is the scratch one.
 
     It opens nothing else: no gRPC, no metrics.
@@ -46,7 +48,7 @@ def triton(request: dict[str, Any], scratch: Path) -> Iterator[Any]:
     _let_triton_find_python()
     from pytriton.triton import Triton, TritonConfig, TritonLifecyclePolicy, TritonSecurityConfig
 
-    host, port = host_and_port(request["address"])
+    host, port = host_and_port(address)
     config = TritonConfig(
         http_address=host, http_port=port, allow_grpc=False, allow_metrics=False,
         exit_timeout_secs=EXIT_S, log_verbose=0,
@@ -131,8 +133,8 @@ def bind(
     signatures: dict[str, Signature],
     loaded: dict[str, Signature],
     name: str,
-    batching: dict[str, Any],
-) -> dict[str, dict[str, Any]]:
+    batching: ServedBatching,
+) -> dict[str, SignatureFacts]:
     """Give every signature to Triton as a model; what each is called and takes."""
     described = {}
     main = DEFAULT if DEFAULT in signatures else next(iter(signatures))
@@ -150,31 +152,29 @@ def bind(
 
 def bind_known(
     server: Value,
-    described: Mapping[str, Mapping[str, Any]],
-    batching: Mapping[str, Any],
+    described: Mapping[str, SignatureFacts],
+    batching: ServedBatching,
     call: Callable[[str, Arrays], Arrays],
 ) -> None:
     """Give signatures to Triton that were described before, while their model is loaded."""
-    from tfdyno.serving.model.saved import Signature, tensors_of
+    from tfdyno.serving.model.saved import Signature
 
     bound = set()
     for name, facts in described.items():
-        if facts["triton_model"] in bound:
+        if facts.triton_model in bound:
             continue
-        bound.add(facts["triton_model"])
+        bound.add(facts.triton_model)
         one = Signature(
             name=name,
-            inputs=tensors_of(facts["inputs"]),
-            outputs=tensors_of(facts["outputs"]),
+            inputs=facts.inputs,
+            outputs=facts.outputs,
             call=functools.partial(call, name),
-            unbatched="" if facts["batched"] else "as before",
+            unbatched="" if facts.batched else "as before",
         )
-        _bind_one(server, one, facts["triton_model"], batching)
+        _bind_one(server, one, facts.triton_model, batching)
 
 
-def _bind_one(
-    server: Value, one: Signature, triton_model: str, batching: Mapping[str, Any]
-) -> None:
+def _bind_one(server: Value, one: Signature, triton_model: str, batching: ServedBatching) -> None:
     import numpy as np
     from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 
@@ -183,7 +183,7 @@ def _bind_one(
     batched = not one.unbatched and has_sizes
     config = ModelConfig(
         batching=batched,
-        max_batch_size=int(batching["max_batch_size"]) if batched else 1,
+        max_batch_size=batching.max_batch_size if batched else 1,
         # The front has waited already. What comes while a call runs goes together all the same.
         batcher=DynamicBatcher(max_queue_delay_microseconds=0),
     )
@@ -210,18 +210,14 @@ def _tensor(tensor: Tensor, *, batched: bool) -> Value:
     return Tensor(name=tensor.name, dtype=dtype, shape=tuple(size or -1 for size in sizes))
 
 
-def describe(one: Signature, triton_model: str) -> dict[str, Any]:
+def describe(one: Signature, triton_model: str) -> SignatureFacts:
     """A signature as the front reads it."""
-
-    def tensors(them: Sequence[Any]) -> list[dict[str, Any]]:
-        return [{"name": t.name, "dtype": t.dtype, "shape": t.shape} for t in them]
-
-    return {
-        "triton_model": triton_model,
-        "inputs": tensors(one.inputs),
-        "outputs": tensors(one.outputs),
-        "batched": not one.unbatched,
-    }
+    return SignatureFacts(
+        triton_model=triton_model,
+        inputs=one.inputs,
+        outputs=one.outputs,
+        batched=not one.unbatched,
+    )
 
 
 def _answering(one: Signature) -> Value:

@@ -15,17 +15,26 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.messages.serve import (
+    Failed,
+    MeasuredBatching,
+    ModelReady,
+    ServedBatching,
+    ServeModel,
+    SignatureFacts,
+)
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.serving.model.loading import Loading, loaded, sizes, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.messages.serve import Known, Said
     from tfdyno.serving.model.saved import Signature
 
 DEFAULT = "serving_default"
@@ -40,19 +49,20 @@ def main() -> int:
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    request = json.loads(sys.stdin.readline() or "{}")
-    if not request:
+    line = sys.stdin.readline()
+    if not line:
         return 0
+    request = decode(json.loads(line), ServeModel)
     threading.Thread(target=_watch_input, args=(over,), daemon=True).start()
     try:
         _serve(request, events, over)
     except TfdynoError as error:
-        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        _tell(events, {"event": "failed", "kind": kind, **words})
+        kind: Literal["usage", "tool"] = "usage" if isinstance(error, UsageError) else "tool"
+        said = Failed(kind=kind, what=error.what, why=error.why, remedy=error.remedy)
+        _tell(events, said)
         return error.exit_code
     finally:
-        shutil.rmtree(request["scratch"], ignore_errors=True)  # whoever gave it may be gone
+        shutil.rmtree(request.scratch, ignore_errors=True)  # whoever gave it may be gone
     return 0
 
 
@@ -72,24 +82,24 @@ def _watch_input(over: threading.Event) -> None:
     over.set()
 
 
-def _tell(events: TextIO, event: dict[str, Any]) -> None:
+def _tell(events: TextIO, event: Said) -> None:
     with contextlib.suppress(BrokenPipeError):
-        events.write(json.dumps(event) + "\n")
+        events.write(encode(event) + "\n")
         events.flush()
 
 
-def _serve(request: dict[str, Any], events: TextIO, over: threading.Event) -> None:
+def _serve(request: ServeModel, events: TextIO, over: threading.Event) -> None:
     began_s = time.monotonic()
-    known = request.get("known")
+    known = request.known
     serving = _known(request, known, over) if known else _new(request, over)
     with serving as server:
         if over.is_set():
             return
-        _tell(events, {
-            "event": "ready", "address": request["address"], "signatures": server.described,
-            "batching": server.batching, "unanswered": list(server.unanswered),
-            "load_s": round(time.monotonic() - began_s, 3),
-        })  # fmt: skip
+        said = ModelReady(
+            address=request.address, signatures=server.described, batching=server.batching,
+            unanswered=server.unanswered, load_s=round(time.monotonic() - began_s, 3),
+        )  # fmt: skip
+        _tell(events, said)
         threading.Thread(target=server.afterwards, daemon=True).start()
         while not over.wait(MONITOR_S):
             if not server.triton.is_alive():
@@ -101,8 +111,8 @@ class _Serving:
     """Triton that answers, unless it was told to end before it did."""
 
     triton: Any
-    described: dict[str, Any]
-    batching: dict[str, Any]
+    described: Mapping[str, SignatureFacts]
+    batching: ServedBatching
     afterwards: Callable[[], None] = lambda: None
     """What is left to do while requests are answered."""
     unanswered: tuple[str, ...] = ()
@@ -110,7 +120,7 @@ class _Serving:
 
 
 @contextlib.contextmanager
-def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
+def _new(request: ServeModel, over: threading.Event) -> Iterator[_Serving]:
     """A model that nothing is known of yet: it is loaded and judged, then Triton is started."""
     from tfdyno.serving.model import binding as serve_binding
 
@@ -118,33 +128,31 @@ def _new(request: dict[str, Any], over: threading.Event) -> Iterator[_Serving]:
     signatures = {name: _judged(found[name]) for name in _names(found)}
     batching = _batching(signatures, request)
     unanswered = [warm_up(one, sizes(one, batching)) for one in signatures.values()]
-    with serve_binding.triton(request, Path(request["scratch"])) as server:
-        described = serve_binding.bind(server, signatures, found, request["name"], batching)
-        serve_binding.start(server, request["address"], over)
-        described = _called(request["address"], signatures, described, over)
+    with serve_binding.triton(request.address, request.scratch) as server:
+        described = serve_binding.bind(server, signatures, found, request.name, batching)
+        serve_binding.start(server, request.address, over)
+        described = _called(request.address, signatures, described, over)
         yield _Serving(triton=server, described=described, batching=batching,
                        unanswered=tuple(filter(None, unanswered)))  # fmt: skip
 
 
 @contextlib.contextmanager
-def _known(
-    request: dict[str, Any], known: dict[str, Any], over: threading.Event
-) -> Iterator[_Serving]:
+def _known(request: ServeModel, known: Known, over: threading.Event) -> Iterator[_Serving]:
     """A model that was served before: it is loaded while Triton starts.
 
     Before it answers, one sample and a full batch are tried; the sizes between follow afterwards.
     """
     from tfdyno.serving.model import binding as serve_binding
 
-    described, batching = known["signatures"], known["batching"]
-    loading = Loading(request, described, batching)
+    described, batching = known.signatures, known.batching
+    loading = Loading(request, known)
     # PyTriton is imported before TensorFlow is, in another thread: they share packages.
-    with serve_binding.triton(request, Path(request["scratch"])) as server:
+    with serve_binding.triton(request.address, request.scratch) as server:
         loading.start()
         serve_binding.bind_known(server, described, batching, loading.call)
-        serve_binding.start(server, request["address"], over)
+        serve_binding.start(server, request.address, over)
         loading.wait(over)
-        described = _called(request["address"], loading.signatures, described, over)
+        described = _called(request.address, loading.signatures, described, over)
         yield _Serving(
             triton=server, described=described, batching=batching, afterwards=loading.warm_up_rest
         )
@@ -178,18 +186,15 @@ def _judged(signature: Signature) -> Signature:
     return replace(signature, unbatched=why) if why else signature
 
 
-def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, Any]:
-    """How many requests are put together and how long the first waits for the others."""
-    batching = {
-        "max_batch_size": request["max_batch_size"],
-        "max_delay_ms": request["max_delay_ms"],
-        "reason": "",
-        "holds": False,  # nothing is promised, or nobody knows
-        "unbatched": _unbatched(signatures, request),
-    }
+def _batching(signatures: dict[str, Signature], request: ServeModel) -> ServedBatching:
+    unbatched = _unbatched(signatures, request)
     main = signatures.get(DEFAULT) or next(iter(signatures.values()))
-    if not request.get("p99_ms") or main.unbatched:
-        return batching
+    if not request.p99_ms or main.unbatched:
+        return ServedBatching(
+            max_batch_size=request.max_batch_size,
+            max_delay_ms=request.max_delay_ms,
+            unbatched=unbatched,
+        )
     from tfdyno.model.serving.batching import choose
     from tfdyno.serving.model.saved import fitting_free_size, latency_s, powers_of_two
 
@@ -197,26 +202,24 @@ def _batching(signatures: dict[str, Signature], request: dict[str, Any]) -> dict
     if not free:
         raise UsageError("--p99-ms cannot be met for sure", why=f"made-up input fails: {why}",
                          remedy="give --max-batch and --max-delay-ms")  # fmt: skip
-    measured = {
-        size: latency_s(main, free, size) for size in powers_of_two(request["max_batch_size"])
-    }
-    beside_s = request.get("beside_s", 0.0)
+    measured = {size: latency_s(main, free, size) for size in powers_of_two(request.max_batch_size)}
+    beside_s = request.beside_s
     calls_s = {size: model_s + beside_s for size, model_s in measured.items()}
-    chosen = choose(calls_s, request["p99_ms"] / 1000, request.get("requests_per_s"))
+    chosen = choose(calls_s, request.p99_ms / 1000, request.requests_per_s)
     counted = f"; {beside_s * 1e3:.3g} ms of each call are for what is beside the model"
-    return {
-        **batching,
-        "max_batch_size": chosen.max_batch_size,
-        "max_delay_ms": chosen.max_delay_s * 1000,
-        "reason": f"{chosen.reason.rstrip('.')}{counted if beside_s else ''}.",
-        "holds": chosen.holds,
-        "latency_s_by_batch": {str(size): value for size, value in measured.items()},
-    }
+    return MeasuredBatching(
+        max_batch_size=chosen.max_batch_size,
+        max_delay_ms=chosen.max_delay_s * 1000,
+        reason=f"{chosen.reason.rstrip('.')}{counted if beside_s else ''}.",
+        holds=chosen.holds,
+        unbatched=unbatched,
+        latency_s_by_batch=measured,
+    )
 
 
-def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dict[str, str]:
+def _unbatched(signatures: dict[str, Signature], request: ServeModel) -> dict[str, str]:
     """Why requests are not put together, by signature; those that are, are left out."""
-    otherwise = "the largest batch is 1" if request["max_batch_size"] == 1 else ""
+    otherwise = "the largest batch is 1" if request.max_batch_size == 1 else ""
     reasons = {name: one.unbatched or otherwise for name, one in signatures.items()}
     return {name: why for name, why in reasons.items() if why}
 
@@ -224,19 +227,19 @@ def _unbatched(signatures: dict[str, Signature], request: dict[str, Any]) -> dic
 def _called(
     address: str,
     signatures: dict[str, Signature],
-    described: dict[str, Any],
+    described: Mapping[str, SignatureFacts],
     over: threading.Event,
-) -> dict[str, Any]:
+) -> dict[str, SignatureFacts]:
     """The description with the time of a call through Triton, whose first calls are slow."""
     from tfdyno.serving.model.first_calls import first_call_s
 
     found: dict[str, float] = {}
     for name, facts in described.items():
-        model = facts["triton_model"]
+        model = facts.triton_model
         if name in signatures and model not in found and not over.is_set():
             found[model] = first_call_s(address, signatures[name], facts)
     return {
-        name: {**facts, "call_s": found.get(facts["triton_model"], 0.0)}
+        name: replace(facts, call_s=found.get(facts.triton_model, 0.0))
         for name, facts in described.items()
     }
 

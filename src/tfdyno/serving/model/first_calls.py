@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.process.failure import first_line
 from tfdyno.serving.address import connection
@@ -16,8 +16,7 @@ from tfdyno.serving.front.wire import ModelError, decode, encode, error_text
 from tfdyno.serving.model.saved import fitting_free_size, made_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from tfdyno.core.messages.serve import SignatureFacts
     from tfdyno.serving.front.wire import Arrays
     from tfdyno.serving.model.saved import Signature
 
@@ -30,7 +29,7 @@ WAIT_S = 120.0
 """For one answer."""
 
 
-def first_call_s(address: str, signature: Signature, described: Mapping[str, Any]) -> float:
+def first_call_s(address: str, signature: Signature, described: SignatureFacts) -> float:
     """Ask Triton for one made-up sample a few times.
 
     Args:
@@ -51,10 +50,10 @@ def first_call_s(address: str, signature: Signature, described: Mapping[str, Any
         return 0.0
 
 
-def _timed(address: str, sample: Arrays, described: Mapping[str, Any]) -> float:
+def _timed(address: str, sample: Arrays, described: SignatureFacts) -> float:
     face = read_signature(described)
     head, blobs = encode([sample], face)
-    path = f"/v2/models/{described['triton_model']}/infer"
+    path = f"/v2/models/{described.triton_model}/infer"
     headers = {"Inference-Header-Content-Length": str(len(head))}
     asked = connection(address, timeout_s=WAIT_S)
     taken_s: list[float] = []

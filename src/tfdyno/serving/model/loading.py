@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfdyno.core.messages.serve import Known, ServedBatching, ServeModel
     from tfdyno.serving.model.saved import Arrays, Signature
 
 LOOK_S = 0.05
-SIDES = ("inputs", "outputs")
 
 
 class Loading:
     """A model on its way, in a thread, of which is known what it will be."""
 
-    def __init__(
-        self, request: dict[str, Any], described: dict[str, Any], batching: dict[str, Any]
-    ) -> None:
+    def __init__(self, request: ServeModel, known: Known) -> None:
         """Nothing is begun yet."""
-        self._request, self._described, self._batching = request, described, batching
+        self._request, self._described, self._batching = request, known.signatures, known.batching
         self.signatures: dict[str, Signature] = {}
         self._error: Exception | None = None
         self._done = threading.Event()
@@ -68,10 +64,10 @@ class Loading:
 
     def _distinct(self) -> list[Signature]:
         """One signature per model of Triton, without batches where it was found to take none."""
-        names = {facts["triton_model"]: name for name, facts in reversed(self._described.items())}
+        names = {facts.triton_model: name for name, facts in reversed([*self._described.items()])}
         return [
             self.signatures[name]
-            if self._described[name]["batched"]
+            if self._described[name].batched
             else replace(self.signatures[name], unbatched="as before")
             for name in names.values()
         ]
@@ -83,38 +79,38 @@ class Loading:
         default = next(iter(self.signatures.values()))
         for name, facts in self._described.items():
             one = self.signatures.setdefault(name, default)
-            found = describe(one, facts["triton_model"])
-            if any(json.dumps(found[key]) != json.dumps(facts[key]) for key in SIDES):
+            found = describe(one, facts.triton_model)
+            if (found.inputs, found.outputs) != (facts.inputs, facts.outputs):
                 raise ToolError(f"the signature {name} is another than before")
 
 
-def loaded(request: dict[str, Any]) -> dict[str, Signature]:
+def loaded(request: ServeModel) -> dict[str, Signature]:
     """The signatures, every rank known."""
-    _settle_tensorflow(request)
+    _settle_tensorflow(request.threads_intra)
     from tfdyno.serving.model import saved as serve_model
 
-    found = serve_model.load(Path(request["model"]), Path(request["scratch"]))
+    found = serve_model.load(request.model, request.scratch)
     return {name: serve_model.check_sizes(one) for name, one in found.items()}
 
 
-def _settle_tensorflow(request: dict[str, Any]) -> None:
+def _settle_tensorflow(threads: int | None) -> None:
     """Before TensorFlow starts: how many threads it may use."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["KERAS_BACKEND"] = "tensorflow"
     import tensorflow as tf
 
-    if threads := request.get("threads_intra"):
+    if threads:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     for gpu in tf.config.list_physical_devices("GPU"):
         # A reload has two versions on the card at once: none may take all of its memory.
         tf.config.experimental.set_memory_growth(gpu, True)
 
 
-def sizes(signature: Signature, batching: dict[str, Any]) -> list[int]:
+def sizes(signature: Signature, batching: ServedBatching) -> list[int]:
     """The batch sizes that are tried."""
     from tfdyno.serving.model.saved import powers_of_two
 
-    return [1] if signature.unbatched else list(powers_of_two(int(batching["max_batch_size"])))
+    return [1] if signature.unbatched else list(powers_of_two(batching.max_batch_size))
 
 
 def warm_up(signature: Signature, batches: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.serve import Tensor as Tensor
 from tfdyno.process.failure import first_line
 
 if TYPE_CHECKING:
@@ -23,24 +24,12 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Function, Spec, Value
 
 Arrays = dict[str, np.ndarray]
-Sizes = tuple[int | None, ...]
 
 FREE_SIZES = (1, 32, 224)
 """What is tried, one after the other, for sizes that a signature leaves open."""
 MEASURE_S = 0.3
 """How long a batch size is measured."""
 LEAST_RUNS = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
-    """One input or output as the signature says it."""
-
-    name: str
-    dtype: str
-    """As numpy names it; ``bytes`` for strings."""
-    shape: Sizes | None
-    """With the batch; None: the signature does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,18 +249,6 @@ def _tensor(name: str, spec: Spec) -> Tensor:
     dtype = {"string": "bytes", "bfloat16": "float32"}.get(spec.dtype.name, spec.dtype.name)
     shape = None if spec.shape.rank is None else tuple(spec.shape.as_list())
     return Tensor(name=name, dtype=dtype, shape=shape)
-
-
-def tensors_of(described: Sequence[Mapping[str, Any]]) -> tuple[Tensor, ...]:
-    """Inputs or outputs from how they were described before."""
-    return tuple(
-        Tensor(
-            name=each["name"],
-            dtype=each["dtype"],
-            shape=None if each["shape"] is None else tuple(each["shape"]),
-        )
-        for each in described
-    )
 
 
 def _fixed(inputs: Sequence[Tensor]) -> str:
