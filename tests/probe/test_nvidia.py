@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tests.probe.machine.test_machine import ended, library
 
 from tfdyno.core.doctor.machine_facts import MachineFacts
+from tfdyno.core.messages.nvidia import LibraryTold
 from tfdyno.probe.base import driver
 from tfdyno.probe.base.children import Answers, Child, start
 from tfdyno.probe.base.host import Host
@@ -157,7 +158,6 @@ def test_a_tree_that_looks_like_a_gpu_machine(build: Build, nvidia: Path) -> Non
 def test_a_loaded_cudnn_tells_its_version_and_file(nvidia: Path) -> None:
     host = live(nvidia)
     request = {"libraries": [["cudnn", "libcudnn.so.9"]], "folders": [str(nvidia)]}
-    told = start("loading", "child_loader.py", host, request).answers(10.0).lines("library")
-    assert told["libcudnn.so.9"]["version"] == 90100
-    assert told["libcudnn.so.9"]["path"] == str(nvidia / "libcudnn.so.9")
-    assert told["libcudnn.so.9"]["error"] == ""
+    told = start("loading", "child_loader.py", host, request).answers(10.0).one(LibraryTold)
+    path = str(nvidia / "libcudnn.so.9")
+    assert told == LibraryTold(name="libcudnn.so.9", version=90100, path=path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tfdyno.core.messages.nvidia import CardTold, InitTold, NvmlTold
 from tfdyno.probe.base import children
 from tfdyno.probe.base.children import Answers, Child, start
 from tfdyno.probe.base.host import Host
@@ -36,19 +37,19 @@ def test_answers_are_found_between_what_libraries_print(script: object) -> None:
     child = script(  # type: ignore[operator]
         "print('a banner')\ntell(kind='card', name='0')\nprint('tfdyno:{half a')\n"
         "tell(kind='card', name='1')\nprint('tfdyno:[1]')\n"
-        "tell(kind='head', asked=json.loads(sys.argv[1])['names'])\n"
+        "tell(kind='init', error=' '.join(json.loads(sys.argv[1])['names']))\ntell(kind='other')\n"
     )
     answers = child.answers(LIMIT_S)
     assert (answers.started, answers.reason) == (True, "")
-    assert list(answers.lines("card")) == ["0", "1"]
-    assert answers.one("head")["asked"] == ["a", "b"]
-    assert answers.one("nothing") == {}
+    assert [one.name for one in answers.every(CardTold)] == ["0", "1"]
+    assert answers.one(InitTold) == InitTold(error="a b")
+    assert answers.one(NvmlTold) is None
 
 
 def test_a_crash_keeps_what_was_told_before(script: object) -> None:
     child = script("tell(kind='card', name='0')\nos.abort()\n")  # type: ignore[operator]
     answers = child.answers(LIMIT_S)
-    assert list(answers.lines("card")) == ["0"]
+    assert [one.name for one in answers.every(CardTold)] == ["0"]
     assert answers.reason.startswith("the test ended with exit code ")
 
 
@@ -63,7 +64,7 @@ def test_a_child_that_hangs_is_ended_and_its_words_are_kept(script: object) -> N
     child = script("tell(kind='card', name='0')\ntime.sleep(600)\n")  # type: ignore[operator]
     answers = child.answers(6.0)
     assert answers.reason == "the test did not answer within 6 s"
-    assert list(answers.lines("card")) == ["0"]
+    assert [one.name for one in answers.every(CardTold)] == ["0"]
 
 
 def test_a_stopped_child_is_gone(script: object) -> None:
@@ -74,9 +75,9 @@ def test_a_stopped_child_is_gone(script: object) -> None:
 
 
 def test_hidden_cards_are_shown_to_the_child(script: object) -> None:
-    body = "tell(kind='seen', value=os.environ.get('CUDA_VISIBLE_DEVICES', 'unset'))\n"
+    body = "tell(kind='init', error=os.environ.get('CUDA_VISIBLE_DEVICES', 'unset'))\n"
     child = script(body, CUDA_VISIBLE_DEVICES="-1")  # type: ignore[operator]
-    assert child.answers(LIMIT_S).one("seen")["value"] == "unset"
+    assert child.answers(LIMIT_S).one(InitTold) == InitTold(error="unset")
 
 
 def test_a_child_that_was_not_started_gives_the_reason() -> None:

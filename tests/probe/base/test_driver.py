@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tfdyno.core.doctor.machine_facts import MachineFacts
+from tfdyno.core.messages.nvidia import LibraryTold
 from tfdyno.probe.base.children import Answers
 from tfdyno.probe.base.driver import cuda_driver, driver, module_version, readable_cuda
 
@@ -44,7 +45,7 @@ def test_nothing_at_all_is_an_empty_result(build: Build) -> None:
 
 
 def test_a_child_that_dies_in_cuinit_leaves_no_answer_as_the_error(build: Build) -> None:
-    told = ({"kind": "library", "name": "cuda", "path": "/l/libcuda.so.550.54.14"},)
+    told = (LibraryTold(name="cuda", path="/l/libcuda.so.550.54.14"),)
     answers = Answers(started=True, reason="cuInit did not answer within 6 s", told=told)
     part = cuda_driver(build({}), MachineFacts(), answers)
     assert (part.state, part.fields["driver"].init_error) == ("failed", "no answer")

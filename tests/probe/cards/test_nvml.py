@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfdyno.core.doctor.machine_facts import DriverFacts, MachineFacts, Process
+from tfdyno.core.messages.nvidia import CardTold, NvmlTold
 from tfdyno.probe.base.children import Answers
 from tfdyno.probe.base.host import Host
 from tfdyno.probe.cards.nvml import card, names, nvml
 
-HEAD = {"kind": "nvml", "error": "", "driver": "550.54.14", "cuda": 12040, "count": 2}
-CARD = {"kind": "card", "name": "0", "card": "NVIDIA L4", "capability": "8.9",
-        "memory_bytes": 24 << 30, "processes": [[7, "python", 1 << 30]]}  # fmt: skip
+if TYPE_CHECKING:
+    from tfdyno.core.messages.nvidia import Told
+
+HEAD = NvmlTold(error="", driver="550.54.14", cuda=12040, count=2)
+CARD = CardTold(name="0", card="NVIDIA L4", capability="8.9", memory_bytes=24 << 30,
+                processes=((7, "python", 1 << 30),))  # fmt: skip
 NONE = Answers(reason="not asked")
 
 
-def told(*answers: dict[str, Any], reason: str = "") -> Answers:
+def told(*answers: Told, reason: str = "") -> Answers:
     return Answers(started=True, reason=reason, told=answers)
 
 
@@ -42,7 +46,7 @@ def test_a_card_keeps_what_was_told_and_leaves_the_rest_unknown() -> None:
         "NVIDIA L4", "8.9", 24 << 30,
     )  # fmt: skip
     assert found.processes == (Process(pid=7, name="python", memory_bytes=1 << 30),)
-    assert card({"memory_bytes": None}).memory_bytes == 0
+    assert card(CardTold(name="0")).memory_bytes == 0
 
 
 def test_what_the_kernel_told_of_the_driver_stays() -> None:

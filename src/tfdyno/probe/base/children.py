@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tfdyno.core.messages.nvidia import KINDS, Told
+from tfdyno.core.messages.wire import decode
 
 if TYPE_CHECKING:
     import subprocess  # noqa: TC004  (imported where a child is started)
+    from collections.abc import Iterator, Mapping
 
     from tfdyno.probe.base.host import Host
 
+Noun = TypeVar("Noun")
 FOLDER = Path(__file__).parent
 MARK = "tfdyno:"
 HIDDEN = ("CUDA_VISIBLE_DEVICES",)
@@ -28,15 +32,15 @@ class Answers:
     started: bool = False
     reason: str = ""
     """Why nothing was started, or why the child did not end well; empty when all is told."""
-    told: tuple[Mapping[str, Any], ...] = field(default=())
+    told: tuple[Told, ...] = ()
 
-    def lines(self, kind: str) -> dict[str, Mapping[str, Any]]:
-        """The answers of one kind by their ``name``."""
-        return {str(one.get("name", "")): one for one in self.told if one.get("kind") == kind}
+    def every(self, kind: type[Noun]) -> tuple[Noun, ...]:
+        """The answers of one kind."""
+        return tuple(one for one in self.told if isinstance(one, kind))
 
-    def one(self, kind: str) -> Mapping[str, Any]:
-        """The answer of a kind that is told once; empty where it is missing."""
-        return next((one for one in self.told if one.get("kind") == kind), {})
+    def one(self, kind: type[Noun]) -> Noun | None:
+        """The answer of a kind that is told once; None where it is missing."""
+        return next(iter(self.every(kind)), None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,13 +113,12 @@ def start(name: str, script: str, host: Host, request: Mapping[str, Any]) -> Chi
     return Child(name=name, process=process, began_s=time.monotonic())
 
 
-def _parsed(output: str) -> Iterator[Mapping[str, Any]]:
+def _parsed(output: str) -> Iterator[Told]:
     """The marked lines; libraries print their own between them."""
     import json
 
     for line in output.splitlines():
         if line.startswith(MARK):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
                 answer = json.loads(line[len(MARK) :])
-                if isinstance(answer, dict):
-                    yield answer
+                yield decode(answer, KINDS[answer.pop("kind")])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.doctor.machine_facts import DriverFacts, MachineFacts
+from tfdyno.core.messages.nvidia import CudaTold, InitTold, LibraryTold
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.folders import configured, loader_path
 from tfdyno.probe.base.pci import no_device
@@ -75,12 +76,13 @@ def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
     """Newest CUDA of the driver and the error of ``cuInit``, as a child process told."""
     if not answers.started:
         return not_run(answers.reason or no_device(facts))
-    library, init = answers.lines("library").get("cuda", {}), answers.one("init")
-    if not library:
+    library, init = answers.one(LibraryTold), answers.one(InitTold)
+    cuda = answers.one(CudaTold)
+    if library is None:
         return failed(answers.reason or "the driver's library told nothing")
-    if library.get("error"):
-        return failed(str(library["error"]))
-    path = host.real(str(library.get("path") or facts.driver.library_path))
+    if library.error:
+        return failed(library.error)
+    path = host.real(library.path or facts.driver.library_path)
     version = LIBRARY_VERSION.search(path)
     known = facts.driver
     library_version = version[1] if version else known.library_version
@@ -90,8 +92,8 @@ def cuda_driver(host: Host, facts: MachineFacts, answers: Answers) -> Part:
         library_version=library_version,
         library_path=path,
         is_forward_compat=bool(re.search(COMPAT, path)),
-        cuda=readable_cuda(int(answers.one("cuda").get("version") or 0)) or known.cuda,
-        init_error=str(init.get("error", "")) if init else "no answer",
+        cuda=readable_cuda(cuda.version if cuda else 0) or known.cuda,
+        init_error=init.error if init else "no answer",
     )
     return failed(answers.reason, driver=told) if answers.reason else found(driver=told)
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.doctor.machine_facts import Distribution, LibraryFacts, MachineFacts
+from tfdyno.core.messages.nvidia import LibraryTold
 from tfdyno.probe.base.attempt import Part, failed, found, not_run
 from tfdyno.probe.base.distributions import join
 from tfdyno.probe.base.folders import configured, everywhere, loader_path, package_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tfdyno.probe.base.children import Answers
     from tfdyno.probe.base.host import Host
     from tfdyno.probe.machine.wanted_libraries import Wanted
@@ -55,7 +54,7 @@ def libraries(host: Host, facts: MachineFacts, answers: Answers) -> Part:
     names = wanted_here(facts)
     if host.is_live and not answers.started:
         return not_run(answers.reason)
-    told = answers.lines("library")
+    told = {one.name: one for one in answers.every(LibraryTold)}
     untold = [one.soname for one in names if one.soname not in told]
     have = tuple(
         _told(one, told.get(one.soname), facts, files)
@@ -110,19 +109,17 @@ def readable(library: str, number: int) -> str:
     return f"{number // thousand}.{number % thousand // 100}.{number % 100}"
 
 
-def _told(
-    one: Wanted, answer: Mapping[str, Any] | None, facts: MachineFacts, files: Files
-) -> LibraryFacts:
+def _told(one: Wanted, told: LibraryTold | None, facts: MachineFacts, files: Files) -> LibraryFacts:
     """What the child told; a library on which it died is one that cannot be loaded."""
-    answer = answer or {"error": f"{one.soname}: the process that loaded it did not survive"}
-    path, error = str(answer.get("path", "")), str(answer.get("error", ""))
-    version = readable(one.library, int(answer.get("version") or 0))
-    version = version or version_of(path, facts.python.distributions, one.package)
+    died = f"{one.soname}: the process that loaded it did not survive"
+    told = told or LibraryTold(name=one.soname, error=died)
+    version = readable(one.library, told.version)
+    version = version or version_of(told.path, facts.python.distributions, one.package)
     return LibraryFacts(
         soname=one.soname,
-        path=path,
+        path=told.path,
         version=version,
-        error=error,
+        error=told.error,
         copies=files.get(one.library, ()),
     )
 
