@@ -110,7 +110,7 @@ def test_an_eager_loop_is_refused_with_the_way_out() -> None:
 EAGER = """
 import pathlib
 import keras, tensorflow as tf
-here = pathlib.Path(__file__).parents[1]
+here = pathlib.Path(__file__).parent
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 optimizer = keras.optimizers.Adam()
 x = tf.ones((4, 3))
