@@ -8,6 +8,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.measure.measurement import Software
 from tfdyno.probe.machine.fingerprint import environment
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def kept_rows(path: Path) -> Iterator[Row]:
 
 def about() -> dict[str, Any]:
     """The day, the machine and the versions."""
-    place = environment({"device": "cpu", **_versions()})
+    tensorflow = _version("tensorflow") or _version("tensorflow-cpu")
+    software = Software(device="cpu", tensorflow=tensorflow, keras=_version("keras"))
+    place = environment(software)
     names = ("cpu", "cpu_count", "system", "tensorflow", "keras", "tfdyno")
     return {"date": time.strftime("%Y-%m-%d"), **{name: getattr(place, name) for name in names}}
 
@@ -37,10 +40,8 @@ def json_text(document: Row) -> str:
     return f'{{"about": {json.dumps(document["about"])},\n"rows": [\n{rows}\n]}}\n'
 
 
-def _versions() -> dict[str, str]:
-    """Of TensorFlow under the name that it has here, and of Keras."""
-    found = {}
-    for package in ("tensorflow-cpu", "tensorflow", "keras"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[package.partition("-")[0]] = version(package)
-    return found
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -15,6 +15,8 @@ from tests.view.diagnoses import DIAGNOSIS, FACTS, LEAK, SERIAL, only
 
 import tfdyno
 from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.messages.diagnose import Limits
+from tfdyno.core.messages.wire import decode
 from tfdyno.core.recipe.recipe import from_settings
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
     monkeypatch.setenv("TFDYNO_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.CHILD", diagnose_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", bench_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.LOOK", diagnose_child.MADE_UP)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.RUN", bench_child.MADE_UP)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "seen.json").write_text(json.dumps({"facts": to_builtins(FACTS)}))
     return tmp_path
@@ -62,7 +64,8 @@ def test_a_script_is_looked_at_as_the_command_does(
     assert result.facts.batch_size == 256
     assert result.recipe == result.base == from_settings({"seed": "3"})
     assert asked()["workload"]["script_arguments"] == ["--lr", "0.1"]
-    assert asked()["limits"] == {"own_s": 0.0, "most_s": 3.0, "least_steps": 12}
+    limits = Limits(own_s=0.0, most_s=3.0, least_steps=12)
+    assert decode(asked()["limits"], Limits) == limits
     assert "12 steps, median 52.1 ms" in capsys.readouterr().err
     tfdyno.diagnose("train.py", progress=False)
     assert capsys.readouterr() == ("", "")

@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.loop import MODELS  # first: it says how TensorFlow starts
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.messages.diagnose import Limits
 from tfdyno.model.measure.statistics import median
-from tfdyno.runtime.diagnose.clock import Limits
 from tfdyno.runtime.diagnose.fit import look_at_fit
 from tfdyno.runtime.diagnose.watching import StepsInspection
 from tfdyno.runtime.workload.fit_call import Call

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from composition_matrix.pairs import covering
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.child import Child, Nothing
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import Recipe, from_settings
 
@@ -59,6 +60,18 @@ class Cell:
         """Names and values as ``--set`` takes them."""
         more = {"ema_overwrite": EMA_OVERWRITE} if self.ema else {}
         return {**asdict(self), **more, "seed": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainCells:
+    """What a child is asked: to train these cells, all of one strategy."""
+
+    side: str
+    """``tfdyno`` or ``keras``."""
+    cells: tuple[Cell, ...]
+
+
+CELLS = Child(module="composition_matrix.child", request=TrainCells, result=Nothing)
 
 
 def all_cells() -> tuple[Cell, ...]:

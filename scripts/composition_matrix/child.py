@@ -3,8 +3,6 @@
 TensorFlow fails where several ``MirroredStrategy`` are made in one process, so all cells share one;
 each has its own model. What comes out of a cell is told at once, as one line of JSON among the
 lines of progress: a process that dies takes no earlier cell with it.
-
-Request: ``side`` (``tfdyno`` or ``keras``) and ``cells``, fields of ``Cell``, all of one strategy.
 """
 
 from __future__ import annotations
@@ -15,8 +13,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from composition_matrix.cells import Cell, recipe_of
+from composition_matrix.cells import CELLS, Cell, TrainCells, recipe_of
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.messages.child import Nothing
 from tfdyno.process import child
 
 if TYPE_CHECKING:
@@ -29,26 +28,25 @@ AROUND = ("Detected at node", "File ", "2 root error", "[[{{")
 """Beginnings of lines that TensorFlow puts around what went wrong in a graph."""
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: TrainCells, progress: child.Progress) -> Nothing:
     """Train all cells; a cell that fails is told and the next begins."""
-    cells = [Cell(**fields) for fields in request["cells"]]
     progress("importing TensorFlow")
-    strategy = _strategy(cells[0])
+    strategy = _strategy(request.cells[0])
     from composition_matrix.trained import RUNS, Wrong
 
-    for cell in cells:
+    for cell in request.cells:
         progress(json.dumps({"begins": cell.name}))
         began_s = time.monotonic()
         row: dict[str, Any] = {"name": cell.name}
         try:
-            row |= {"status": "ok", **RUNS[request["side"]](cell, strategy)}
+            row |= {"status": "ok", **RUNS[request.side](cell, strategy)}
         except Wrong as error:
             row |= {"status": "wrong", "reason": str(error)}
         except Exception as error:  # whatever TensorFlow raises is what is to be told
             row |= {"status": "error", "kind": type(error).__name__, "reason": reason(error)}
         row["seconds_s"] = round(time.monotonic() - began_s, 2)
         progress(json.dumps(row))
-    return {"cells": len(cells)}
+    return Nothing()
 
 
 def reason(error: BaseException) -> str:
@@ -81,5 +79,5 @@ def _strategy(cell: Cell) -> Strategy:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, CELLS))
     sys.exit()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from composition_matrix.cells import CELLS, TrainCells
 from tfdyno.core.base.errors import ToolError
 from tfdyno.engines.meeting.tf_config import Task, multiworker, parameter_server
 from tfdyno.jobs.child.worker import run_child
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from composition_matrix.cells import Cell
 
 SCRIPTS = Path(__file__).parents[1]
-CHILD = "composition_matrix.child"
 CELL_LIMIT_S = 90.0
 START_LIMIT_S = 120.0
 PORTION = 48
@@ -89,7 +89,7 @@ def run_cells(side: str, cells: Sequence[Cell], keep: Keep, logs: Path) -> None:
 
 def _portion(side: str, strategy: str, cells: Sequence[Cell], keep: Keep, logs: Path) -> set[str]:
     portion = Portion(keep=keep)
-    request = {"side": side, "cells": [asdict(cell) for cell in cells]}
+    request = TrainCells(side=side, cells=tuple(cells))
     common: dict[str, Any] = {
         "progress": portion.hear,
         "timeout_s": START_LIMIT_S + CELL_LIMIT_S * len(cells),
@@ -98,10 +98,10 @@ def _portion(side: str, strategy: str, cells: Sequence[Cell], keep: Keep, logs: 
     }
     try:
         if tasks := _tasks(strategy):
-            run_children(CHILD, [request] * len(tasks), tasks, logs=logs,
+            run_children(CELLS, [request] * len(tasks), tasks, logs=logs,
                          start_timeout_s=START_LIMIT_S, **common)  # fmt: skip
         else:
-            run_child(CHILD, request, **common)
+            run_child(CELLS, request, **common)
     except ToolError as error:
         if not portion.running or portion.running in portion.seen:
             raise

@@ -9,10 +9,13 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.messages.child import Child
 from tfdyno.process import child
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Module, Value
+
+CLUSTER = Child(module="tests.jobs.cluster_child", request=dict, result=dict)
 
 
 def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
@@ -80,4 +83,4 @@ def schedule(tf: Module, progress: Value) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, CLUSTER))

@@ -9,21 +9,25 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.diagnose import LOOK, SeenSteps
+from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.process import child
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.diagnose import LookAtSteps
+
+MADE_UP = replace(LOOK, module="tests.jobs.diagnose_child")
 
 
-def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
+def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
     """Answer as the file says."""
-    Path("asked.json").write_text(
-        json.dumps({**request, "pid": os.getpid(), "backend": os.environ.get("KERAS_BACKEND")})
-    )
+    place = {"pid": os.getpid(), "backend": os.environ.get("KERAS_BACKEND")}
+    Path("asked.json").write_text(encode({**fields_of(request), **place}))
     progress("12 steps, median 52.1 ms")
     found: dict[str, Any] = json.loads(Path("seen.json").read_text())
     if "fail" in found:
@@ -31,8 +35,8 @@ def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     if "signal" in found:
         os.kill(os.getpid(), found["signal"])
     time.sleep(found.pop("sleep_s", 0.0))
-    return found
+    return decode(found, SeenSteps)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, LOOK))

@@ -8,28 +8,34 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.feed import Feed
+from tfdyno.core.measure.measurement import Software
+from tfdyno.core.messages.data import DATA, MeasuredData
+from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.process import child
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.data import MeasureData
 
-SOFTWARE = {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7", "devices": ["CPU"]}
+MADE_UP = replace(DATA, module="tests.jobs.feed_child")
+SOFTWARE = Software(tensorflow="2.21.0", keras="3.15.1", python="3.11.7", devices=["CPU"])
 
 
-def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
+def handle(request: MeasureData, progress: child.Progress) -> MeasuredData:
     """Answer as the file says."""
-    asked = {**request, "backend": os.environ.get("KERAS_BACKEND")}
-    Path("asked.json").write_text(json.dumps(asked))
+    asked = {**fields_of(request), "backend": os.environ.get("KERAS_BACKEND")}
+    Path("asked.json").write_text(encode(asked))
     progress("round 1 of 5, 2 CPUs")
     found: dict[str, Any] = json.loads(Path("feed.json").read_text())
     if "fail" in found:
         raise UsageError("train.py failed", why=found["fail"])
-    return {"feed": found, "software": SOFTWARE}
+    return MeasuredData(feed=decode(found, Feed), software=SOFTWARE)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, DATA))

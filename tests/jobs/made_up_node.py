@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError
 from tfdyno.core.measure.fix_proof import Agreement
-from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment, Measured
+from tfdyno.core.messages.tune import Pair
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.jobs.bench.run import Measured
-from tfdyno.jobs.tune._losses import Pair
 from tfdyno.jobs.tune.request import Node
 
 if TYPE_CHECKING:

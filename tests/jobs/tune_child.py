@@ -11,43 +11,51 @@ import os
 import random
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.jobs.bench_child import SOFTWARE, TASK
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.measure.measurement import BenchRun, BenchTask
+from tfdyno.core.messages.bench import PLACE, RUN, MeasuredRun, MeasureRun
+from tfdyno.core.messages.child import Child
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.process import child
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Value
+    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.recipe.recipe import Recipe
 
+MADE_UP = replace(RUN, module="tests.jobs.tune_child")
+MADE_UP_PLACE = replace(PLACE, module="tests.jobs.tune_child")
 OWN_BATCH = 64
 LAW = {"fixed_s": 0.004, "per_sample_s": 0.0001, "xla": 1.5, "several_steps": 0.9}
 """A step of the graph; XLA takes so many times as long, several steps in one so little."""
 
 
-def step_s(recipe: dict[str, Any], law: dict[str, Any]) -> float:
+def step_s(recipe: Recipe, law: dict[str, Any]) -> float:
     """Seconds of a step under a recipe."""
-    several = recipe["steps_per_execution"] > 1
+    several = recipe.steps_per_execution > 1
     fixed_s = law["fixed_s"] * (law["several_steps"] if several else 1.0)
-    whole_s = fixed_s + law["per_sample_s"] * (recipe["batch_size"] or OWN_BATCH)
-    return float(whole_s * (law["xla"] if recipe["execution"] == "xla" else 1.0))
+    whole_s = fixed_s + law["per_sample_s"] * (recipe.batch_size or OWN_BATCH)
+    return float(whole_s * (law["xla"] if recipe.execution == "xla" else 1.0))
 
 
-def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
+def handle(request: dict[str, Any], progress: child.Progress) -> MeasuredRun | Software:
     """Answer by the law; every run is written down. What asks for no run looks at the place."""
     law = LAW | json.loads(Path("law.json").read_text())
-    software = SOFTWARE | law.get("software", {})
-    if "protocol" not in request:
-        return {"software": software}
-    recipe = request["recipe"]
+    software: Software = {**SOFTWARE, **law.get("software", {})}
+    if not request:
+        return software
+    recipe = decode(request, MeasureRun).recipe
     log = Path("runs.jsonl")
     number = len(log.read_text().splitlines()) if log.exists() else 0
     with log.open("a") as file:
-        file.write(json.dumps({"recipe": recipe}) + "\n")
+        file.write(encode({"recipe": recipe}) + "\n")
     progress("40 steps")
-    batch_size = recipe["batch_size"] or OWN_BATCH
+    batch_size = recipe.batch_size or OWN_BATCH
     if number == law.get("kill_at"):
         os.kill(os.getppid(), signal.SIGKILL)
     if number == law.get("stop_at"):
@@ -58,10 +66,10 @@ def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
     if batch_size > law.get("most", 1 << 20):
         raise ToolError("train.py: this machine ran out of memory",
                         why=f"a batch of {batch_size} does not fit")  # fmt: skip
-    if law.get("xla_fails") and recipe["execution"] == "xla":
+    if law.get("xla_fails") and recipe.execution == "xla":
         cause = RuntimeError("INTERNAL: Failed to compute symbolic tile for (d0)")
         raise UsageError("train.py failed") from cause
-    if recipe["input"]["cache"] and law.get("no_cache"):
+    if recipe.input.cache and law.get("no_cache"):
         raise UsageError("the input options cannot be set for a generator")
     if held_bytes := law.get("held_bytes_per_sample", 0) * batch_size:
         held = bytearray(held_bytes)
@@ -69,16 +77,16 @@ def handle(request: dict[str, Any], progress: Value) -> dict[str, Any]:
         time.sleep(0.5)
     noise = random.Random(number).gauss(0.0, law.get("noise", 0.002))
     seconds = step_s(recipe, law) * (1 + noise)
-    run = {
-        "samples_s": [seconds * (1 + 0.001 * (i % 3)) for i in range(40)],
-        "steps_per_sample": [1] * 40, "steady_from": 2,
-        "first_step_s": 1.0, "import_s": 2.0, "build_s": 0.5,
-        "peak_memory_bytes": (100 + batch_size) << 20, "memory_kind": "process",
-        "started_at": "2026-11-24T12:00:00Z",
-    }  # fmt: skip
+    run = BenchRun(
+        samples_s=tuple(seconds * (1 + 0.001 * (i % 3)) for i in range(40)),
+        steps_per_sample=(1,) * 40, steady_from=2,
+        first_step_s=1.0, import_s=2.0, build_s=0.5,
+        peak_memory_bytes=(100 + batch_size) << 20, memory_kind="process",
+        started_at="2026-11-24T12:00:00Z",
+    )  # fmt: skip
     task = TASK | {"batch_size": batch_size, "samples_per_epoch": 100_000} | law.get("task", {})
-    return {"run": run, "task": task, "software": software}
+    return MeasuredRun(run=run, task=decode(task, BenchTask), software=software)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, Child(module="", request=dict, result=object)))

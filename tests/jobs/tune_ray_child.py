@@ -12,13 +12,24 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.jobs import tune_child
 
 import tfdyno.jobs.bench.run as bench_run
 import tfdyno.jobs.diagnose.same_losses as same_losses
 import tfdyno.jobs.tune._place as place
+from tfdyno.core.base.errors import Failure
+from tfdyno.core.messages.tune import (
+    LOST,
+    NodeAnswer,
+    NodeWork,
+    RayBegun,
+    RayNode,
+    RunDone,
+    RunWanted,
+)
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.tune._ray_worker import measure_here
 
@@ -26,11 +37,11 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
 
 LOCK = threading.Lock()
-NODES = [
-    {"id": "a", "name": "first", "cpus": 2, "gpus": 0, "kinds": []},
-    {"id": "b", "name": "second", "cpus": 2, "gpus": 0, "kinds": []},
-    {"id": "c", "name": "larger", "cpus": 8, "gpus": 1, "kinds": ["accelerator_type:L4"]},
-]
+NODES = (
+    RayNode(id="a", name="first", cpus=2, gpus=0),
+    RayNode(id="b", name="second", cpus=2, gpus=0),
+    RayNode(id="c", name="larger", cpus=8, gpus=1, kinds=("accelerator_type:L4",)),
+)
 
 
 def losses(*_question: object, **_ways: object) -> Value:
@@ -40,36 +51,32 @@ def losses(*_question: object, **_ways: object) -> Value:
     return SimpleNamespace(outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 
 
-def say(event: dict[str, Any]) -> None:
+def say(event: RayBegun | RunDone) -> None:
     with LOCK:
-        sys.stderr.write(f"{PROGRESS}{json.dumps(event)}\n")  # in one piece: others write there too
+        sys.stderr.write(f"{PROGRESS}{encode(event)}\n")  # in one piece: others write there too
         sys.stderr.flush()
 
 
-def answer(wanted: dict[str, Any]) -> None:
+def answer(wanted: RunWanted, work: NodeWork) -> None:
     law = json.loads(Path("law.json").read_text())
-    if wanted["run"] == law.get("lost_at"):
+    if wanted.run == law.get("lost_at"):
         os._exit(1)
-    if wanted["run"] == law.get("node_lost_at"):
-        said = {
-            "kind": "lost",
-            "what": "Ray has lost the run",
-            "why": "the node died",
-            "remedy": "",
-        }
-        say({"run": wanted["run"], "error": said})
+    if wanted.run == law.get("node_lost_at"):
+        lost = Failure(kind=LOST, what="Ray has lost the run", why="the node died")
+        say(RunDone(run=wanted.run, answer=NodeAnswer(found=lost)))
         return
     with Path("nodes.jsonl").open("a") as file:
-        file.write(json.dumps(wanted["node"]) + "\n")
-    say({"run": wanted["run"], **measure_here({**wanted["request"], "unset": []})})
+        file.write(json.dumps(wanted.node) + "\n")
+    say(RunDone(run=wanted.run, answer=measure_here(work)))
 
 
 if __name__ == "__main__":
-    bench_run.CHILD = place.CHILD = tune_child.__name__
+    vars(bench_run)["RUN"] = tune_child.MADE_UP
+    vars(place)["PLACE"] = tune_child.MADE_UP_PLACE
     vars(same_losses)["train"] = losses
     json.loads(sys.stdin.readline())
-    say({"nodes": NODES})
+    say(RayBegun(nodes=NODES))
     for line in sys.stdin:
-        wanted = json.loads(line)
-        if "run" in wanted:  # the end of a trial is nothing to do here
-            threading.Thread(target=answer, args=(wanted,), daemon=True).start()
+        wanted = decode(json.loads(line), RunWanted)
+        if wanted.work:  # the end of a trial is nothing to do here
+            threading.Thread(target=answer, args=(wanted, wanted.work), daemon=True).start()

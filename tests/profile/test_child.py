@@ -22,19 +22,20 @@ from tests.runtime.planted_profiles import (
     space,
 )
 
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.messages.diagnose import ReadProfile
 from tfdyno.profile.child import handle
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tfdyno.core.measure.step_facts import StepFacts
+
 MS = 1e-3
 
 
 def read(path: Path) -> StepFacts:
-    return from_builtins(handle({"path": str(path)}, lambda _: None)["facts"], StepFacts)
+    return handle(ReadProfile(path=path), lambda _: None)
 
 
 def told(folder: Path, training: Training) -> StepFacts:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.runtime.forks import NO_GPU, forked, handled
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.choose.workload import Mode
 from tfdyno.core.measure.measurement import Protocol
+from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import run_child
@@ -51,28 +51,26 @@ def asked(
     recipe: Mapping[str, Any] | None = None,
     mode: Mode = "train",
 ) -> dict[str, Any]:
-    """A request about a script of this code, which is put into the folder."""
+    """What is run, a script of this code that is put into the folder, and how."""
     folder.mkdir(exist_ok=True)
     (folder / "train.py").write_text(code)
     reference = f"{folder / 'train.py'}:{function}".rstrip(":")
     return {
-        "workload": to_builtins(parse_reference(reference, mode=mode)),
-        "recipe": to_builtins(Recipe(**recipe or {})),
-        "result": str(folder / "result.json"),
+        "workload": parse_reference(reference, mode=mode),
+        "recipe": Recipe(**recipe or {}),
     }
 
 
-def _request(folder: Path, run: Run) -> dict[str, Any]:
+def _request(folder: Path, run: Run) -> MeasureRun:
     protocol = {"least_samples": 10, "least_s": 0.0, "most_s": 3.0, **run.protocol}
-    return asked(folder, run.code, function=run.function, recipe=run.recipe, mode=run.mode) | {
-        "protocol": to_builtins(Protocol(**protocol))
-    }
+    given = asked(folder, run.code, function=run.function, recipe=run.recipe, mode=run.mode)
+    return MeasureRun(**given, protocol=Protocol(**protocol))
 
 
-def measured(folder: Path, run: Run) -> dict[str, Any]:
+def measured(folder: Path, run: Run) -> MeasuredRun:
     """The result of one run in a child of its own; raises as ``run_child`` does."""
     return run_child(
-        "tfdyno.runtime.bench.child",
+        RUN,
         _request(folder, run),
         timeout_s=200,
         env={**recipe_environment(Recipe(**run.recipe)), **NO_GPU},
@@ -84,7 +82,7 @@ def measured(folder: Path, run: Run) -> dict[str, Any]:
 def all_measured(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name; where a run is wrong use, its sentence under ``refused``."""
     return {
-        name: handled("tfdyno.runtime.bench.child", _request(folder / name, run))
+        name: handled(RUN, _request(folder / name, run), folder / name)
         for name, run in runs.items()
     }
 

@@ -14,7 +14,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from tfdyno.core.messages.wire import encode
+
+if TYPE_CHECKING:
+    from tfdyno.core.messages.child import Asked, Child
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 SERVER = """
@@ -50,15 +55,18 @@ for line in sys.stdin:
 HANDLED = """
 import importlib, json, sys
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.messages.wire import decode, encode
 
-_, module, request = sys.argv
-request, said = json.loads(request), []
+_, module, place, kind, request, result = sys.argv
+request = decode(json.loads(request), getattr(importlib.import_module(place), kind))
+said = []
 try:
-    outcome = importlib.import_module(module).handle(request, said.append) | {"said": said}
+    answer = json.loads(encode(importlib.import_module(module).handle(request, said.append)))
+    outcome = {**(answer if isinstance(answer, dict) else {"answer": answer}), "said": said}
 except TfdynoError as error:
     outcome = {"refused": str(error), "exit_code": error.exit_code}
-with open(request["result"], "w") as file:
-    json.dump(outcome, file)
+with open(result, "w") as file:
+    file.write(encode(outcome))
 """
 
 
@@ -85,10 +93,21 @@ def forked(code: str, *words: str, folder: Path | None = None) -> str:
     return out
 
 
-def handled(module: str, request: dict[str, Any]) -> dict[str, Any]:
-    """What a child of ``tfdyno.runtime`` answers, with what it printed; or how it refuses."""
-    printed = forked(HANDLED, module, json.dumps(request), folder=Path(request["result"]).parent)
-    found: dict[str, Any] = json.loads(Path(request["result"]).read_text())
+def handled(child: Child[Asked, Any], request: Asked, folder: Path) -> dict[str, Any]:
+    """What a child of ``tfdyno.runtime`` answers, with what it printed; or how it refuses.
+
+    Args:
+        child: Its declaration.
+        request: What it is asked.
+        folder: That it works in.
+
+    Returns:
+        The answer as JSON has it; one that has no names under ``answer``.
+    """
+    kind, result = type(request), folder / "result.json"
+    words = (child.module, kind.__module__, kind.__name__, encode(request), str(result))
+    printed = forked(HANDLED, *words, folder=folder)
+    found: dict[str, Any] = json.loads(result.read_text())
     return found | {"printed": printed}
 
 

@@ -16,6 +16,7 @@ import numpy as np, tensorflow as tf, keras
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.train.training import TrainOutcome
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.messages.child import Nothing
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.base import place
 from tfdyno.runtime.train.finished_fit import FinishedFit
@@ -100,7 +101,7 @@ except SystemExit as error:
 import_tensorflow(Workload(reference="train.py", kind="script"), "train", "train")
 result["software"] = software()
 told = []
-result["place"] = {**place.handle(None, told.append), "told": told}
+result["place"] = {"software": place.handle(Nothing(), told.append), "told": told}
 sys.modules["keras"], whole = None, sys.modules["keras"]
 try:
     import_tensorflow(Workload(reference="train.py", kind="script"), "train", "train")

@@ -10,11 +10,12 @@ from tests.runtime.forks import handled
 
 from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.messages.diagnose import LOOK, Limits, LookAtSteps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHORT = {
+SHORT: dict[str, Any] = {
     "own_s": 0.5, "most_s": 3.0, "warm_s": 0.2, "most_warm_s": 1.0, "held_s": 0.2,
     "alone_s": 0.6, "stages_s": 0.5,
 }  # fmt: skip
@@ -55,9 +56,10 @@ class Training:
 
 def looked(folder: Path, training: Training) -> dict[str, Any]:
     """What a look answers; where it is wrong use, its sentence under ``refused``."""
-    request = asked(folder, training.code, function=training.function, recipe=training.recipe)
-    limits = {**SHORT, **training.limits}
-    return handled("tfdyno.runtime.diagnose.child", {**request, "limits": limits})
+    given = asked(folder, training.code, function=training.function, recipe=training.recipe)
+    limits = Limits(**{**SHORT, **training.limits})
+    found = handled(LOOK, LookAtSteps(**given, limits=limits), folder)
+    return {name: value for name, value in found.items() if value not in (None, "")}
 
 
 class Looks(dict[str, dict[str, Any]]):

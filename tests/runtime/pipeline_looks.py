@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 import numpy as np, tensorflow as tf
 from tfdyno.runtime.diagnose import input as diagnose_input
-from tfdyno.runtime.diagnose.clock import Limits
+from tfdyno.core.messages.diagnose import Limits
 from tfdyno.runtime.diagnose.held import held_dataset, leading, timed_steps
 from tfdyno.runtime.diagnose.input import Source, by_itself, flowing, looked, run, run_passes
 from tfdyno.runtime.diagnose.stages import model_of, parallel_calls, plain, stage_facts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.runtime.forks import handled
 
-from tfdyno.core.base.codec import to_builtins
+from tfdyno.core.messages.train import TRAIN, Train
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import RunSettings
 from tfdyno.jobs.choose.reference import parse_reference
@@ -15,6 +15,7 @@ from tfdyno.jobs.choose.reference import parse_reference
 if TYPE_CHECKING:
     from pathlib import Path
 
+AROUND = ("refused", "exit_code", "said", "printed")
 MODEL = (
     "import sys, keras, numpy as np, tensorflow as tf\n"
     "x = np.random.default_rng(0).normal(size=(64, 8)).astype('float32')\n"
@@ -38,31 +39,27 @@ class Run:
     words: tuple[str, ...] = ()
     recipe: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-    """Of the request."""
+    data: str = ""
 
 
-def request_of(folder: Path, name: str, run: Run) -> dict[str, Any]:
-    """The request for a child whose working folder is ``folder``."""
+def _trained(folder: Path, run: Run) -> dict[str, Any]:
+    """Of a child whose working folder is ``folder``."""
     folder.mkdir(exist_ok=True)
     if run.code:
         (folder / "train.py").write_text(run.code)
     reference = run.reference or f"{folder / 'train.py'}:{run.function}".rstrip(":")
     workload = parse_reference(reference, script_arguments=run.words)
-    return {
-        "workload": to_builtins(workload),
-        "recipe": to_builtins(Recipe(**run.recipe)),
-        "settings": to_builtins(RunSettings(**run.settings)),
-        "result": str(folder / f"{name}.json"),
-        **run.more,
-    }
+    request = Train(
+        workload=workload,
+        recipe=Recipe(**run.recipe),
+        settings=RunSettings(**run.settings),
+        data=run.data,
+    )
+    found = handled(TRAIN, request, folder)
+    outcome = {name: found.pop(name) for name in list(found) if name not in AROUND}
+    return {**found, "outcome": outcome} if outcome else found
 
 
 def all_trained(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
     """The results by name, with what the code printed; a refusal stands under ``refused``."""
-    return {
-        name: handled(
-            "tfdyno.runtime.train.child", request_of(folder / (run.folder or name), name, run)
-        )
-        for name, run in runs.items()
-    }
+    return {name: _trained(folder / (run.folder or name), run) for name, run in runs.items()}

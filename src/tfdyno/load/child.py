@@ -1,9 +1,4 @@
-"""Child process: one stretch of load against a served model.
-
-Request: ``url``, ``token``, ``insecure``, ``ca`` (a file), ``data`` (a file), ``rows`` and ``plan``
-(fields of ``LoadPlan``). Result: ``server`` (``ServerFacts``) and ``run`` (``StageRun``). After
-SIGINT or SIGTERM no more requests are begun, and what was measured is handed over.
-"""
+"""Child process: one stretch of load against a served model."""
 
 from __future__ import annotations
 
@@ -12,15 +7,15 @@ import gc
 import selectors
 import signal
 import ssl
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.load import WRONG_ANSWER, LoadPlan, ServerFacts, StageRun
 from tfdyno.core.measure.load_url import LoadUrl, read_load_url
+from tfdyno.core.messages.load import LOAD, LoadedServer, LoadServer
 from tfdyno.load.answer import AnswerCheck
 from tfdyno.load.loop import LoadLoop, Recorded, Target
 from tfdyno.load.requests import Body, given_bodies, made_bodies
@@ -33,37 +28,35 @@ if TYPE_CHECKING:
 LAG_SHARE = 0.99
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: LoadServer, progress: child.Progress) -> LoadedServer:
     """Load the server once.
 
     Raises:
         UsageError: Nobody answers, the model is not there, or the data does not fit it.
     """
-    url = read_load_url(request["url"])
-    plan = LoadPlan(**request["plan"])
+    url, plan, data = read_load_url(request.url), request.plan, request.data
     tls = _tls(request) if url.scheme == "https" else None
-    look = ServerLook(url, token=request.get("token") or "", tls=tls)
-    data, rows = request.get("data") or "", int(request.get("rows") or 1)
-    model = look.model(needed=not data.endswith(".json"))
+    look = ServerLook(url, token=request.token, tls=tls)
+    model = look.model(needed=not (data and data.suffix == ".json"))
     bodies = (
-        given_bodies(url, model.inputs, Path(data), rows=rows)
+        given_bodies(url, model.inputs, data, rows=request.rows)
         if data
-        else made_bodies(url, model.inputs, rows=rows, seed=plan.seed)
+        else made_bodies(url, model.inputs, rows=request.rows, seed=plan.seed)
     )
-    requests = [_request(url, body, request.get("token") or "") for body in bodies]
+    requests = [_request(url, body, request.token) for body in bodies]
     check = AnswerCheck(url, bodies, model.outputs)
     loop = LoadLoop(plan, Target(host=url.host, port=url.port, tls=tls), requests, check)
-    metrics_url = request.get("metrics_url") or ""
-    began, before = datetime.now(UTC), look.batches(metrics_url)
+    began, before = datetime.now(UTC), look.batches(request.metrics_url)
     progress(f"{len(bodies)} different requests")
     with asyncio.Runner(loop_factory=partial(_event_loop, plan)) as runner:
         found, stopped = runner.run(_run(loop, url))
     if check.why:
         found.examples[WRONG_ANSWER] = f"{check.why}: {found.examples.get(WRONG_ANSWER, '')}"
-    run = _told(plan, found, between(before, look.batches(metrics_url)), bodies)
+    run = _told(plan, found, between(before, look.batches(request.metrics_url)), bodies)
     faults = _faults(look, model.facts, found, needed=bool(model.inputs))
-    run |= {"began_at": began.isoformat(timespec="seconds"), "faults": faults, "stopped": stopped}
-    return {"server": asdict(model.facts), "run": run}
+    began_at = began.isoformat(timespec="seconds")
+    run = replace(run, began_at=began_at, faults=tuple(faults), stopped=stopped)
+    return LoadedServer(server=model.facts, run=run)
 
 
 def _event_loop(plan: LoadPlan) -> asyncio.AbstractEventLoop:
@@ -104,14 +97,13 @@ def _request(url: LoadUrl, body: Body, token: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body.data
 
 
-def _tls(request: child.Request) -> ssl.SSLContext:
+def _tls(request: LoadServer) -> ssl.SSLContext:
     """Trust as asked for; raises ``UsageError`` where the authority's file cannot be read."""
-    ca = request.get("ca") or ""
     try:
-        found = ssl.create_default_context(cafile=ca or None)
+        found = ssl.create_default_context(cafile=request.ca)
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"cannot read {ca}", why=str(error)) from None
-    if request.get("insecure"):
+        raise UsageError(f"cannot read {request.ca}", why=str(error)) from None
+    if request.insecure:
         found.check_hostname = False
         found.verify_mode = ssl.CERT_NONE
     return found
@@ -119,29 +111,25 @@ def _tls(request: child.Request) -> ssl.SSLContext:
 
 def _told(
     plan: LoadPlan, found: Recorded, batches: BatchCounts, bodies: Sequence[Body]
-) -> dict[str, Any]:
-    """The fields of ``StageRun``; times to the microsecond."""
-    fields = asdict(
-        StageRun(
-            plan=plan,
-            began_at="",
-            length_s=found.length_s,
-            codes=tuple(found.codes),
-            rows_per_request=max(1, round(sum(b.rows for b in bodies) / len(bodies))),
-            batches=dict(sorted(batches.by_rows.items())),
-            batches_are_bounds=batches.are_bounds,
-            batch_rows=batches.rows,
-            batch_count=batches.count,
-            client_cpu_s=found.cpu_s,
-            lag_p99_s=_high(found.lags_s),
-            reconnects=found.reconnects,
-            examples=found.examples,
-        )
+) -> StageRun:
+    """What was recorded; times to the microsecond."""
+    return StageRun(
+        plan=plan,
+        began_at="",
+        length_s=found.length_s,
+        start_s=tuple(round(start, 6) for start in found.start_s),
+        latency_s=tuple(round(latency, 6) for latency in found.latency_s),
+        codes=tuple(found.codes),
+        rows_per_request=max(1, round(sum(b.rows for b in bodies) / len(bodies))),
+        batches=dict(sorted(batches.by_rows.items())),
+        batches_are_bounds=batches.are_bounds,
+        batch_rows=batches.rows,
+        batch_count=batches.count,
+        client_cpu_s=found.cpu_s,
+        lag_p99_s=_high(found.lags_s),
+        reconnects=found.reconnects,
+        examples=found.examples,
     )
-    return fields | {
-        "start_s": [round(start, 6) for start in found.start_s],
-        "latency_s": [round(latency, 6) for latency in found.latency_s],
-    }
 
 
 def _high(lags_s: Sequence[float]) -> float:
@@ -170,4 +158,4 @@ def _faults(look: ServerLook, before: ServerFacts, found: Recorded, *, needed: b
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, LOAD))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tfdyno.core.base.errors import TfdynoError, kind_of
+from tfdyno.core.base.errors import TfdynoError, failure_of
 from tfdyno.core.messages.child import Answer, Asked, Child
 from tfdyno.core.messages.wire import decode, encode
 
@@ -49,9 +49,8 @@ def serve(
     try:
         outcome, code = handle(decode(request, declared.request), _say), 0
     except TfdynoError as error:
-        words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-        reason = {"kind": kind_of(error), **words, "raised": raised_behind(error)}
-        outcome, code = {ERROR: reason}, error.exit_code
+        outcome = {ERROR: failure_of(error), "raised": raised_behind(error)}
+        code = error.exit_code
     _write(result, encode(outcome).encode())
     return code
 

@@ -1,17 +1,13 @@
-"""Child process: what a profile that was made elsewhere tells of its training's steps.
-
-Request: ``path`` (an ``*.xplane.pb``, a ``*.trace.json.gz`` or a folder of logs). Result: ``facts``
-(``StepFacts`` with the source ``profile``).
-"""
+"""Child process: what a profile that was made elsewhere tells of its training's steps."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.step_facts import HostFacts, RetraceFacts, StepFacts
+from tfdyno.core.messages.diagnose import PROFILE
 from tfdyno.process import child
 from tfdyno.profile.device import cpu_events, gpu_events, host_spans
 from tfdyno.profile.files import find_profile, load_profile
@@ -22,6 +18,7 @@ from tfdyno.profile.told import capability_told, execution_of, host_only, lost, 
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.step_facts import OperationFacts
+    from tfdyno.core.messages.diagnose import ReadProfile
     from tfdyno.profile.device import Events
     from tfdyno.profile.files import Found
     from tfdyno.profile.lines import Profile
@@ -32,17 +29,17 @@ _LEAST_EDGES = 2
 _PROFILE_STEPS = "profile at least 10 steps of the training, after its first ones"
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: ReadProfile, progress: child.Progress) -> StepFacts:
     """Read one profile.
 
     Raises:
         UsageError: There is none, it is damaged, or it holds no step or no device.
     """
-    found = find_profile(Path(request["path"]))
+    found = find_profile(request.path)
     progress(f"reading {found.path.name}")
     profile = load_profile(found.path)
     progress(f"splitting {profile.event_count:,} events into steps")
-    return {"facts": asdict(step_facts(profile, found))}
+    return step_facts(profile, found)
 
 
 def step_facts(profile: Profile, found: Found) -> StepFacts:
@@ -151,4 +148,4 @@ def _no_device(profile: Profile) -> str:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, PROFILE))

@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
-    monkeypatch.setattr("tfdyno.jobs.data.bench.CHILD", feed_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.data.bench.DATA", feed_child.MADE_UP)
     Path("train.py").write_text("model.fit(x)\n")
     hands_over(feed())
     return tmp_path

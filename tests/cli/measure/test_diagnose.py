@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.jobs import bench_child, diagnose_child
+from tests.jobs import diagnose_child
 from tests.jobs.records import record, written
 from tests.view.diagnoses import DIAGNOSIS, FACTS, HEALTHY, LEAK, only
 
 from tfdyno.cli.main import main
 from tfdyno.core.base.codec import to_builtins, to_json
+from tfdyno.core.messages.diagnose import Limits
+from tfdyno.core.messages.wire import decode
 from tfdyno.core.recipe.recipe import from_settings
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.step_facts import StepFacts
 
 ROOT = Path(__file__).parents[3]
-PARENT = f"""
+PARENT = """
 import json, sys
 from pathlib import Path
+from tests.jobs import bench_child, diagnose_child
 from tfdyno.core.measure.bottleneck import StepDiagnosis
 from tfdyno.core.base.codec import from_json
 import tfdyno.jobs.diagnose.diagnose as job
@@ -37,7 +40,7 @@ import tfdyno.rules.bottleneck as rules
 from tfdyno.cli.main import main
 diagnosis = from_json(Path("diagnosis.json").read_bytes(), StepDiagnosis)
 rules.diagnose = lambda facts: diagnosis
-job.CHILD, run.CHILD = {diagnose_child.__name__!r}, {bench_child.__name__!r}
+job.LOOK, run.RUN = diagnose_child.MADE_UP, bench_child.MADE_UP
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -48,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
     monkeypatch.setenv("TFDYNO_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.CHILD", diagnose_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.LOOK", diagnose_child.MADE_UP)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "seen.json").write_text(json.dumps({"facts": to_builtins(FACTS)}))
     return tmp_path
@@ -86,7 +89,7 @@ def test_the_answer_is_told_and_is_no_failure(
     assert "tfdyno diagnose train.py --fix" in out
     assert err == ""
     asked = json.loads(Path("asked.json").read_text())
-    assert asked["limits"] == {"own_s": 0.0, "most_s": 3.0, "least_steps": 12}
+    assert decode(asked["limits"], Limits) == Limits(own_s=0.0, most_s=3.0, least_steps=12)
 
 
 @pytest.mark.parametrize(("diagnosis", "code"), [(only(HEALTHY), 0), (only(LEAK), 1)])

@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the child's facts come from ``seen.json``."""
-    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.CHILD", diagnose_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.LOOK", diagnose_child.MADE_UP)
 
 
 def seen(**found: object) -> None:

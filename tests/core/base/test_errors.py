@@ -8,8 +8,7 @@ from tfdyno.core.base.errors import (
     TfdynoError,
     ToolError,
     UsageError,
-    error_of_kind,
-    kind_of,
+    failure_of,
 )
 
 
@@ -38,6 +37,6 @@ def test_a_reason_that_is_found_later_stands_in_the_same_sentence() -> None:
 
 @pytest.mark.parametrize("kind", [UsageError, ToolError, CompilerError, RetreatAsked])
 def test_an_error_keeps_its_kind_between_processes(kind: type[TfdynoError]) -> None:
-    told = error_of_kind(kind_of(kind("it failed")), "it failed", "why", "do")
+    told = failure_of(kind("it failed", why="why", remedy="do")).error
     assert type(told) is kind
     assert str(told) == "it failed: why; do."

@@ -42,6 +42,11 @@ def test_the_id_is_the_same_in_another_process() -> None:
     assert re.fullmatch(r"[0-9a-f]{12}", BASE.id)
 
 
+def test_a_standard_task_has_a_name() -> None:
+    assert Workload(reference="task:lstm", kind="task").task == "lstm"
+    assert Workload(reference="task.py", kind="script").task == ""
+
+
 @pytest.mark.parametrize(
     ("found", "passes"),
     [

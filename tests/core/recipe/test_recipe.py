@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import pytest
 
-from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.recipe.recipe import InputOptions, Recipe, diff, recipe_of
+from tfdyno.core.recipe.recipe import InputOptions, Recipe, diff
 
 
 @pytest.mark.parametrize(
@@ -67,11 +65,6 @@ def test_a_strategy_takes_what_is_named_or_all_cards_or_two_without() -> None:
     assert [mirrored.replica_count(cards) for cards in (0, 1, 4)] == [2, 1, 4]
     assert Recipe(strategy="ps", devices=3).replica_count(4) == 3
     assert (Recipe().replica_count(4), Recipe(strategy="single").replica_count(4)) == (1, 1)
-
-
-def test_a_recipe_comes_back_from_its_fields_as_json_has_them() -> None:
-    recipe = Recipe(seed=3, ema=0.9, input=InputOptions(prefetch=-1, deterministic=False))
-    assert recipe_of(json.loads(to_json(recipe))) == recipe
 
 
 def test_the_id_counts_the_settings_of_the_input_and_no_defaults() -> None:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[3]
-CHILD = bench_child.__name__
-PARENT = f"""
+PARENT = """
 import sys
+from tests.jobs import bench_child
 import tfdyno.jobs.bench.run as run
 from tfdyno.cli.main import main
-run.CHILD = {CHILD!r}
+run.RUN = bench_child.MADE_UP
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a script, whose runs the stand-in child makes up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
-    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", CHILD)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.RUN", bench_child.MADE_UP)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     planned(tmp_path)
     return tmp_path

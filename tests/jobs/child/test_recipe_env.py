@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.jobs.child.recipe_env import recipe_environment, request_of
-from tfdyno.jobs.choose.reference import parse_reference
+from tfdyno.jobs.child.recipe_env import recipe_environment
 
 
 def test_a_plain_recipe_sets_only_the_backend_and_the_log_level() -> None:
@@ -46,10 +45,3 @@ def test_graph_execution_takes_clustering_out_of_the_users_flags() -> None:
     assert graph["TF_XLA_FLAGS"] == "--tf_xla_cpu_global_jit"
     assert "TF_XLA_FLAGS" not in recipe_environment(Recipe(), given)
     assert "TF_XLA_FLAGS" not in recipe_environment(Recipe(execution="graph"), {})
-
-
-def test_a_request_is_json_and_names_a_standard_task() -> None:
-    asked = request_of(parse_reference("task:lstm"), recipe=Recipe(seed=3))
-    assert (asked["task"], asked["recipe"]["seed"]) == ("lstm", 3)
-    assert asked["workload"]["reference"] == "task:lstm"
-    assert "task" not in request_of(parse_reference("keras:MobileNetV2"))

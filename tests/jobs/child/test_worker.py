@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.untyped import Value
+from tfdyno.core.messages.child import Child
 from tfdyno.jobs.child.worker import run_child
 
 SRC = Path(__file__).parents[3] / "src"
 CHILD = """
 import os, sys, time, signal, ctypes, subprocess, pathlib
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.child import Child
 from tfdyno.process import child
 
 def handle(request, progress):
@@ -25,8 +28,9 @@ def handle(request, progress):
     {body}
     return {{"answer": request["question"] + 1}}
 
-child.leave(child.serve(handle))
+child.leave(child.serve(handle, Child(module="kid", request=dict, result=dict)))
 """
+KID = Child(module="kid", request=dict, result=dict)
 
 
 @pytest.fixture
@@ -39,12 +43,12 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def write(folder: Path, body: str) -> str:
+def write(folder: Path, body: str) -> Child[Value, Value]:
     (folder / "kid.py").write_text(CHILD.format(body=body))
-    return "kid"
+    return KID
 
 
-def ask(folder: Path, body: str, *, timeout_s: float = 20.0) -> dict[str, object]:
+def ask(folder: Path, body: str, *, timeout_s: float = 20.0) -> Value:
     return run_child(
         write(folder, body), {"question": 41}, timeout_s=timeout_s, doing="tracing train.py"
     )
@@ -183,7 +187,7 @@ SAVES = (
 )
 
 
-def stopped(folder: Path, then: str, *, grace_s: float, times: int = 1) -> dict[str, object]:
+def stopped(folder: Path, then: str, *, grace_s: float, times: int = 1) -> Value:
     """The result of a child that is stopped as soon as it listens to SIGTERM."""
     ready = folder / "ready"
 
@@ -242,11 +246,13 @@ def test_sigterm_lets_a_child_save_as_well(modules: Path) -> None:
     code = (
         "import click, json, sys; from pathlib import Path\n"
         "from tfdyno.cli.main import main; from tfdyno.jobs.child.worker import run_child\n"
+        "from tfdyno.core.messages.child import Child\n"
         "@click.group()\n"
         "def tool(): pass\n"
         "@tool.command()\n"
         "def train():\n"
-        "    got = run_child('kid', {'question': 1}, timeout_s=60, stop_grace_s=30)\n"
+        "    kid = Child(module='kid', request=dict, result=dict)\n"
+        "    got = run_child(kid, {'question': 1}, timeout_s=60, stop_grace_s=30)\n"
         f"    Path({str(said)!r}).write_text(json.dumps(got))\n"
         "sys.exit(main(['train'], group=tool))\n"
     )
@@ -287,8 +293,10 @@ def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
     pid = modules / "pid"
     write(modules, f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(60)")
     code = (
+        "from tfdyno.core.messages.child import Child; "
         "from tfdyno.jobs.child.worker import run_child; "
-        "run_child('kid', {'question': 1}, timeout_s=60)"
+        "kid = Child(module='kid', request=dict, result=dict); "
+        "run_child(kid, {'question': 1}, timeout_s=60)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(modules)}
@@ -301,7 +309,7 @@ def test_a_child_ends_when_its_parent_is_gone(modules: Path) -> None:
 
 def test_an_interpreter_that_is_none_is_a_wrong_request(modules: Path) -> None:
     with pytest.raises(UsageError, match="cannot run /nowhere/python"):
-        run_child("kid", {}, timeout_s=5, python="/nowhere/python")
+        run_child(KID, {}, timeout_s=5, python="/nowhere/python")
 
 
 def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Path) -> None:
@@ -310,7 +318,7 @@ def test_another_interpreter_sees_tfdyno_but_not_what_lies_beside_it(modules: Pa
     other.chmod(0o755)
     body = "import importlib.util as u; return {'found': u.find_spec('msgspec') is not None}"
     write(modules, body)
-    assert run_child("kid", {}, timeout_s=60, python=str(other)) == {"found": False}
+    assert run_child(KID, {}, timeout_s=60, python=str(other)) == {"found": False}
 
 
 def _is_gone(pid: int) -> bool:

@@ -17,6 +17,7 @@ import pytest
 from tests.jobs import cluster_child
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.child import Child
 from tfdyno.engines.meeting.tf_config import (
     Task,
     free_ports,
@@ -36,6 +37,7 @@ SRC = str(Path(__file__).parents[3] / "src")
 CHILD = """
 import ctypes, json, os, pathlib, signal, socket, subprocess, sys, time
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.messages.child import Child
 from tfdyno.process import child
 
 def handle(request, progress):
@@ -49,8 +51,9 @@ def handle(request, progress):
     exec(request["do"], names)
     return {"me": me, **names["answer"]}
 
-child.leave(child.serve(handle))
+child.leave(child.serve(handle, Child(module="kid", request=dict, result=dict)))
 """
+KID = Child(module="kid", request=dict, result=dict)
 WAIT = "time.sleep(60)"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); progress('deaf'); time.sleep(60)"
 SAVES = """
@@ -79,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def run(folder: Path, roles: tuple[Task, ...], *bodies: str, **options: Any) -> dict[str, Any]:
     requests = [{"folder": str(folder), "do": body} for body in bodies]
     given = {"timeout_s": 30.0, "logs": folder / "logs", "doing": "training train.py", **options}
-    return run_children("kid", requests, roles, **given)
+    return run_children(KID, requests, roles, **given)
 
 
 def pids(folder: Path) -> list[int]:
@@ -307,7 +310,9 @@ def test_nothing_is_left_when_this_program_is_killed(folder: Path) -> None:
     code = (
         "from pathlib import Path; from tfdyno.jobs.child.workers import run_children; "
         "from tfdyno.engines.meeting.tf_config import multiworker; "
-        f"run_children('kid', {requests!r}, multiworker(2), timeout_s=60, "
+        "from tfdyno.core.messages.child import Child; "
+        "kid = Child(module='kid', request=dict, result=dict); "
+        f"run_children(kid, {requests!r}, multiworker(2), timeout_s=60, "
         f"logs=Path({str(folder)!r}) / 'logs')"
     )
     files = [folder / f"worker-{i}{kid}.pid" for i in (0, 1) for kid in ("", "-kid")]
@@ -375,7 +380,7 @@ def test_two_real_workers_add_up_their_numbers(
     progress: list[str] = []
     logs = folder / "logs"
     result = run_children(
-        cluster_child.__name__, [{"do": "all-reduce"}] * 2, multiworker(2), timeout_s=240.0,
+        cluster_child.CLUSTER, [{"do": "all-reduce"}] * 2, multiworker(2), timeout_s=240.0,
         logs=logs, progress=progress.append, start_timeout_s=120.0,
     )  # fmt: skip
     assert result == {"sum": [3.0] * 4, "replicas": 2, "told": [signal.SIGTERM]}
@@ -392,7 +397,7 @@ def test_a_real_chief_gives_a_step_to_a_worker_and_ends_the_servers(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((ROOT, SRC)))
     started: list[int] = []
     result = run_children(
-        cluster_child.__name__, [{"do": "schedule"}] * 4, parameter_server(), timeout_s=240.0,
+        cluster_child.CLUSTER, [{"do": "schedule"}] * 4, parameter_server(), timeout_s=240.0,
         logs=folder / "logs", started=started.append,
     )  # fmt: skip
     assert result["value"] == 42.0

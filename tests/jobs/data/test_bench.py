@@ -15,6 +15,8 @@ from tfdyno.catalog.gpus import parse_list
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import ConvertSettings, Dataset, Shard, Source
+from tfdyno.core.messages.data import MeasuredData, Plan
+from tfdyno.core.messages.wire import decode
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.data import bench as data_bench
 from tfdyno.jobs.data.bench import (
@@ -22,6 +24,7 @@ from tfdyno.jobs.data.bench import (
     check,
     measured,
     needs,
+    placed,
     read_feed,
     reference_of,
     told,
@@ -54,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The child hands over a feed of a few numbers."""
-    monkeypatch.setattr(data_bench, "CHILD", feed_child.__name__)
+    monkeypatch.setattr(data_bench, "DATA", feed_child.MADE_UP)
     Path("feed.json").write_text(json.dumps(to_builtins(replace(feed(), measured_on=""))))
 
 
@@ -89,7 +92,7 @@ def test_a_script_is_measured_and_says_what_a_card_needs() -> None:
 def test_the_child_is_asked_for_what_was_asked() -> None:
     seen = measured(question(batch_size=64, rounds=3, seconds_s=0.5, cold=False))
     asked = json.loads(Path("asked.json").read_text())
-    assert asked["plan"] == {"rounds": 3, "seconds_s": 0.5, "cold": False}
+    assert decode(asked["plan"], Plan) == Plan(rounds=3, seconds_s=0.5, cold=False)
     assert (asked["batch_size"], asked["backend"]) == (64, "tensorflow")
     assert asked["workload"]["reference"] == "train.py"
     assert seen.environment
@@ -143,11 +146,11 @@ def test_a_converted_data_set_is_called_by_its_folder(
     (tmp_path / "birds").mkdir()
     monkeypatch.chdir(tmp_path / "birds")
     for reference in ("read_dataset.py:read", f"{tmp_path}/birds/read_dataset.py:read"):
-        made = to_builtins(feed(reference=reference, title="read"))
-        outcome = {"feed": made, "software": feed_child.SOFTWARE}
-        assert data_bench.read(outcome, "measuring").title == "birds"
-    made = to_builtins(feed(reference="mine.py:read", title="read"))
-    assert data_bench.read({**outcome, "feed": made}, "measuring").title == "read"
+        made = feed(reference=reference, title="read")
+        found = MeasuredData(feed=made, software=feed_child.SOFTWARE)
+        assert placed(found).title == "birds"
+    made = feed(reference="mine.py:read", title="read")
+    assert placed(replace(found, feed=made)).title == "read"
 
 
 def test_a_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:

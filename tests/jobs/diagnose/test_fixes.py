@@ -36,8 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a script, whose runs and losses are made up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(ROOT / "src"))))
-    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", bench_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.CHILD", diagnose_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.RUN", bench_child.MADE_UP)
+    monkeypatch.setattr("tfdyno.jobs.diagnose.diagnose.LOOK", diagnose_child.MADE_UP)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     (tmp_path / "seen.json").write_text(json.dumps({"facts": to_builtins(AFTER)}))
     return tmp_path

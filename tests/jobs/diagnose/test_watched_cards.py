@@ -16,6 +16,7 @@ from tests.probe.fake_nvml import FakeNvml, NoNvml
 from tests.view.diagnoses import FACTS
 from tests.view.trainings import ENVIRONMENT
 
+from tfdyno.core.messages.diagnose import SteadySpan
 from tfdyno.jobs.diagnose._watched_cards import LEAST_POINTS, UNREAD, card_sampler, with_cards
 from tfdyno.probe.telemetry.telemetry import Sampler
 
@@ -78,7 +79,7 @@ def wait(sampler: Sampler, since_s: float) -> None:
 def told(
     sampler: Sampler | None, *used: int, since_s: float = 0.0, place: Environment = PLACE
 ) -> StepFacts:
-    steady = {"began_s": since_s, "ended_s": time.monotonic(), "cards": list(used)}
+    steady = SteadySpan(began_s=since_s, ended_s=time.monotonic(), cards=used)
     return with_cards(ON_CARD, steady, sampler, place)
 
 
@@ -138,5 +139,5 @@ def test_without_a_card_nothing_is_watched_and_nothing_said(
     monkeypatch.setattr("tfdyno.probe.cards.cards.bindings", FakeNvml)
     assert card_sampler("-1") is None
     assert card_sampler("0") is not None
-    assert with_cards(FACTS, {}, None, ENVIRONMENT) == FACTS
+    assert with_cards(FACTS, None, None, ENVIRONMENT) == FACTS
     assert told(None) == ON_CARD  # no card that TensorFlow uses

@@ -1,11 +1,9 @@
-"""jobs/_jax_run: variables and request of a process that trains on JAX."""
+"""jobs/_jax_run: variables of a process that trains on JAX."""
 
 from __future__ import annotations
 
-from tfdyno.core.cluster.cluster import ProcessRank
-from tfdyno.core.train.device_mesh import read_mesh
 from tfdyno.core.train.jax_plan import JaxPlan
-from tfdyno.jobs.train.jax_run import host_devices, jax_environment, jax_request
+from tfdyno.jobs.train.jax_run import host_devices, jax_environment
 
 
 def test_a_process_stands_for_several_devices_and_keeps_other_flags() -> None:
@@ -28,11 +26,3 @@ def test_host_devices_are_those_asked_for_or_the_users_own() -> None:
     assert host_devices(JaxPlan(), given) == 8
     assert host_devices(JaxPlan(host_devices=2), given) == 2
     assert host_devices(JaxPlan(), {}) == 1
-
-
-def test_a_request_says_who_the_others_are() -> None:
-    seat = ProcessRank(rank=1, addresses=("a:1", "b:1"), told_by="a test")
-    found = jax_request(JaxPlan(mesh=read_mesh("model=2")), seat, 1)
-    assert (found["addresses"], found["rank"], found["gpus"]) == (["a:1", "b:1"], 1, 1)
-    assert found["plan"]["mesh"]["names"] == ("model",)
-    assert jax_request(JaxPlan(), None, 0)["addresses"] == []

@@ -18,8 +18,8 @@ from tests.jobs.tune.test_tune import SMALL, same_losses
 from tests.jobs.tune.test_tune_real import FIXED
 from tests.jobs.tune.test_tune_real import SMALL as SCRIPT
 
-from tfdyno.core.base.codec import to_builtins
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import Failure, ToolError, UsageError
+from tfdyno.core.messages.tune import LOST, LookHere, MeasureHere, NodeWork
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune._ray_worker import measure_here
 from tfdyno.jobs.tune.ray import ray_nodes
@@ -119,19 +119,22 @@ def test_a_node_without_a_limit_has_that_of_its_own_machine(
     monkeypatch.setattr("tfdyno.jobs.tune._ray_worker.measured", measured)
     monkeypatch.setattr("tfdyno.jobs.tune._place.memory_bytes", lambda _host: 10 << 30)
     asked = question()
-    request: dict[str, Any] = {
-        "workload": to_builtins(asked.workload), "recipe": to_builtins(asked.recipe),
-        "protocol": to_builtins(asked.protocol), "order": 0, "doing": "", "unset": [],
-        "folder": ".", "limit_bytes": 0, "had": [],
-    }  # fmt: skip
-    for changed in ({"on_cpu": True}, {"on_cpu": False}, {"on_cpu": True, "limit_bytes": 7}):
-        assert "error" in measure_here(request | changed)
+    for on_cpu, limit_bytes in ((True, 0), (False, 0), (True, 7)):
+        work = MeasureHere(
+            workload=asked.workload, recipe=asked.recipe, protocol=asked.protocol,
+            order=0, doing="", limit_bytes=limit_bytes,
+        )  # fmt: skip
+        told = measure_here(NodeWork(work=work, folder=".", on_cpu=on_cpu))
+        assert isinstance(told.found, Failure)
     assert seen == [9 << 30, 0, 7]
 
 
 def test_a_node_without_the_folder_is_no_trials_fault() -> None:
-    told = measure_here({"unset": [], "folder": "/no/such/folder"})
-    assert told["error"]["kind"] == "lost"
+    asked = question()
+    work = LookHere(workload=asked.workload, recipe=asked.recipe)
+    found = measure_here(NodeWork(work=work, folder="/no/such/folder", on_cpu=True)).found
+    assert isinstance(found, Failure)
+    assert found.kind == LOST
 
 
 @pytest.mark.usefixtures("driver")

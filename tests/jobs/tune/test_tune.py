@@ -38,10 +38,11 @@ SMALL: dict[str, tuple[Value, ...]] = {
 IN_A_CHILD = """
 import sys
 from types import SimpleNamespace
+from tests.jobs import tune_child
 import tfdyno.jobs.bench.run as run
 import tfdyno.jobs.diagnose.same_losses as losses
 import tfdyno.jobs.tune._place as place
-run.CHILD = place.CHILD = "tests.jobs.tune_child"
+run.RUN, place.PLACE = tune_child.MADE_UP, tune_child.MADE_UP_PLACE
 losses.train = lambda *a, **k: SimpleNamespace(
     outcome=SimpleNamespace(history={"loss": [1.0, 0.5]}, stopped=""))
 from tfdyno.cli.main import main
@@ -55,8 +56,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
     monkeypatch.setenv("PYTHONPATH", path)
-    monkeypatch.setattr("tfdyno.jobs.bench.run.CHILD", tune_child.__name__)
-    monkeypatch.setattr("tfdyno.jobs.tune._place.CHILD", tune_child.__name__)
+    monkeypatch.setattr("tfdyno.jobs.bench.run.RUN", tune_child.MADE_UP)
+    monkeypatch.setattr("tfdyno.jobs.tune._place.PLACE", tune_child.MADE_UP_PLACE)
     monkeypatch.setattr("tfdyno.jobs.diagnose.same_losses.train", same_losses)
     (tmp_path / "train.py").write_text("model.fit(x)\n")
     law()

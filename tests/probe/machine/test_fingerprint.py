@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.probe.fake_nvml import FakeNvml, NoNvml
@@ -15,7 +15,9 @@ from tfdyno.probe.machine.fingerprint import environment
 if TYPE_CHECKING:
     from tests.probe.conftest import Build
 
-SOFTWARE: dict[str, Any] = {
+    from tfdyno.core.measure.measurement import Software
+
+SOFTWARE: Software = {
     "tensorflow": "2.21.0",
     "keras": "3.15.1",
     "python": "3.11.7",
@@ -69,7 +71,7 @@ def test_a_run_on_the_cpu_has_neither_cards_nor_driver(build: Build) -> None:
 
 
 def test_without_nvml_the_child_names_the_cards_and_the_kernel_the_driver(build: Build) -> None:
-    software = {**SOFTWARE, "device": "gpu", "devices": ["Orin"]}
+    software: Software = {**SOFTWARE, "device": "gpu", "devices": ["Orin"]}
     found = environment(software, host=build(MACHINE), library=NoNvml())
     assert found.cards == (Card(name="Orin"),)
     assert found.driver == "550.54.14"
@@ -85,7 +87,7 @@ def test_without_nvml_the_child_names_the_cards_and_the_kernel_the_driver(build:
         ({}, "cpu"),
     ],
 )
-def test_the_device_is_what_the_child_says(software: dict[str, Any], expected: str) -> None:
+def test_the_device_is_what_the_child_says(software: Software, expected: str) -> None:
     assert fingerprint.device_of(software) == expected
 
 

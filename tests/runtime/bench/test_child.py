@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.runtime.benches import MODEL, Run, measured
 
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.measure.measurement import BenchRun, BenchTask
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.messages.bench import MeasuredRun
 
 pytestmark = pytest.mark.tf
 SCRIPT = (
@@ -24,12 +24,12 @@ SCRIPT = (
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
     return measured(tmp_path_factory.mktemp("plain"), Run(code=SCRIPT))
 
 
-def test_a_script_is_measured_as_it_is(plain: dict[str, Any]) -> None:
-    task = from_builtins(plain["task"], BenchTask)
+def test_a_script_is_measured_as_it_is(plain: MeasuredRun) -> None:
+    task = plain.task
     assert (task.batch_size, task.replica_count, task.samples_per_epoch) == (16, 1, 180)
     assert (task.parameter_count, task.inputs) == (8 * 4 + 4, ("float32[8]",))
     assert (task.loss, task.optimizer, task.policy) == ("mse", "sgd", "float32")
@@ -37,8 +37,8 @@ def test_a_script_is_measured_as_it_is(plain: dict[str, Any]) -> None:
     assert task.notes == ("Left out of fit: callbacks, validation_split.",)
 
 
-def test_its_samples_are_blocks_of_steps(plain: dict[str, Any]) -> None:
-    run = from_builtins(plain["run"], BenchRun)
+def test_its_samples_are_blocks_of_steps(plain: MeasuredRun) -> None:
+    run = plain.run
     assert len(run.samples_s) == len(run.steps_per_sample) >= 10
     assert min(run.samples_s) > 0
     assert max(run.steps_per_sample) > 1
@@ -50,14 +50,14 @@ def test_its_samples_are_blocks_of_steps(plain: dict[str, Any]) -> None:
     assert run.metrics == {}
 
 
-def test_the_software_is_told(plain: dict[str, Any]) -> None:
-    assert plain["software"]["device"] == "cpu"
-    assert plain["software"]["devices"] == ["CPU"]
-    assert plain["software"]["keras"].startswith("3.")
+def test_the_software_is_told(plain: MeasuredRun) -> None:
+    assert plain.software["device"] == "cpu"
+    assert plain.software["devices"] == ["CPU"]
+    assert plain.software["keras"].startswith("3.")
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def full(tmp_path_factory: pytest.TempPathFactory) -> MeasuredRun:
     recipe = {
         "precision": "mixed_bfloat16",
         "execution": "xla",
@@ -73,24 +73,24 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return measured(folder, Run(code=code, recipe=recipe, protocol={"epochs": 3}))
 
 
-def test_a_recipe_reaches_the_model(full: dict[str, Any]) -> None:
-    task = full["task"]
-    assert (task["policy"], task["execution"]) == ("mixed_bfloat16", "xla")
-    assert task["batch_size"] == 20
+def test_a_recipe_reaches_the_model(full: MeasuredRun) -> None:
+    task = full.task
+    assert (task.policy, task.execution) == ("mixed_bfloat16", "xla")
+    assert task.batch_size == 20
 
 
-def test_what_the_script_sets_against_the_recipe_is_told(full: dict[str, Any]) -> None:
+def test_what_the_script_sets_against_the_recipe_is_told(full: MeasuredRun) -> None:
     note = "The code calls set_intra_op_parallelism_threads; threads_intra of the recipe holds."
-    assert note in full["task"]["notes"]
+    assert note in full.task.notes
 
 
-def test_whole_epochs_have_metrics_and_their_first_steps_do_not_count(full: dict[str, Any]) -> None:
-    run = full["run"]
-    assert set(run["metrics"]) == {"loss"}
+def test_whole_epochs_have_metrics_and_their_first_steps_do_not_count(full: MeasuredRun) -> None:
+    run = full.run
+    assert set(run.metrics) == {"loss"}
     # 10 steps in calls of 3, 3, 3, 1: one call is the first step, later epochs start anew.
-    assert sum(run["steps_per_sample"]) == 3 * 10 - 3
-    assert len(run["excluded"]) == 2
-    assert [run["steps_per_sample"][number] for number in run["excluded"]] == [3, 3]
+    assert sum(run.steps_per_sample) == 3 * 10 - 3
+    assert len(run.excluded) == 2
+    assert [run.steps_per_sample[number] for number in run.excluded] == [3, 3]
 
 
 def test_a_card_that_is_not_there_is_told(tmp_path: Path) -> None:

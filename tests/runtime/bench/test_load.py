@@ -100,7 +100,7 @@ from tfdyno.runtime.bench.load import _standard_task
 def called(epochs):
     plan = Plan(workload=Workload(reference="task:lstm", kind="task"), clock=None, progress=print,
                 recipe=Recipe(batch_size=8), protocol=Protocol(data="real", epochs=epochs))
-    call = _standard_task("lstm", plan)
+    call = _standard_task(plan)
     return call.notes, int(call.arguments["x"].cardinality())
 
 try:

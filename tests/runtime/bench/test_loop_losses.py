@@ -9,6 +9,8 @@ from tests.runtime.benches import MODEL, asked, in_tensorflow
 from tests.runtime.forks import handled
 from tests.runtime.looks import STEP
 
+from tfdyno.core.messages.bench import LOSSES, TellLosses
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -55,8 +57,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found(folder: Path) -> dict[str, Any]:
     return {
         name: handled(
-            "tfdyno.runtime.bench.losses",
-            asked(folder / name, code, recipe=recipe) | {"steps": STEPS},
+            LOSSES,
+            TellLosses(**asked(folder / name, code, recipe=recipe), steps=STEPS),
+            folder / name,
         )
         for name, (code, recipe) in RUNS.items()
     }
@@ -65,11 +68,11 @@ def found(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["function", "xla", "named", "eager", "on_batch"])
 def test_each_step_tells_its_loss(found: dict[str, Any], name: str) -> None:
     # The mean of (0 - number) ** 2.
-    assert found[name]["losses"] == pytest.approx([1, 4, 9, 16, 25, 36])
+    assert found[name]["answer"] == pytest.approx([1, 4, 9, 16, 25, 36])
 
 
 def test_a_loop_that_ends_tells_what_it_has(found: dict[str, Any]) -> None:
-    assert found["short"]["losses"] == pytest.approx([1, 4, 9])
+    assert found["short"]["answer"] == pytest.approx([1, 4, 9])
 
 
 def test_a_step_that_returns_nothing_is_refused_with_what_to_do(found: dict[str, Any]) -> None:
@@ -88,7 +91,7 @@ def test_a_script_with_fit_is_refused(found: dict[str, Any]) -> None:
 
 
 def test_nothing_is_written(found: dict[str, Any], folder: Path) -> None:
-    assert len(found["saves"]["losses"]) == STEPS
+    assert len(found["saves"]["answer"]) == STEPS
     left = {each.name for each in (folder / "saves").iterdir()}
     assert left - {"__pycache__"} == {"train.py", "result.json"}
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.runtime.forks import handled
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
+from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.measure.feed import Feed
+from tfdyno.core.messages.data import DATA, MeasureData, Plan
 from tfdyno.jobs.choose.reference import parse_reference
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.tf
-PLAN = {"rounds": 1, "seconds_s": 0.1, "looks": 1, "look_s": 0.3, "fewer_cpus": False}
+PLAN = Plan(rounds=1, seconds_s=0.1, looks=1, look_s=0.3, fewer_cpus=False)
 SCRIPT = """
 import keras, numpy as np
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
@@ -26,13 +27,8 @@ print("not reached")
 
 
 def answer(folder: Path, reference: str, **more: Any) -> dict[str, Any]:
-    request = {
-        "workload": to_builtins(parse_reference(reference)),
-        "plan": PLAN,
-        "result": str(folder / "result.json"),
-        **more,
-    }
-    return handled("tfdyno.runtime.data.child", request)
+    request = MeasureData(workload=parse_reference(reference), plan=PLAN, **more)
+    return handled(DATA, request, folder)
 
 
 def test_a_script_is_left_at_its_fit(tmp_path: Path) -> None:
@@ -47,7 +43,7 @@ def test_a_script_is_left_at_its_fit(tmp_path: Path) -> None:
 
 
 def test_a_task_brings_small_real_data(tmp_path: Path) -> None:
-    found = answer(tmp_path, "task:resnet18-cifar10", task="resnet18-cifar10", batch_size=64)
+    found = answer(tmp_path, "task:resnet18-cifar10", batch_size=64)
     feed = from_builtins(found["feed"], Feed)
     assert (feed.title, feed.batch_size) == ("resnet18-cifar10", 64)
     assert "small, and not what task:resnet18-cifar10 is known for" in feed.notes[0]

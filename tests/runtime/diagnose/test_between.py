@@ -12,7 +12,8 @@ CODE = """
 import dataclasses
 from types import SimpleNamespace
 from tfdyno.runtime.diagnose.between import MOST_CALLS, Between
-from tfdyno.runtime.diagnose.clock import Limits, StepTimes, own_steps
+from tfdyno.core.messages.diagnose import Limits
+from tfdyno.runtime.diagnose.clock import StepTimes, own_steps
 
 def check(): pass
 def bank(): pass

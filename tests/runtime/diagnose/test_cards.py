@@ -27,4 +27,4 @@ FOUR = [f"/physical_device:GPU:{number}" for number in range(4)]
 def test_cards_of_a_training(
     visible: list[str], variables: list[str], replicas: int, used: list[int]
 ) -> None:
-    assert used_cards(visible, variables, replicas) == used
+    assert used_cards(visible, variables, replicas) == tuple(used)

@@ -9,10 +9,9 @@ import pytest
 from tests.runtime.forks import NO_GPU
 from tests.runtime.looks import SHORT, WAITS, middle
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.messages.diagnose import LOOK, Limits, LookAtSteps
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.reference import parse_reference
@@ -28,31 +27,33 @@ def test_a_script_is_looked_at_in_a_child_of_its_own(tmp_path: Path) -> None:
     began = time.monotonic()
     said: list[str] = []
     answer = run_child(
-        "tfdyno.runtime.diagnose.child",
-        {
-            "workload": to_builtins(parse_reference(f"{tmp_path}/train.py", mode="train")),
-            "recipe": to_builtins(Recipe()),
-            "limits": SHORT,
-        },
+        LOOK,
+        LookAtSteps(
+            workload=parse_reference(f"{tmp_path}/train.py", mode="train"),
+            recipe=Recipe(),
+            limits=Limits(**SHORT),
+        ),
         progress=said.append,
         timeout_s=300,
         env={**NO_GPU, "KERAS_BACKEND": "tensorflow"},
         hide_gpu=False,
     )
-    facts = from_builtins(answer["facts"], StepFacts)
+    facts, steady = answer.facts, answer.steady
+    assert facts
+    assert steady
+    assert answer.software
     assert middle(facts.step_s) > 0.010
     assert facts.host.cpus >= 1
     assert facts.variable_count >= 2
-    assert answer["software"]["device"] == facts.device == "cpu"
-    steady = answer["steady"]
-    assert began < steady["began_s"] < steady["ended_s"] < time.monotonic()
-    assert steady["ended_s"] - steady["began_s"] >= 0.9 * sum(facts.step_s)
-    assert steady["cards"] == []
+    assert answer.software["device"] == facts.device == "cpu"
+    assert began < steady.began_s < steady.ended_s < time.monotonic()
+    assert steady.ended_s - steady.began_s >= 0.9 * sum(facts.step_s)
+    assert steady.cards == ()
     assert said[0] == "importing TensorFlow"
 
 
 def test_what_is_no_training_is_refused() -> None:
-    workload = to_builtins(Workload(reference="train.py", kind="script", mode="infer"))
-    request = {"workload": workload, "recipe": to_builtins(Recipe())}
+    workload = Workload(reference="train.py", kind="script", mode="infer")
+    request = LookAtSteps(workload=workload, recipe=Recipe())
     with pytest.raises(UsageError, match="diagnose looks at a training"):
         handle(request, lambda _message: None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tfdyno.core.messages.diagnose import Limits
 from tfdyno.runtime.diagnose.clock import (
-    Limits,
     StepTimes,
     holds_epochs,
     own_steps,

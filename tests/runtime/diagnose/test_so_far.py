@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.view.diagnoses import FACTS
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import Failure, ToolError, UsageError
+from tfdyno.core.messages.diagnose import Limits, SeenSteps
 from tfdyno.process.stop_asked import StopAsked
-from tfdyno.runtime.diagnose.clock import Limits, StepTimes
+from tfdyno.runtime.diagnose.clock import StepTimes
 from tfdyno.runtime.diagnose.so_far import SoFar, steps_words
 
 if TYPE_CHECKING:
@@ -62,23 +63,23 @@ def test_few_steps_are_told_in_words() -> None:
 
 def test_before_the_first_step_there_is_nothing_to_tell() -> None:
     for so_far in (SoFar(), look(ran())):
-        assert so_far.stopped("SIGTERM") == {}
-        assert so_far.failed(FAILED) == {}
+        assert so_far.stopped("SIGTERM") is None
+        assert so_far.failed(FAILED) is None
         assert so_far.with_steps(FAILED) is FAILED
 
 
 def test_before_warm_up_is_over_a_failure_says_what_ran_before_it() -> None:
     so_far = look(ran(1.0, 0.05))
-    assert so_far.failed(FAILED) == {}
+    assert so_far.failed(FAILED) is None
     told = so_far.with_steps(FAILED)
     assert str(told) == (
         "train.py failed at step 9: line 3: KeyError: 'x'; look there; before that 2 steps ran: "
         "the first took 1 s with compiling, the other one 50 ms."
     )
-    assert so_far.stopped("SIGTERM") == {
-        "stopped": "SIGTERM",
-        "seen": "2 steps ran: the first took 1 s with compiling, the other one 50 ms",
-    }
+    assert so_far.stopped("SIGTERM") == SeenSteps(
+        stopped="SIGTERM",
+        seen="2 steps ran: the first took 1 s with compiling, the other one 50 ms",
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,15 +89,15 @@ def test_a_failure_in_steady_steps_has_what_was_seen_and_itself(
     error: UsageError | ToolError, kind: str
 ) -> None:
     told = look(ran(1.0, *[0.05] * 9)).failed(error)
-    assert told["failed"] == {
-        "kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy,
-    }  # fmt: skip
-    assert told["facts"]["notes"] == ("It failed",)
+    assert told
+    assert told.failed == Failure(kind=kind, what=error.what, why=error.why, remedy=error.remedy)
+    assert told.facts
+    assert told.facts.notes == ("It failed",)
 
 
 def test_a_stop_in_steady_steps_has_what_was_seen() -> None:
     told = look(ran(1.0, *[0.05] * 9)).stopped("SIGTERM")
-    assert (told["stopped"], told["facts"]["notes"]) == ("SIGTERM", ("It was stopped",))
+    assert told == SeenSteps(stopped="SIGTERM", facts=replace(FACTS, notes=("It was stopped",)))
 
 
 def test_facts_that_cannot_be_told_any_more_hide_no_failure() -> None:
@@ -105,9 +106,11 @@ def test_facts_that_cannot_be_told_any_more_hide_no_failure() -> None:
 
     so_far, times = SoFar(), ran(1.0, *[0.05] * 9)
     so_far.begin(times, broken)
-    assert so_far.failed(FAILED) == {}
+    assert so_far.failed(FAILED) is None
     assert "10 steps ran" in str(so_far.with_steps(FAILED))
-    assert "10 steps ran" in so_far.stopped("SIGTERM")["seen"]
+    stopped = so_far.stopped("SIGTERM")
+    assert stopped
+    assert "10 steps ran" in stopped.seen
 
 
 def test_a_stop_that_the_users_code_swallowed_is_heeded_after_it() -> None:

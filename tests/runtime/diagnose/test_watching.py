@@ -12,7 +12,8 @@ CODE = """
 import dataclasses
 from tfdyno.core.measure.step_facts import OperationFacts
 from tfdyno.runtime.diagnose import watching as diagnose_look, operations as diagnose_operations
-from tfdyno.runtime.diagnose.clock import Limits, StepTimes
+from tfdyno.core.messages.diagnose import Limits
+from tfdyno.runtime.diagnose.clock import StepTimes
 
 made = OperationFacts(class_s={"gemm": 0.6}, count_per_step=30.0, busy_s=0.9,
                       host_only=("Where",), largest=(("MatMul", 0.3),))

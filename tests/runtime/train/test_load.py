@@ -68,7 +68,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     data = folder / "arrays" / "train.py"
     runs = {
         **RUNS,
-        "named": Run(code=DATA, function="model", more={"data": f"{data}:data"}),
+        "named": Run(code=DATA, function="model", data=f"{data}:data"),
     }
     return all_trained(folder, runs)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.runtime.jaxes import variables
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
+from tfdyno.core.messages.train import TRAIN_ON_JAX, Train, TrainOnJax
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.training import RunSettings
 from tfdyno.jobs.child.worker import run_child
 
@@ -27,11 +28,8 @@ pytestmark = pytest.mark.tf
 def test_a_script_without_fit_is_told(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import keras\n")
-    request = {
-        "workload": to_builtins(Workload(reference=str(script), kind="script", mode="train")),
-        "recipe": to_builtins(Recipe(seed=1)),
-        "settings": to_builtins(RunSettings()),
-        "plan": {}, "addresses": [], "rank": 0, "gpus": 0, "data": "",
-    }  # fmt: skip
+    workload = Workload(reference=str(script), kind="script", mode="train")
+    training = Train(workload=workload, recipe=Recipe(seed=1), settings=RunSettings())
+    request = TrainOnJax(training=training, plan=JaxPlan())
     with pytest.raises(UsageError, match=r"train\.py never calls fit"):
-        run_child("tfdyno.runtime.train_jax.child", request, timeout_s=300, env=variables())
+        run_child(TRAIN_ON_JAX, request, timeout_s=300, env=variables())

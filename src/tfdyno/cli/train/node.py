@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from tfdyno.cli.options import JSON, PYTHON, UNSAFE, WORKLOAD, Filled, Whole
 from tfdyno.cli.train.jax_options import JAX_OPTIONS, jax_plan
 from tfdyno.cli.train.train_options import RUN_OPTIONS
-from tfdyno.core.base.errors import RetreatAsked, TfdynoError, kind_of
+from tfdyno.core.base.errors import RetreatAsked, TfdynoError, failure_of
 from tfdyno.core.base.settings import MOST_PORT
 from tfdyno.core.cluster.launch_plan import UNFINISHED, seconds_of
 
@@ -56,8 +57,7 @@ def node(**given: Any) -> int:
         end = _run(given)
     except TfdynoError as error:
         if given["events"]:
-            words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-            told = {"kind": kind_of(error), **words, "notes": getattr(error, "__notes__", [])}
+            told = {**asdict(failure_of(error)), "notes": getattr(error, "__notes__", [])}
             _say(json.dumps({"event": "failed", "error": told}))
             if given["nodes"] == 1 and os.environ.get("TFDYNO_DEBUG") != "1":
                 return error.exit_code  # who reads the event says it; of several each says its own

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class TfdynoError(Exception):
     """A failure that a person can act on: what happened, why, what to do.
@@ -52,14 +54,26 @@ class RetreatAsked(CompilerError):  # noqa: N818  (it is what is asked)
     """All processes are to be started again, a step back that is kept in the folder of the run."""
 
 
-def kind_of(error: TfdynoError) -> str:
-    """The name by which an error passes from one process to another."""
-    return next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "tool")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An error as it passes from one process to another."""
+
+    kind: str
+    """``usage``, ``retreat``, ``compiler``, ``tool``; of another name it is a ``ToolError``."""
+    what: str
+    why: str = ""
+    remedy: str = ""
+
+    @property
+    def error(self) -> TfdynoError:
+        """The error again."""
+        return _KINDS.get(self.kind, ToolError)(self.what, why=self.why, remedy=self.remedy)
 
 
-def error_of_kind(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
-    """The error that another process has told of; a name that is not known is a ``ToolError``."""
-    return _KINDS.get(kind, ToolError)(what, why=why, remedy=remedy)
+def failure_of(error: TfdynoError) -> Failure:
+    """An error for another process."""
+    kind = next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "tool")
+    return Failure(kind=kind, what=error.what, why=error.why, remedy=error.remedy)
 
 
 _KINDS: dict[str, type[TfdynoError]] = {

@@ -48,6 +48,11 @@ class Workload:
         """Twelve hexadecimal digits that change when any field changes."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
+    @property
+    def task(self) -> str:
+        """Name of a standard task; empty: it is none."""
+        return self.reference.removeprefix("task:") if self.kind == "task" else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypedDict
 
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
@@ -96,6 +96,20 @@ class Card:
     """The highest clock that is allowed; 0: unknown."""
     ecc: bool | None = None
     mig: bool | None = None
+
+
+class Software(TypedDict, total=False):
+    """What a child says of its own: versions, and what it computes on."""
+
+    tensorflow: str
+    keras: str
+    jax: str
+    python: str
+    cuda: str
+    cudnn: str
+    device: DeviceKind
+    devices: list[str]
+    """Names of the GPUs; where there is none, of the processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +237,15 @@ class BenchRun:
     def steady_s(self) -> tuple[float, ...]:
         """The samples at ``steady_places``, in seconds per step."""
         return tuple(self.samples_s[place] for place in self.steady_places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One run, with what was run and where."""
+
+    run: BenchRun
+    task: BenchTask
+    environment: Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

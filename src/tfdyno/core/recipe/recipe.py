@@ -161,14 +161,6 @@ def diff(a: Recipe, b: Recipe) -> dict[str, tuple[object, object]]:
     return {name: (value, of_b[name]) for name, value in flat(a).items() if value != of_b[name]}
 
 
-def recipe_of(fields: Mapping[str, Any]) -> Recipe:
-    """A recipe from its own fields as JSON brings them, for a child process."""
-    given = dict(fields)
-    if isinstance(given.get("input"), dict):
-        given["input"] = InputOptions(**given["input"])
-    return Recipe(**given)
-
-
 def typed(texts: Iterable[str]) -> dict[str, str]:
     """Read ``key=value`` as typed, the last of a key counts; raises ``UsageError``."""
     found = {}

@@ -9,6 +9,7 @@ from decimal import Decimal
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.doctor.finding import Finding
+from tfdyno.core.measure.measurement import Software
 from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.core.train.layout import Layout
 
@@ -149,7 +150,7 @@ class TrainOutcome:
     applied: tuple[Applied, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    software: dict[str, object] = field(default_factory=dict)
+    software: Software = field(default_factory=Software)
     pace: Pace = Pace()
     retreats: tuple[Retreat, ...] = ()
     """Steps back from compiles that failed inside XLA, of all sittings."""

@@ -12,10 +12,10 @@ from tfdyno.catalog.offers import data_dir
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lasting import Lasting
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.measurement import DataMode, Measurement, Protocol
+from tfdyno.core.measure.measurement import DataMode, Measured, Measurement, Protocol
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.jobs.bench.run import Measured, Measuring, measured
+from tfdyno.jobs.bench.run import Measuring, measured
 from tfdyno.jobs.bench.sides import Side, check_same, new_sides, next_turn
 from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import silent

@@ -19,6 +19,7 @@ from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.flags import with_flags
 from tfdyno.core.choose.card_file import CPU, CardFile, Condition, Verdict
 from tfdyno.core.choose.generation import Framework
+from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
 from tfdyno.core.messages.calibrate import SWEEP, CardSwept, Execution, Peaks, SweepCard, Where
 from tfdyno.jobs.bench._card_condition import CardState, other_cpu_ratio
 from tfdyno.jobs.child.worker import run_child, silent
@@ -320,14 +321,14 @@ def _without_graphs(place: _Place, progress: Callable[[str], None]) -> float:
 def _exchange(place: _Place, progress: Callable[[str], None]) -> float:
     """Bus bandwidth of the largest all-reduce among the cards; 0.0 where that failed."""
     progress(f"the exchange of {place.state.count} cards")
-    request = {"between": "cards", "sizes": list(EXCHANGE_BYTES), "budget_s": EXCHANGE_S}
+    asked = MeasureAllReduce(between="cards", sizes_bytes=EXCHANGE_BYTES, budget_s=EXCHANGE_S)
     try:
         told = run_child(
-            "tfdyno.runtime.bench.all_reduce", request, python=place.python, hide_gpu=False,
+            ALL_REDUCE, asked, python=place.python, hide_gpu=False,
             timeout_s=EXCHANGE_S + GRACE_S, doing="the exchange of the cards",
         )  # fmt: skip
-        size, times = told["sizes"][-1]
-        return bus_bytes_per_s(size, told["replicas"], median(times))
+        largest = told.sizes[-1]
+        return bus_bytes_per_s(largest.size_bytes, told.replicas, median(largest.times_s))
     except (TfdynoError, LookupError, ValueError):
         return 0.0
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.catalog.offers import all_offers
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import LoadPlan, LoadResult, LoadStage, ServerFacts, StageRun
 from tfdyno.core.measure.load_url import read_load_url
+from tfdyno.core.messages.load import LOAD, LoadServer
 from tfdyno.jobs.bench._load_doubts import faults, warnings
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.model.measure.load_figures import refusals_of, stage_figures
@@ -25,7 +25,6 @@ from tfdyno.probe.machine.revision import revision
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CHILD = "tfdyno.load.child"
 START_LIMIT_S = 300.0
 """For metadata, bodies and metrics; this only ends what hangs for ever."""
 STOP_GRACE_S = 60.0
@@ -214,34 +213,26 @@ def _doing(plan: LoadPlan, stages: list[LoadStage]) -> str:
 def _stretch(
     question: LoadRequest, plan: LoadPlan, progress: Callable[[str], None]
 ) -> tuple[ServerFacts, StageRun]:
-    request = {
-        "url": question.url,
-        "metrics_url": question.metrics_url,
-        "token": question.token,
-        "insecure": question.insecure,
-        "ca": str(question.ca or ""),
-        "data": str(question.data or ""),
-        "rows": question.rows,
-        "plan": asdict(plan),
-    }
-    doing = f"loading {question.url}"
+    asked = LoadServer(
+        url=question.url,
+        metrics_url=question.metrics_url,
+        token=question.token,
+        insecure=question.insecure,
+        ca=question.ca,
+        data=question.data,
+        rows=question.rows,
+        plan=plan,
+    )
     title = _doing(plan, [])
-    outcome = run_child(
-        CHILD,
-        request,
+    found = run_child(
+        LOAD,
+        asked,
         progress=lambda stage: progress(f"{title.partition(': ')[2]}, {stage}"),
         timeout_s=START_LIMIT_S + plan.warmup_s + plan.seconds_s + 3 * plan.timeout_s,
-        doing=doing,
+        doing=f"loading {question.url}",
         stop_grace_s=STOP_GRACE_S,
     )
-    run = outcome["run"]
-    for name in ("batches", "examples"):  # JSON has text for keys
-        run[name] = {int(key): value for key, value in run[name].items()}
-    where = f"the result of {doing}"
-    return (
-        from_builtins(outcome["server"], ServerFacts, where=where),
-        from_builtins(run, StageRun, where=where),
-    )
+    return found.server, found.run
 
 
 def _holds(run: StageRun, p99_s: float, stage: LoadStage) -> bool | None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from typing import Protocol as Shape
 
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.flags import is_file_name
 from tfdyno.core.base.lasting import Lasting
-from tfdyno.core.measure.measurement import BenchRun, BenchTask, Environment, Protocol
+from tfdyno.core.measure.measurement import BenchRun, Measured, Protocol
+from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
 from tfdyno.core.recipe.retreat import told_of
 from tfdyno.jobs.child.memory_watch import MemoryWatch
-from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.flags import own_choice
@@ -31,20 +31,10 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.recipe.retreat import Retreat
 
-CHILD = "tfdyno.runtime.bench.child"
 START_LIMIT_S = 3600.0
 """For imports, the user's code up to ``fit`` and the first step, compiled."""
 EPOCHS_LIMIT_S = 30 * 24 * 3600.0
 """Whole epochs take what they take; this only ends what hangs for ever."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One run, with what was run and where."""
-
-    run: BenchRun
-    task: BenchTask
-    environment: Environment
 
 
 class Measuring(Shape):
@@ -185,9 +175,9 @@ def _measured(
         memory.told(doing),
         Sampler(visible=visible) as sampler,
     ):
-        outcome = run_child(
-            CHILD,
-            request_of(workload, recipe=recipe, protocol=protocol),
+        found = run_child(
+            RUN,
+            MeasureRun(workload=workload, recipe=recipe, protocol=protocol),
             progress=progress,
             timeout_s=START_LIMIT_S + (EPOCHS_LIMIT_S if protocol.epochs else protocol.most_s),
             python=interpreter(workload),
@@ -196,26 +186,23 @@ def _measured(
             hide_gpu=False,
             started=watch,
         )
-    run = _run(outcome, protocol, doing)
     return Measured(
-        run=replace(run, telemetry=sampler.telemetry()),
-        task=from_builtins(outcome["task"], BenchTask, where=f"the result of {doing}"),
-        environment=environment_of(outcome["software"], variables),
+        run=replace(_run(found, protocol, doing), telemetry=sampler.telemetry()),
+        task=found.task,
+        environment=environment_of(found.software, variables),
     )
 
 
-def _run(outcome: Mapping[str, Any], protocol: Protocol, doing: str) -> BenchRun:
+def _run(found: MeasuredRun, protocol: Protocol, doing: str) -> BenchRun:
     """The child's numbers, of which only possible ones pass."""
-    raw = dict(outcome["run"])
     made_up = protocol.data.startswith("synthetic")
-    raw["metrics"] = {} if made_up else _finite(raw.get("metrics") or {})
-    run = from_builtins(raw, BenchRun, where=f"the result of {doing}")
+    run = replace(found.run, metrics={} if made_up else _finite(found.run.metrics))
     if not run.steady_s or any(not 0 < sample < math.inf for sample in run.samples_s):
         raise ToolError(f"{doing} measured no step", why="it ended too early",
                         remedy="give it more data or more time with --seconds")  # fmt: skip
     return run
 
 
-def _finite(metrics: Mapping[str, Any]) -> dict[str, float]:
+def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
     """Metrics that are numbers: a loss of NaN is told in the task's notes, and JSON has none."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}

@@ -14,9 +14,8 @@ from tfdyno.model.measure.summary import summary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.core.measure.measurement import Protocol
+    from tfdyno.core.measure.measurement import Measured, Protocol
     from tfdyno.core.recipe.retreat import Retreat
-    from tfdyno.jobs.bench.run import Measured
 
 _SAME_TASK = ("title", "mode", "parameter_count", "inputs", "policy", "execution", "batch_size",
               "replica_count")  # fmt: skip

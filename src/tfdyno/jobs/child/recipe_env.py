@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.jobs.machine.knowledge import capability_of
 from tfdyno.probe.base.host import this_host
 from tfdyno.probe.machine.fingerprint import environment
@@ -14,8 +13,7 @@ from tfdyno.probe.machine.fingerprint import environment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.choose.workload import Workload
-    from tfdyno.core.measure.measurement import Environment
+    from tfdyno.core.measure.measurement import Environment, Software
     from tfdyno.core.recipe.recipe import Recipe
 
 AUTO_CLUSTERING = "--tf_xla_auto_jit"
@@ -55,15 +53,7 @@ def recipe_environment(
     return variables | _of_determinism(recipe) | of_execution(recipe, given)
 
 
-def request_of(workload: Workload, **nouns: object) -> dict[str, Any]:
-    """The JSON request of a child that runs ``workload`` by these nouns."""
-    request = {name: to_builtins(noun) for name, noun in {"workload": workload, **nouns}.items()}
-    if workload.kind == "task":
-        request["task"] = workload.reference.removeprefix("task:")
-    return request
-
-
-def environment_of(software: Mapping[str, Any], variables: Mapping[str, str]) -> Environment:
+def environment_of(software: Software, variables: Mapping[str, str]) -> Environment:
     """Where a child ran.
 
     Args:

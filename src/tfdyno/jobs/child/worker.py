@@ -8,11 +8,12 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import tfdyno
-from tfdyno.core.base.errors import ToolError, UsageError, error_of_kind
+from tfdyno.core.base.errors import Failure, ToolError, UsageError
 from tfdyno.core.messages.child import Answer, Asked, Child
 from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.engines.process.local import END_S, LAST_LINES, Limits, attend, together
@@ -152,10 +153,9 @@ def result_of(process: Process, result: Path) -> Value:
     except (OSError, ValueError):
         raise crash_of(process) from None
     if isinstance(outcome, dict) and (error := outcome.get("$error")):
-        name = process.command.name
-        what = f"{name}: {error['what']}" if name else error["what"]
-        told = error_of_kind(error["kind"], what, error["why"], error["remedy"])
-        told.raised, told.at = error.get("raised", ""), process.said
+        failure, name = decode(error, Failure), process.command.name
+        told = replace(failure, what=f"{name}: {failure.what}" if name else failure.what).error
+        told.raised, told.at = outcome["raised"], process.said
         raise told
     return outcome
 

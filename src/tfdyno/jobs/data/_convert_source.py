@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from array import array
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import Feature, Kind, Skipped, Source
+from tfdyno.core.messages.data import ShardPlan
 from tfdyno.model.time.shards import shuffle
 from tfdyno.probe.base.near import no_such
 from tfdyno.probe.files.csv_file import csv_file, csv_sha256
@@ -55,12 +56,10 @@ class Listed:
         shuffle(images, seed)
         return replace(self, images=tuple(images))
 
-    def request(self, first: int, end: int) -> dict[str, Any]:
-        """What the child is told of the records from ``first`` to before ``end``."""
-        if self.offsets is not None:
-            return {"start": first, "stop": end}
-        items = [[one.path, one.label, one.size_bytes] for one in self.images[first:end]]
-        return {"items": items}
+    def shard(self, file: str, first: int, end: int) -> ShardPlan:
+        """What the child is told of a shard of the records from ``first`` to before ``end``."""
+        images = ((one.path, one.label, one.size_bytes) for one in self.images[first:end])
+        return ShardPlan(file=file, images=tuple(images), rows=(first, end))
 
 
 def kind_of(path: Path) -> Kind:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tfdyno.core.deploy.dataset import ReadSpeed
+from tfdyno.core.messages.data import COMPARE_READING, CompareReading
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.model.measure.read_speed import compare_rates
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from tfdyno.core.deploy.dataset import Dataset
 
-CHILD = "tfdyno.runtime.data.convert.measure"
 PAIRS = 8
 """Of turns, at least."""
 BATCH_SIZE = 32
@@ -48,32 +47,29 @@ def read_speed(
     """
     settings = dataset.settings
     image_size = (settings.image_size or IMAGE_SIZE) if settings.kind == "images" else None
-    outcome = run_child(
-        CHILD,
-        {
-            "kind": settings.kind,
-            "source": str(source),
-            "folder": str(folder),
-            "batch_size": BATCH_SIZE,
-            "image_size": image_size,
-            "features": [asdict(one) for one in dataset.features],
-            "classes": dataset.classes,
-            "label": settings.label,
-            "delimiter": settings.delimiter,
-            "pairs": PAIRS,
-        },
+    found = run_child(
+        COMPARE_READING,
+        CompareReading(
+            source=source,
+            folder=folder,
+            settings=settings,
+            features=dataset.features,
+            classes=dataset.classes,
+            batch_size=BATCH_SIZE,
+            image_size=image_size,
+            pairs=PAIRS,
+        ),
         progress=progress,
         timeout_s=LIMIT_S,
         python=python,
         doing="reading both in turns",
     )
-    before, after = outcome["before_per_s"], outcome["after_per_s"]
     return ReadSpeed(
-        before_per_s=tuple(before),
-        after_per_s=tuple(after),
-        comparison=compare_rates(before, after),
-        before_pipeline=outcome["before_pipeline"],
+        before_per_s=found.before_per_s,
+        after_per_s=found.after_per_s,
+        comparison=compare_rates(found.before_per_s, found.after_per_s),
+        before_pipeline=found.before_pipeline,
         batch_size=BATCH_SIZE,
         image_size=image_size,
-        whole_epochs=outcome["whole_epochs"],
+        whole_epochs=found.whole_epochs,
     )

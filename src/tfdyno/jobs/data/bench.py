@@ -6,7 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.gpus import find
@@ -16,7 +16,8 @@ from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.deploy.dataset import READER
 from tfdyno.core.measure.feed import Feed, FeedNeed
-from tfdyno.jobs.child.recipe_env import environment_of, request_of
+from tfdyno.core.messages.data import DATA, MeasureData, MeasuredData, Plan
+from tfdyno.jobs.child.recipe_env import environment_of
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose import estimate
 from tfdyno.jobs.choose.trace import interpreter
@@ -28,7 +29,6 @@ from tfdyno.view.data.bench_document import FeedTold
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CHILD = "tfdyno.runtime.data.child"
 START_LIMIT_S = 3600.0
 """For imports, the user's code up to its training, and the first batch."""
 BESIDE_LIMIT_S = 900.0
@@ -113,35 +113,29 @@ def measured(
         ToolError: The child crashed.
     """
     check(question)
-    plan = {"rounds": question.rounds, "seconds_s": question.seconds_s, "cold": question.cold}
-    doing = f"measuring the data of {question.workload.reference}"
+    plan = Plan(rounds=question.rounds, seconds_s=question.seconds_s, cold=question.cold)
     each_s = question.seconds_s + ROUND_LIMIT_S
-    outcome = run_child(
-        CHILD,
-        request_of(question.workload) | {"plan": plan, "batch_size": question.batch_size},
+    found = run_child(
+        DATA,
+        MeasureData(workload=question.workload, plan=plan, batch_size=question.batch_size),
         progress=progress,
         timeout_s=START_LIMIT_S + BESIDE_LIMIT_S + 8 * question.rounds * each_s,
         python=interpreter(question.workload),
         env=_BACKEND,
-        doing=doing,
+        doing=f"measuring the data of {question.workload.reference}",
         output=output,
         stop_grace_s=STOP_GRACE_S,
     )
-    return read(outcome, doing)
+    return placed(found)
 
 
-def read(outcome: dict[str, Any], doing: str) -> Feed:
-    """What the child hands over (``feed``, ``software``), with where and when it was measured.
-
-    Raises:
-        UsageError: A fact has a wrong type or an unknown name.
-    """
-    feed = from_builtins(outcome["feed"], Feed, where=f"the result of {doing}")
+def placed(found: MeasuredData) -> Feed:
+    """What the child hands over, with where and when it was measured."""
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return replace(
-        feed,
-        title=_title(feed),
-        environment=environment_of(outcome["software"], _BACKEND),
+        found.feed,
+        title=_title(found.feed),
+        environment=environment_of(found.software, _BACKEND),
         measured_on=today,
     )
 

@@ -7,7 +7,7 @@ import math
 import shutil
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import tfdyno
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.deploy.dataset import Begun, ConvertSettings, Dataset, ReadSpeed, Written
+from tfdyno.core.messages.data import WRITE_SHARDS, WriteShards
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter_named
 from tfdyno.jobs.data._convert_source import Listed, kind_of, look
@@ -27,7 +28,6 @@ from tfdyno.view.data.dataset_reader import dataset_reader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CHILD = "tfdyno.runtime.data.convert.child"
 IMAGE_SEED = 0
 """Of the order of images where none is given: by class, each shard would hold one class."""
 
@@ -197,13 +197,10 @@ def _write(
     _check_room(question, found, len(missing) / settings.shards)
     ordered = found.shuffled(settings.shuffle_seed)
     ranges = shard_ranges(found.records, settings.shards)
-    shards = [
-        {
-            "file": shard_name(place, settings.shards, settings.compression),
-            **ordered.request(*ranges[place]),
-        }
+    shards = tuple(
+        ordered.shard(shard_name(place, settings.shards, settings.compression), *ranges[place])
         for place in missing
-    ]
+    )
     journal = folder.start(wanted, kept)
     total = sum(end - first for first, end in (ranges[place] for place in missing))
     try:
@@ -212,21 +209,18 @@ def _write(
             if ordered.offsets is not None:
                 offsets.write_bytes(ordered.offsets)
             run_child(
-                CHILD,
-                {
-                    "kind": settings.kind,
-                    "source": str(question.source),
-                    "folder": str(question.destination),
-                    "journal": str(journal),
-                    "compression": settings.compression,
-                    "skip_bad": question.skip_bad,
-                    "image_size": settings.image_size,
-                    "features": [asdict(one) for one in found.features],
-                    "classes": found.classes,
-                    "delimiter": settings.delimiter,
-                    "offsets": str(offsets),
-                    "shards": shards,
-                },
+                WRITE_SHARDS,
+                WriteShards(
+                    source=question.source,
+                    folder=question.destination,
+                    journal=journal,
+                    settings=settings,
+                    features=found.features,
+                    classes=found.classes,
+                    offsets=offsets,
+                    skip_bad=question.skip_bad,
+                    shards=shards,
+                ),
                 progress=lambda line: progress(_event(line, total, len(missing))),
                 timeout_s=math.inf,
                 python=python,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import CardTelemetry
 from tfdyno.jobs.diagnose._recorded import card_facts
@@ -11,10 +11,9 @@ from tfdyno.probe.cards import cards
 from tfdyno.probe.telemetry.telemetry import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tfdyno.core.measure.measurement import Environment, Telemetry
     from tfdyno.core.measure.step_facts import CardFacts, StepFacts
+    from tfdyno.core.messages.diagnose import SteadySpan
 
 LEAST_POINTS = 3
 """With fewer, a clock that is lowered for a moment would be lowered for most of the time."""
@@ -36,7 +35,7 @@ def card_sampler(visible: str | None) -> Sampler | None:
 
 def with_cards(
     facts: StepFacts,
-    steady: Mapping[str, Any],
+    steady: SteadySpan | None,
     sampler: Sampler | None,
     environment: Environment,
 ) -> StepFacts:
@@ -44,23 +43,24 @@ def with_cards(
 
     Args:
         facts: What the child saw.
-        steady: As it tells: ``began_s`` and ``ended_s`` by ``time.monotonic``, and ``cards``, the
-            numbers in CUDA's order of those that it trained on.
+        steady: When and on which cards they ran, as it tells.
         sampler: That watched it; None: there was nothing to watch.
         environment: Where it ran.
     """
-    if not steady.get("cards"):
+    if not steady or not steady.cards:
         return facts
-    told = sampler.telemetry(steady["began_s"], steady["ended_s"]) if sampler else None
+    told = sampler.telemetry(steady.began_s, steady.ended_s) if sampler else None
     if told and len(told.at_s) < LEAST_POINTS:
         return facts
-    read = _read(told, steady["cards"], environment) if told else ()
+    read = _read(told, steady.cards, environment) if told else ()
     if not read:
         return replace(facts, notes=(*facts.notes, UNREAD))
     return replace(facts, cards=read)
 
 
-def _read(told: Telemetry, used: list[int], environment: Environment) -> tuple[CardFacts, ...]:
+def _read(
+    told: Telemetry, used: tuple[int, ...], environment: Environment
+) -> tuple[CardFacts, ...]:
     """Of the cards that were used, those that told anything of themselves.
 
     A card that is divided tells of all its slices together, the neighbours' too: none then.

@@ -6,19 +6,19 @@ import math
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import from_builtins
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.bottleneck import StepDiagnosis
 from tfdyno.core.measure.measurement import Environment
 from tfdyno.core.measure.memory_outlook import MemoryOutlook
 from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.messages.diagnose import LOOK, Limits, LookAtSteps, SeenSteps
 from tfdyno.core.recipe.composition import check_composition, refuse_trainer_settings
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import told_of
-from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import nobody, run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.compiled.keeping import Compiling, with_programs
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from tfdyno.probe.telemetry.telemetry import Sampler
 
-CHILD = "tfdyno.runtime.diagnose.child"
 START_LIMIT_S = 3600.0
 """For imports, the user's code up to its training and the first step, compiled."""
 LOOK_LIMIT_S = 600.0
@@ -148,9 +147,12 @@ def _examined(
     """One try, under the steps back that were taken."""
     variables = trial.variables(recipe_environment(trial.recipe))
     visible = visible_to(variables)
-    doing = f"diagnosing {question.workload.reference}"
-    request = request_of(question.workload, recipe=trial.recipe)
-    request |= {"limits": limits_of(question), "cards": card_rates(trial.recipe, visible)}
+    request = LookAtSteps(
+        workload=question.workload,
+        recipe=trial.recipe,
+        limits=limits_of(question),
+        cards=card_rates(trial.recipe, visible),
+    )
     asked = Asked(visible=visible, recipe=trial.recipe, workload=question.workload,
                   waits=question.wait_free)  # fmt: skip
     compiling = Compiling(
@@ -164,15 +166,15 @@ def _examined(
     with guarded(asked, tell=progress) as room:
         sampler = None if question.memory_alone else card_sampler(visible)
 
-        def look(programs: Mapping[str, str], heard: Callable[[str], None]) -> dict[str, Any]:
+        def look(programs: Mapping[str, str], heard: Callable[[str], None]) -> SeenSteps:
             return run_child(
-                CHILD,
+                LOOK,
                 request,
                 progress=heard,
                 timeout_s=START_LIMIT_S + LOOK_LIMIT_S + (question.seconds_s or MOST_S),
                 python=python,
                 env={**variables, **room.variables, **programs},
-                doing=doing,
+                doing=f"diagnosing {question.workload.reference}",
                 hide_gpu=False,
                 output=without_programs(output),
                 started=sampler.watch if sampler else nobody,
@@ -180,14 +182,14 @@ def _examined(
             )
 
         with sampler or nullcontext():
-            outcome, _ = with_programs(compiling, look, progress)
-    if seen := outcome.get("seen"):
+            seen, _ = with_programs(compiling, look, progress)
+    if not seen.facts:
         stop = KeyboardInterrupt()
-        stop.add_note(f"{seen}: too few to say anything of a steady one.")
+        stop.add_note(f"{seen.seen}: too few to say anything of a steady one.")
         raise stop
     progress("judging what was seen")
-    outcome["facts"]["notes"] = [*room.notes, *outcome["facts"].get("notes", ())]
-    found = judged(outcome, variables, doing, memory_alone=question.memory_alone, sampler=sampler)
+    seen = replace(seen, facts=replace(seen.facts, notes=(*room.notes, *seen.facts.notes)))
+    found = judged(seen, variables, memory_alone=question.memory_alone, sampler=sampler)
     if found.failed:
         room.blame(found.failed)
     if words := sweep_words(visible):
@@ -205,52 +207,49 @@ def _refuse_few_steps(question: DiagnoseRequest, facts: StepFacts) -> None:
                      remedy="look at more with --steps 60, or give it more data")  # fmt: skip
 
 
-def limits_of(question: DiagnoseRequest) -> dict[str, float]:
-    """How long the child looks at the user's own steps; what is not said is its own choice."""
-    limits: dict[str, float] = {}
+def limits_of(question: DiagnoseRequest) -> Limits:
+    """How long the child looks at the user's own steps."""
+    limits, seconds_s = Limits(), question.seconds_s
     if question.memory_alone:
-        limits |= {"memory_alone": True, "until_sure": True, "own_s": MEMORY_LEAST_S,
-                   "most_s": MEMORY_MOST_S, "least_steps": MEMORY_STEPS}  # fmt: skip
-    if question.memory_alone and (question.steps or question.seconds_s):
-        limits["until_sure"] = False
-    if question.seconds_s:
-        limits |= {"own_s": question.seconds_s, "most_s": question.seconds_s}
-    if question.memory_alone and question.seconds_s:
-        limits["fits_s"] = question.seconds_s
+        limits = replace(
+            limits,
+            memory_alone=True,
+            until_sure=not (question.steps or seconds_s),
+            own_s=MEMORY_LEAST_S,
+            most_s=MEMORY_MOST_S,
+            least_steps=MEMORY_STEPS,
+            fits_s=seconds_s or limits.fits_s,
+        )
+    if seconds_s:
+        limits = replace(limits, own_s=seconds_s, most_s=seconds_s)
     if question.steps:  # enough with so many, however soon
-        limits |= {"own_s": 0.0, "most_s": question.seconds_s or MOST_S,
-                   "least_steps": question.steps}  # fmt: skip
+        most_s = seconds_s or MOST_S
+        limits = replace(limits, own_s=0.0, most_s=most_s, least_steps=question.steps)
     return limits
 
 
 def judged(
-    outcome: dict[str, Any],
+    seen: SeenSteps,
     variables: dict[str, str],
-    doing: str,
     *,
     memory_alone: bool = False,
     sampler: Sampler | None = None,
 ) -> Examined:
-    """Read what the child hands over, add what its cards did meanwhile, judge it.
+    """Add to what the child saw what its cards did meanwhile, and judge it.
 
     Args:
-        outcome: ``facts``, ``software``, ``steady``, ``stopped``, ``failed``; all but the first may
-            be missing.
+        seen: What it hands over, with facts.
         variables: Those that were set for it.
-        doing: What it did, for messages.
         memory_alone: Whether memory grows, and nothing else.
         sampler: That watched its cards; None: there were none, or NVML did not tell of them.
-
-    Raises:
-        UsageError: A fact has a wrong type or an unknown name.
     """
     from tfdyno.rules import bottleneck
 
-    facts = from_builtins(outcome["facts"], StepFacts, where=f"the result of {doing}")
-    software, failed = outcome.get("software"), outcome.get("failed")
-    environment = environment_of(software, variables) if software else None
+    facts = seen.facts
+    assert facts
+    environment = environment_of(seen.software, variables) if seen.software else None
     if environment and not memory_alone:
-        facts = with_cards(facts, outcome.get("steady") or {}, sampler, environment)
+        facts = with_cards(facts, seen.steady, sampler, environment)
     judge = bottleneck.diagnose_growth if memory_alone else bottleneck.diagnose
     diagnosis = judge(facts)
     told = replace(facts, growth=bottleneck.leaking(facts))  # as the findings tell it
@@ -259,14 +258,9 @@ def judged(
         diagnosis=diagnosis,
         growth=outlooks(told, diagnosis.step_s) if memory_alone else (),
         environment=environment,
-        stopped=bool(outcome.get("stopped")),
-        failed=_error(**failed) if failed else None,
+        stopped=bool(seen.stopped),
+        failed=seen.failed.error if seen.failed else None,
     )
-
-
-def _error(kind: str, what: str, why: str, remedy: str) -> TfdynoError:
-    made = UsageError if kind == "usage" else ToolError
-    return made(what, why=why, remedy=remedy)
 
 
 def check(question: DiagnoseRequest) -> None:

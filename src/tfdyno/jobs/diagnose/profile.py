@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.messages.diagnose import PROFILE, ReadProfile, SeenSteps
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.diagnose.diagnose import Examined, judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CHILD = "tfdyno.profile.child"
 READ_LIMIT_S = 900.0
 """A profile of 100 MB takes about 5 s."""
 _FILES = (".xplane.pb", ".xplane.pb.gz", ".trace.json", ".trace.json.gz")
@@ -41,9 +41,12 @@ def examined_profile(path: Path, *, progress: Callable[[str], None] = silent) ->
     Raises:
         UsageError: It is none, is damaged, or holds no step or no device.
     """
-    doing = f"reading {path}"
-    outcome = run_child(
-        CHILD, {"path": str(path)}, progress=progress, timeout_s=READ_LIMIT_S, doing=doing
+    facts = run_child(
+        PROFILE,
+        ReadProfile(path=path),
+        progress=progress,
+        timeout_s=READ_LIMIT_S,
+        doing=f"reading {path}",
     )
     progress("judging what was seen")
-    return judged(outcome, {}, doing)
+    return judged(SeenSteps(facts=facts), {})

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfdyno.core.messages.bench import LOSSES, TellLosses
 from tfdyno.core.recipe.recipe import diff
 from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings
-from tfdyno.jobs.child.recipe_env import recipe_environment, request_of
+from tfdyno.jobs.child.recipe_env import recipe_environment
 from tfdyno.jobs.child.worker import run_child, silent
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
@@ -34,7 +35,6 @@ SEED = 7
 LOSS = "loss"
 FIRST_WEIGHTS = "first.npz"
 """Of the first training; all others begin with them."""
-LOOP_CHILD = "tfdyno.runtime.bench.losses"
 LOOP_LIMIT_S = 3600.0
 """For imports, the user's code up to its loop and the few steps; it ends what hangs for ever."""
 
@@ -137,16 +137,16 @@ class SameLosses:
         variables = recipe_environment(recipe)
         asked = Asked(visible=visible_to(variables), recipe=recipe)
         with guarded(asked, tell=silent) as room:
-            found: list[float] = run_child(
-                LOOP_CHILD,
-                request_of(self._workload, recipe=recipe) | {"steps": EPOCHS * steps},
+            found = run_child(
+                LOSSES,
+                TellLosses(workload=self._workload, recipe=recipe, steps=EPOCHS * steps),
                 progress=progress,
                 timeout_s=LOOP_LIMIT_S,
                 python=interpreter(self._workload),
                 env=variables | room.variables,
                 doing=f"comparing losses of {self._workload.reference}",
                 hide_gpu=False,
-            )["losses"]
+            )
         self._ran = len(found)
         parts = [found[at : at + steps] for at in range(0, len(found), steps)]
         return [math.fsum(part) / len(part) for part in parts]

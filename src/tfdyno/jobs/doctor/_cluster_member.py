@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.cluster.cluster import host_of, tf_config_of
+from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
 from tfdyno.engines.meeting.calls import Ear, reach, stream_bytes_per_s
 from tfdyno.engines.meeting.tf_config import loopback_variables
 from tfdyno.jobs.child.worker import run_child, silent
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Value
     from tfdyno.core.cluster.cluster import ProcessRank
+    from tfdyno.core.cluster.cluster_facts import Exchange
 
-CHILD = "tfdyno.runtime.bench.all_reduce"
 CHILD_S = 240.0
 """A first import with a cold disk, NCCL's first connections, and the measurement itself."""
 BUDGET_S = 12.0
@@ -145,7 +147,7 @@ class Member:
     def _read(self, name: str) -> float:
         return read_bytes_per_s(self._path(name))
 
-    def _all_reduce(self, between: str, has_cards: bool) -> dict[str, Any]:
+    def _all_reduce(self, between: Exchange, has_cards: bool) -> Value:
         """Measure in a child of TensorFlow's; its port is that of this process."""
         variables = {"TF_CPP_MIN_LOG_LEVEL": "2"}
         if between == "nodes":
@@ -154,12 +156,14 @@ class Member:
             variables |= loopback_variables(os.environ, hosts)
         else:
             variables |= {"TF_CONFIG": ""}
-        return run_child(
-            CHILD,
-            {"between": between, "sizes": CARD_SIZES if has_cards else SIZES, "budget_s": BUDGET_S},
+        sizes = CARD_SIZES if has_cards else SIZES
+        found = run_child(
+            ALL_REDUCE,
+            MeasureAllReduce(between=between, sizes_bytes=sizes, budget_s=BUDGET_S),
             progress=self._progress,
             timeout_s=CHILD_S,
             env=variables,
             doing="measuring all-reduces",
             hide_gpu=not has_cards,
         )
+        return to_builtins(replace(found, rank=self._seat.rank))

@@ -25,7 +25,6 @@ from tfdyno.core.cluster.cluster_facts import (
     LinkRate,
     NodeFacts,
     SharedView,
-    SizeTimes,
 )
 from tfdyno.engines.meeting import rendezvous
 from tfdyno.engines.meeting.rounds import Round, take_part
@@ -308,25 +307,11 @@ class _Check:
         has_cards = all(node.cards for node in self.nodes)
         given = {"between": between, "has_cards": has_cards}
         for rank, found in company.ask_all("all_reduce", lambda _rank: given).items():
-            one = AllReduce(between=between, rank=rank)
             if isinstance(found, TfdynoError):
-                self.all_reduces.append(replace(one, error=str(found)))
+                one = AllReduce(between=between, rank=rank, error=str(found))
             else:
-                self.all_reduces.append(_measured(one, found))
-
-
-def _measured(one: AllReduce, found: Mapping[str, Any]) -> AllReduce:
-    sizes = tuple(
-        SizeTimes(size_bytes=int(size), times_s=tuple(map(float, times)))
-        for size, times in found["sizes"]
-    )
-    return replace(
-        one,
-        implementation=str(found["implementation"]),
-        replicas=int(found["replicas"]),
-        sizes=sizes,
-        is_right=bool(found["is_right"]),
-    )
+                one = from_builtins(found, AllReduce, where=f"what worker {rank} measured")
+            self.all_reduces.append(one)
 
 
 def _good(answers: Mapping[int, Any]) -> dict[int, Any]:

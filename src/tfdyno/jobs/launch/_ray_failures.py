@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError, error_of_kind
+from tfdyno.core.base.errors import Failure, TfdynoError, ToolError, UsageError
 
 LOST = "its Ray worker has died: it was killed, ran out of memory, or its machine is gone"
 PREEMPTED = "its machine is taken away"
@@ -40,7 +40,7 @@ def culprit_of(failures: dict[int, Exception], purpose: str) -> tuple[int, dict[
 
 def error_of(said: dict[str, Any]) -> TfdynoError:
     """An error from its words."""
-    return error_of_kind(said["kind"], said["what"], said["why"], said["remedy"])
+    return Failure(**{name: said[name] for name in ("kind", "what", "why", "remedy")}).error
 
 
 def fatal_of(error: Exception, purpose: str) -> TfdynoError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import from_builtins
-from tfdyno.core.base.errors import RetreatAsked, TfdynoError, ToolError, UsageError, error_of_kind
+from tfdyno.core.base.errors import Failure, RetreatAsked, TfdynoError, ToolError, UsageError
 from tfdyno.core.cluster.cluster import TOLD_BY
 from tfdyno.core.cluster.launch_plan import UNFINISHED, LaunchPlan, node_words
 from tfdyno.core.recipe.recipe import Recipe
@@ -166,7 +166,7 @@ def judged(process: Process) -> Exception | None:
     name = process.command.name
     what = error["what"]
     what = f"{name}: {what}" if name and not what.startswith(name) else what
-    failure = error_of_kind(error["kind"], what, error["why"], error["remedy"])
+    failure = Failure(kind=error["kind"], what=what, why=error["why"], remedy=error["remedy"]).error
     if isinstance(failure, UsageError):  # else ``note`` says what is kept
         for one in error.get("notes", ()):
             failure.add_note(one)

@@ -17,7 +17,7 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.settings import positive
 from tfdyno.core.cluster.cluster import ProcessRank, cluster_of
 from tfdyno.core.cluster.launch_plan import check_strategy
-from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat
 from tfdyno.core.train.jax_plan import JaxPlan, check_recipe
 from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS, RunSettings, TrainOutcome
@@ -151,7 +151,7 @@ def _with_others(
     )
     run = Run(
         workload=question.workload,
-        recipe=recipe_of(message["recipe"]),
+        recipe=from_builtins(message["recipe"], Recipe, where="what worker 0 says"),
         settings=replace(
             from_builtins(message["settings"], RunSettings, where="what worker 0 says"),
             output=str(folder),

@@ -19,10 +19,11 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError, kind_of
+from tfdyno.core.base.errors import Failure, TfdynoError, ToolError, UsageError, failure_of
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch._ray_board import Board
 from tfdyno.jobs.launch._ray_failures import fatal_of
@@ -57,12 +58,12 @@ def main() -> int:
             signal.signal(signal.SIGALRM, _leave)
             done = _trained(ray, asked, stop)
     except TfdynoError as error:
-        _failed(kind_of(error), error)
+        _failed(failure_of(error))
         return error.exit_code
     except _Left:
         return 1
     except _Lost as error:
-        _failed(CLUSTER_LOST, error.args[0])
+        _failed(replace(failure_of(error.args[0]), kind=CLUSTER_LOST))
         return 1
     if done is None:
         return 1
@@ -290,9 +291,8 @@ def _leave(*_: object) -> None:
     raise _Left
 
 
-def _failed(kind: str, error: TfdynoError) -> None:
-    words = {"what": error.what, "why": error.why, "remedy": error.remedy}
-    _say({"event": "failed", "error": {"kind": kind, **words}})
+def _failed(failure: Failure) -> None:
+    _say({"event": "failed", "error": asdict(failure)})
 
 
 def _say(event: dict[str, Any]) -> None:

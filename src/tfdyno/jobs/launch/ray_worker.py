@@ -15,10 +15,11 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, kind_of
+from tfdyno.core.base.errors import TfdynoError, ToolError, failure_of
 from tfdyno.core.cluster.cluster import RANK, TOLD_BY, WORKERS
 from tfdyno.engines.meeting.tf_config import free_ports, loopback_variables
 from tfdyno.engines.process.faults import Fault
@@ -234,4 +235,4 @@ def _report(metrics: dict[str, Any], worker: dict[str, Any]) -> None:
 
 def _words(error: Exception) -> dict[str, str]:
     assert isinstance(error, TfdynoError)
-    return {"kind": kind_of(error), "what": error.what, "why": error.why, "remedy": error.remedy}
+    return asdict(failure_of(error))

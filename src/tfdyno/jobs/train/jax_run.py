@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.codec import to_builtins
 from tfdyno.engines.meeting.tf_config import NO_CARD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfdyno.core.cluster.cluster import ProcessRank
     from tfdyno.core.train.jax_plan import JaxPlan
 
-CHILD = "tfdyno.runtime.train_jax.child"
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 _GIVEN = re.compile(rf"{HOST_DEVICES}=(\d+)")
 
@@ -43,13 +40,3 @@ def host_devices(plan: JaxPlan, environment: Mapping[str, str]) -> int:
     """Devices that the CPU of each process stands for."""
     found = _GIVEN.search(environment.get("XLA_FLAGS", ""))
     return plan.host_devices or (int(found[1]) if found else 1)
-
-
-def jax_request(plan: JaxPlan, seat: ProcessRank | None, gpus: int) -> dict[str, Any]:
-    """What the child is told beside workload, recipe and settings."""
-    return {
-        "plan": to_builtins(plan),
-        "addresses": list(seat.addresses) if seat else [],
-        "rank": seat.rank if seat else 0,
-        "gpus": gpus,
-    }

@@ -15,6 +15,7 @@ from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.cluster.cluster import ProcessRank, host_of, tf_config_of
 from tfdyno.core.measure.measurement import Environment, Telemetry
+from tfdyno.core.messages.train import TRAIN, TRAIN_ON_JAX, Train, TrainOnJax
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.recipe.retreat import Retreat, told_of
 from tfdyno.core.train.jax_plan import JaxPlan
@@ -27,7 +28,7 @@ from tfdyno.engines.meeting.tf_config import (
     one_card_each,
     parameter_server,
 )
-from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.child.workers import run_children
 from tfdyno.jobs.choose.trace import interpreter
@@ -36,8 +37,7 @@ from tfdyno.jobs.holders.card_rates import card_peaks
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.jobs.retreat.dumps import without_programs
 from tfdyno.jobs.retreat.retreating import Trial, Work, retreating
-from tfdyno.jobs.train.jax_run import CHILD as JAX_CHILD
-from tfdyno.jobs.train.jax_run import jax_environment, jax_request
+from tfdyno.jobs.train.jax_run import jax_environment
 from tfdyno.probe.cards import cards
 from tfdyno.probe.telemetry.telemetry import Sampler
 from tfdyno.store.run_folder import LOGS
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
     from tfdyno.probe.machine.spot import Notice
 
-CHILD = "tfdyno.runtime.train.child"
 STOP_GRACE_S = 600.0
 """For the last checkpoint after a request to end; a second Ctrl-C does not wait for it."""
 START_LIMIT_S = 600.0
@@ -186,12 +185,13 @@ def _once(
     """
     visible = visible_to(variables)
     doing = f"training {run.workload.reference}"
-    request = request_of(run.workload, recipe=run.recipe, settings=run.settings)
-    request["data"] = run.data
-    if run.jax:
-        request |= jax_request(run.jax, run.seat, run.gpus)
-    else:
-        request["peaks"] = card_peaks(run.recipe, visible)
+    training = Train(
+        workload=run.workload,
+        recipe=run.recipe,
+        settings=run.settings,
+        data=run.data,
+        peaks={} if run.jax else card_peaks(run.recipe, visible),
+    )
     common: dict[str, Any] = {
         "progress": progress,
         "timeout_s": math.inf,
@@ -215,10 +215,21 @@ def _once(
             pids.append(pid)
             sampler.watch(pid)  # of several the first, which is the chief
 
-        if not run.seat and (tasks := _tasks(run.recipe, visible)):
-            found = run_children(
-                CHILD,
-                [request] * len(tasks),
+        own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
+        alone = {"output": output, "log": run.folder / LOGS / own.log_name, "started": started}
+        if run.jax:
+            on_jax = TrainOnJax(
+                training=training,
+                plan=run.jax,
+                addresses=run.seat.addresses if run.seat else (),
+                rank=own.index,
+                gpus=run.gpus,
+            )
+            outcome = run_child(TRAIN_ON_JAX, on_jax, **alone, **common)
+        elif not run.seat and (tasks := _tasks(run.recipe, visible)):
+            outcome = run_children(
+                TRAIN,
+                [training] * len(tasks),
                 tasks,
                 logs=run.folder / LOGS,
                 cards=_cards(tasks, visible),
@@ -228,11 +239,7 @@ def _once(
                 **common,
             )
         else:
-            own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
-            log = run.folder / LOGS / own.log_name
-            module = JAX_CHILD if run.jax else CHILD
-            found = run_child(module, request, output=output, log=log, started=started, **common)
-    outcome = from_builtins(found["outcome"], TrainOutcome, where=f"the result of {doing}")
+            outcome = run_child(TRAIN, training, **alone, **common)
     outcome = replace(outcome, notes=(*room.notes, *outcome.notes))
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.choose.workload import Workload
-from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.diagnose.same_losses import SameLosses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.fix_proof import Agreement
     from tfdyno.core.measure.measurement import BenchTask
+    from tfdyno.core.messages.tune import Pair
 
 NO_DATA = "brings no data"
 """In what the children say of a model alone."""
 NO_ROOM = "the start does not fit, so that there is nothing to compare with"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two recipes of a workload whose losses are compared."""
-
-    workload: Workload
-    before: Recipe
-    after: Recipe
-    batch_size: int = 0
-    """Per replica without a recipe; 0: not known."""
-    steps_per_epoch: int = 0
-    """0: not known."""
-    is_loop: bool = False
 
 
 def compare_here(pair: Pair, *, progress: Callable[[str], None]) -> Agreement:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.messages.bench import PLACE
+from tfdyno.core.messages.child import Nothing
 from tfdyno.jobs.bench.sides import SAME_PLACE
-from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment, request_of
+from tfdyno.jobs.child.recipe_env import environment_of, recipe_environment
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.probe.base.host import this_host
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.tune.request import Node, TuneRequest
 
-CHILD = "tfdyno.runtime.base.place"
 LOOK_LIMIT_S = 600.0
 """For an import of TensorFlow, on a cold disk."""
 HOST_RATIO = 0.9
@@ -35,8 +36,8 @@ def look_here(
     """Where a run of the workload would be made on this machine; raises ``TfdynoError``."""
     variables = recipe_environment(recipe)
     found = run_child(
-        CHILD,
-        request_of(workload),
+        PLACE,
+        Nothing(),
         progress=progress,
         timeout_s=LOOK_LIMIT_S,
         python=interpreter(workload),
@@ -44,7 +45,7 @@ def look_here(
         doing="looking at this machine",
         hide_gpu=False,
     )
-    return environment_of(found["software"], variables)
+    return environment_of(found, variables)
 
 
 def difference(before: Environment, now: Environment, *, is_one: bool = False) -> str:

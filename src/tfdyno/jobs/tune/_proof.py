@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.measure.fix_proof import FixProof
 from tfdyno.core.measure.measurement import Protocol
+from tfdyno.core.messages.tune import Pair
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.diagnose.fixes import (
     LEAST_RUNS,
@@ -16,7 +17,7 @@ from tfdyno.jobs.diagnose.fixes import (
     lacks_steady_runs,
     proof_of,
 )
-from tfdyno.jobs.tune._losses import NO_DATA, Pair
+from tfdyno.jobs.tune._losses import NO_DATA
 from tfdyno.jobs.tune._runs import RunFailed, benched
 from tfdyno.jobs.tune.request import NodeLost
 from tfdyno.model.measure.comparison import compare

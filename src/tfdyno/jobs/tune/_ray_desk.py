@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 import queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.errors import Failure
+from tfdyno.core.messages.tune import LOST, NodeAnswer, RunDone, RunWanted
+from tfdyno.core.messages.wire import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.tune import NodeWork
 
 
 class Desk:
     """One thread listens to the command, another one serves Ray Tune."""
 
-    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, say: Callable[[RunDone], None]) -> None:
         """Nothing is wanted yet.
 
         Args:
-            say: Tells the command of an event.
+            say: Tells the command of a run that is done.
         """
         self._say = say
-        self._begun: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._following: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
+        self._begun: queue.SimpleQueue[RunWanted] = queue.SimpleQueue()
+        self._following: dict[int, queue.SimpleQueue[RunWanted | None]] = {}
         self._running: dict[int, int] = {}
         self.is_closed = False
         """Whether nobody asks any more."""
@@ -36,59 +41,58 @@ class Desk:
         """Take what is asked until nobody asks.
 
         Args:
-            lines: ``{"run", "trial", "node", "request"}`` or ``{"ended": trial}`` each.
+            lines: A ``RunWanted`` each.
         """
         for line in lines:
-            event = json.loads(line)
-            if "ended" in event:
-                self._end(event["ended"])
-            elif event["trial"] in self._following:
-                self._following[event["trial"]].put(event)
+            wish = decode(json.loads(line), RunWanted)
+            if wish.work is None:
+                self._end(wish.trial)
+            elif wish.trial in self._following:
+                self._following[wish.trial].put(wish)
             else:
-                self._following[event["trial"]] = queue.SimpleQueue()
-                self._running[event["trial"]] = event["run"]
-                self._begun.put(event)
+                self._following[wish.trial] = queue.SimpleQueue()
+                self._running[wish.trial] = wish.run
+                self._begun.put(wish)
         self.is_closed = True
         for trial in list(self._following):
             self._end(trial)
 
-    def next_trial(self) -> dict[str, Any] | None:
+    def next_trial(self) -> RunWanted | None:
         """The first run of a trial that is to begin; None: there is none now."""
         try:
             return self._begun.get_nowait()
         except queue.Empty:
             return None
 
-    def judged(self, trial: int, answer: dict[str, Any]) -> dict[str, Any] | None:
+    def judged(self, trial: int, answer: NodeAnswer) -> NodeWork | None:
         """Tell what a run measured, and wait for the judgement.
 
         Returns:
-            The request of the next run of the trial; None: it is ended.
+            The work of the next run of the trial; None: it is ended.
         """
         self._answer(trial, answer)
         following = self._following[trial].get()
         if following is None:
             return None
-        self._running[trial] = following["run"]
-        request: dict[str, Any] = following["request"]
-        return request
+        self._running[trial] = following.run
+        return following.work
 
     def lost(self, trial: int, why: str, *, is_memory: bool) -> None:
         """Tell that Ray has lost the run of a trial; one that is known to be lost is not told."""
-        kind = "tool" if is_memory else "lost"
+        kind = "tool" if is_memory else LOST
         why = "the node ran out of memory" if is_memory else why
-        said = {"kind": kind, "what": "Ray has lost the run", "why": why, "remedy": ""}
-        self._answer(trial, {"error": said})
+        failure = Failure(kind=kind, what="Ray has lost the run", why=why)
+        self._answer(trial, NodeAnswer(found=failure))
 
-    def _answer(self, trial: int, answer: dict[str, Any]) -> None:
+    def _answer(self, trial: int, answer: NodeAnswer) -> None:
         run = self._running.pop(trial, None)
         if run is not None:
-            self._say({"run": run, **answer})
+            self._say(RunDone(run=run, answer=answer))
 
     def _end(self, trial: int) -> None:
         if trial in self._following:
             self._following[trial].put(None)
 
 
-def _unheard(_event: dict[str, Any]) -> None:
+def _unheard(_done: RunDone) -> None:
     """Nobody listens."""

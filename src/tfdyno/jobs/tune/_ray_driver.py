@@ -15,13 +15,16 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.errors import TfdynoError, failure_of
+from tfdyno.core.messages.tune import RayBegun, RayNode
+from tfdyno.core.messages.wire import encode
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch.ray_driver import _connected
 from tfdyno.jobs.tune._ray_desk import Desk
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Module
+    from tfdyno.core.messages.tune import RunDone
 
 _LOCK = threading.Lock()
 
@@ -36,9 +39,7 @@ def main() -> int:
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
             _serve(ray)
     except TfdynoError as error:
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        _say({"failed": {"kind": kind, "what": error.what, "why": error.why,
-                         "remedy": error.remedy}})  # fmt: skip
+        _say(RayBegun(failed=failure_of(error)))
         return error.exit_code
     return 0
 
@@ -47,26 +48,27 @@ def _serve(ray: Module) -> None:
     from tfdyno.jobs.tune._ray_trials import run_trials
 
     nodes = {one["NodeID"]: one for one in ray.nodes() if one["Alive"]}
-    _say({"nodes": [_told(one) for one in nodes.values()]})
+    _say(RayBegun(nodes=tuple(map(_told, nodes.values()))))
     desk = Desk(_say)
     threading.Thread(target=desk.listen, args=(sys.stdin,), daemon=True).start()
     run_trials(desk, nodes)
 
 
-def _told(node: dict[str, Any]) -> dict[str, Any]:
+def _told(node: dict[str, Any]) -> RayNode:
     resources = node["Resources"]
-    return {
-        "id": node["NodeID"],
-        "name": node["NodeManagerHostname"],
-        "cpus": resources.get("CPU", 0),
-        "gpus": resources.get("GPU", 0),
-        "kinds": sorted(name for name in resources if name.startswith("accelerator_type:")),
-    }
+    kinds = sorted(name for name in resources if name.startswith("accelerator_type:"))
+    return RayNode(
+        id=node["NodeID"],
+        name=node["NodeManagerHostname"],
+        cpus=int(resources.get("CPU", 0)),
+        gpus=int(resources.get("GPU", 0)),
+        kinds=tuple(kinds),
+    )
 
 
-def _say(event: dict[str, Any]) -> None:
+def _say(event: RayBegun | RunDone) -> None:
     with _LOCK:
-        print(f"{PROGRESS}{json.dumps(event)}\n", end="", file=sys.stderr, flush=True)
+        print(f"{PROGRESS}{encode(event)}\n", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from ray.tune.stopper import Stopper
 
+from tfdyno.core.messages.tune import NodeAnswer
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.jobs.launch.ray_driver import _place
 from tfdyno.jobs.launch.ray_worker import OF_RAY
 from tfdyno.jobs.tune._ray_worker import Shelf, trial_of_runs
@@ -94,7 +96,7 @@ class Wanted(Searcher):
 
         Args:
             desk: Where the command asks.
-            shelf: Name of the actor with the next requests.
+            shelf: Name of the actor with the next works.
         """
         super().__init__()
         self._desk, self._shelf = desk, shelf
@@ -107,10 +109,10 @@ class Wanted(Searcher):
         if begun is None:
             return None
         return {
-            "trial": begun["trial"],
-            "node": begun["node"],
+            "trial": begun.trial,
+            "node": begun.node,
             "shelf": self._shelf,
-            "request": json.dumps(begun["request"]),
+            "work": encode(begun.work),
             "unset": ",".join(name for name in OF_RAY if name not in os.environ),
         }
 
@@ -132,7 +134,7 @@ class Judged(FIFOScheduler):
 
         Args:
             desk: Where the command judges.
-            shelf: The actor with the next requests.
+            shelf: The actor with the next works.
         """
         super().__init__()
         self._desk, self._shelf = desk, shelf
@@ -140,10 +142,10 @@ class Judged(FIFOScheduler):
     def on_trial_result(self, tune_controller: Value, trial: Value, result: dict[str, Any]) -> str:
         """What follows after a run; the command takes milliseconds to say it."""
         number = trial.config["trial"]
-        following = self._desk.judged(number, json.loads(result["answer"]))
+        following = self._desk.judged(number, decode(json.loads(result["answer"]), NodeAnswer))
         if following is None:
             return str(TrialScheduler.STOP)
-        ray.get(self._shelf.put.remote(number, json.dumps(following)))
+        ray.get(self._shelf.put.remote(number, encode(following)))
         return str(TrialScheduler.CONTINUE)
 
     def on_trial_error(self, tune_controller: Value, trial: Value) -> None:

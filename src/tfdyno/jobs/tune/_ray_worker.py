@@ -7,41 +7,44 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
-from tfdyno.core.base.errors import TfdynoError, kind_of
-from tfdyno.core.choose.workload import Workload
-from tfdyno.core.measure.measurement import Protocol
-from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.core.recipe.retreat import Retreat
+from tfdyno.core.base.errors import Failure, TfdynoError, failure_of
+from tfdyno.core.messages.tune import LOST, LookHere, NodeAnswer, NodeWork, Pair
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.jobs.bench.run import measured
 from tfdyno.jobs.child.worker import silent
-from tfdyno.jobs.tune._losses import Pair, compare_here
+from tfdyno.jobs.tune._losses import compare_here
 from tfdyno.jobs.tune._place import limit_here, look_here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.measure.fix_proof import Agreement
+    from tfdyno.core.measure.measurement import Environment, Measured
 
 
 class Shelf:
-    """An actor beside the driver: the next request of each trial, put there before it goes on."""
+    """An actor beside the driver: the next work of each trial, put there before it goes on."""
 
     def __init__(self) -> None:
         """It is empty."""
-        self._requests: dict[int, str] = {}
+        self._works: dict[int, str] = {}
 
-    def put(self, trial: int, request: str) -> None:
-        """Keep the next request of a trial."""
-        self._requests[trial] = request
+    def put(self, trial: int, work: str) -> None:
+        """Keep the next work of a trial."""
+        self._works[trial] = work
 
     def take(self, trial: int) -> str:
         """Give it to the trial."""
-        return self._requests.pop(trial)
+        return self._works.pop(trial)
 
 
 def trial_of_runs(config: dict[str, Any]) -> None:
     """Run and report until Ray Tune ends the trial, what it trains.
 
     Args:
-        config: ``trial``, its number; ``request`` of its first run, as JSON: of a trial that goes
+        config: ``trial``, its number; ``work`` of its first run, as JSON: of a trial that goes
             on after a kill that is the one after those that are kept; ``shelf``, the name of the
             actor with the next ones; ``unset``: names of variables that Ray has set, by commas.
     """
@@ -50,58 +53,48 @@ def trial_of_runs(config: dict[str, Any]) -> None:
 
     shelf = ray.get_actor(config["shelf"])
     unset = [name for name in config["unset"].split(",") if name]
-    request = config["request"]
+    asked = config["work"]
     while True:
-        answer = measure_here({**json.loads(request), "unset": unset})
-        tune.report({"answer": json.dumps(answer)})  # comes back when it goes on
-        request = ray.get(shelf.take.remote(config["trial"]))
+        answer = measure_here(decode(json.loads(asked), NodeWork), unset)
+        tune.report({"answer": encode(answer)})  # comes back when it goes on
+        asked = ray.get(shelf.take.remote(config["trial"]))
 
 
-def measure_here(request: dict[str, Any]) -> dict[str, Any]:
+def measure_here(asked: NodeWork, unset: Sequence[str] = ()) -> NodeAnswer:
     """Do in this process' place what is asked; what fails is told, not raised.
 
     Args:
-        request: ``folder`` that the paths are relative to, ``on_cpu``, ``unset``, names of
-            variables that Ray has set, and one of these: ``workload``, ``recipe``, ``protocol``,
-            ``order``, ``doing`` and ``limit_bytes`` of resident memory (0: most of what there is)
-            to measure once; ``workload`` and ``recipe`` to look at the place; ``pair`` to compare
-            losses.
+        asked: The work, and where.
+        unset: Names of variables that Ray has set.
     """
-    for name in request["unset"]:
+    for name in unset:
         os.environ.pop(name, None)
     try:
-        os.chdir(request["folder"])
+        os.chdir(asked.folder)
     except OSError as error:
-        what = f"{request['folder']} is not on node {os.uname().nodename}"
-        lost = {"kind": "lost", "what": what, "why": error.strerror or str(error), "remedy": ""}
-        return {"error": lost}
+        what = f"{asked.folder} is not on node {os.uname().nodename}"
+        lost = Failure(kind=LOST, what=what, why=error.strerror or str(error))
+        return NodeAnswer(found=lost)
     try:
-        return _answer(request)
+        return NodeAnswer(found=_found(asked))
     except TfdynoError as error:
-        return {"error": _words(error)}
+        return NodeAnswer(found=failure_of(error))
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    if "pair" in request:
-        pair = from_builtins(request["pair"], Pair)
-        return {"agreement": to_builtins(compare_here(pair, progress=silent))}
-    workload = from_builtins(request["workload"], Workload)
-    recipe = from_builtins(request["recipe"], Recipe)
-    if "protocol" not in request:
-        return {"place": to_builtins(look_here(workload, recipe, progress=silent))}
-    found = measured(
-        workload,
-        recipe,
-        from_builtins(request["protocol"], Protocol),
-        order=request["order"],
-        doing=request["doing"],
+def _found(asked: NodeWork) -> Measured | Environment | Agreement:
+    work = asked.work
+    if isinstance(work, Pair):
+        return compare_here(work, progress=silent)
+    if isinstance(work, LookHere):
+        return look_here(work.workload, work.recipe, progress=silent)
+    return measured(
+        work.workload,
+        work.recipe,
+        work.protocol,
+        order=work.order,
+        doing=work.doing,
         progress=silent,
-        had=from_builtins(request["had"], tuple[Retreat, ...]),
-        memory_limit_bytes=limit_here(request["limit_bytes"], on_cpu=request["on_cpu"]),
+        had=work.had,
+        memory_limit_bytes=limit_here(work.limit_bytes, on_cpu=asked.on_cpu),
         keeps_programs=True,
     )
-    return {"measured": to_builtins(found)}
-
-
-def _words(error: TfdynoError) -> dict[str, str]:
-    return {"kind": kind_of(error), "what": error.what, "why": error.why, "remedy": error.remedy}

@@ -13,8 +13,7 @@ from tfdyno.jobs.tune.request import NodeLost
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfdyno.core.measure.measurement import Environment, Measurement
-    from tfdyno.jobs.bench.run import Measured
+    from tfdyno.core.measure.measurement import Environment, Measured, Measurement
     from tfdyno.jobs.tune.request import Node
 
 

@@ -16,15 +16,24 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from tfdyno.core.base.codec import from_builtins, to_builtins
-from tfdyno.core.base.errors import ToolError, UsageError, error_of_kind
+from tfdyno.core.base.errors import Failure, ToolError
 from tfdyno.core.measure.fix_proof import Agreement
-from tfdyno.core.measure.measurement import Environment
+from tfdyno.core.measure.measurement import Environment, Measured
+from tfdyno.core.messages.tune import (
+    LOST,
+    LookHere,
+    MeasureHere,
+    NodeAnswer,
+    NodeWork,
+    RayBegun,
+    RunDone,
+    RunWanted,
+)
+from tfdyno.core.messages.wire import decode, encode
 from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
-from tfdyno.jobs.bench.run import Measured
 from tfdyno.jobs.child.worker import PROGRESS, silent
 from tfdyno.jobs.tune.request import Node, NodeLost, TuneRequest
 
@@ -33,10 +42,10 @@ if TYPE_CHECKING:
 
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.measure.measurement import Protocol
+    from tfdyno.core.messages.tune import Pair, RayNode
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.recipe.retreat import Retreat
     from tfdyno.engines.process.process import Process
-    from tfdyno.jobs.tune._losses import Pair
 
 DRIVER = "tfdyno.jobs.tune._ray_driver"
 START_S = 300.0
@@ -44,6 +53,8 @@ START_S = 300.0
 END_S = 30.0
 """For the driver, and the Ray that it has started, to end."""
 LOOK_S = 0.5
+Found = TypeVar("Found", Measured, Environment, Agreement)
+Event = TypeVar("Event", RayBegun, NodeAnswer)
 
 
 @contextlib.contextmanager
@@ -80,11 +91,10 @@ def ray_nodes(
         first = found[0]
         alike = [
             one for one in found
-            if (one["cpus"], one["gpus"], one["kinds"])
-            == (first["cpus"], first["gpus"], first["kinds"])
+            if (one.cpus, one.gpus, one.kinds) == (first.cpus, first.gpus, first.kinds)
         ]  # fmt: skip
         if len(alike) < len(found):
-            names = ", ".join(one["name"] for one in found if one not in alike)
+            names = ", ".join(one.name for one in found if one not in alike)
             progress(f"left out, since they are other machines: {names}")
         yield tuple(talk.node(crew.chief, one) for one in alike)
 
@@ -104,49 +114,50 @@ class _Talk:
     def __init__(self, question: TuneRequest) -> None:
         self._question = question
         self._runs, self._trials = itertools.count(), itertools.count()
-        self._first: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._first: queue.SimpleQueue[RayBegun] = queue.SimpleQueue()
+        self._answers: dict[int, queue.SimpleQueue[NodeAnswer]] = {}
         self._stopped = threading.Event()
 
     def heard(self, line: str) -> None:
         """A line of the driver."""
         event = json.loads(line)
         if "run" in event:
-            self._answers[event["run"]].put(event)
+            done = decode(event, RunDone)
+            self._answers[done.run].put(done.answer)
         else:
-            self._first.put(event)
+            self._first.put(decode(event, RayBegun))
 
-    def nodes(self, driver: Process, address: str) -> list[dict[str, Any]]:
+    def nodes(self, driver: Process, address: str) -> list[RayNode]:
         """What Ray has; raises ``UsageError``, ``ToolError``."""
         event = self._answer(self._first, driver, START_S, address)
-        if said := event.get("failed"):
-            kind = UsageError if said["kind"] == "usage" else ToolError
-            raise kind(said["what"], why=said["why"], remedy=said["remedy"])
-        found = [one for one in event["nodes"] if one["cpus"]]
+        if event.failed:
+            raise event.failed.error
+        found = [one for one in event.nodes if one.cpus]
         if not found:
             raise ToolError("the Ray cluster has no node with a CPU")
         return found
 
-    def node(self, driver: Process, told: dict[str, Any]) -> Node:
+    def node(self, driver: Process, told: RayNode) -> Node:
         """A node that measures."""
         trial: list[int] = []
 
-        def ask(request: dict[str, Any]) -> dict[str, Any]:
-            """What the node answers to a request of its trial, or of a new one."""
+        def ask(work: LookHere | MeasureHere | Pair, kind: type[Found]) -> Found:
+            """What the node answers to work of its trial, or of a new one."""
             number = next(self._runs)
             if not trial:
                 trial.append(next(self._trials))
             answers = self._answers[number] = queue.SimpleQueue()
-            request |= {"folder": str(Path.cwd()), "on_cpu": not told["gpus"]}
-            asked = {"run": number, "trial": trial[0], "node": told["id"], "request": request}
-            driver.send(json.dumps(asked))
-            answer = self._answer(answers, driver)
+            asked = NodeWork(work=work, folder=str(Path.cwd()), on_cpu=not told.gpus)
+            wanted = RunWanted(run=number, trial=trial[0], node=told.id, work=asked)
+            driver.send(encode(wanted))
+            found = self._answer(answers, driver).found
             del self._answers[number]
-            if said := answer.get("error"):
-                if said["kind"] == "lost":
-                    raise NodeLost(said["what"], why=said["why"], remedy=said["remedy"])
-                raise error_of_kind(said["kind"], said["what"], said["why"], said["remedy"])
-            return answer
+            if isinstance(found, Failure):
+                if found.kind == LOST:
+                    raise NodeLost(found.what, why=found.why, remedy=found.remedy)
+                raise found.error
+            assert isinstance(found, kind)
+            return found
 
         def run(
             workload: Workload,
@@ -159,44 +170,45 @@ class _Talk:
             progress: Callable[[str], None],
             had: tuple[Retreat, ...] = (),
         ) -> Measured:
-            progress(f"on node {told['name']}")
-            request = {
-                "workload": to_builtins(workload), "recipe": to_builtins(recipe),
-                "protocol": to_builtins(protocol), "order": order, "doing": doing,
-                "limit_bytes": self._question.memory_limit_bytes, "had": to_builtins(had),
-            }  # fmt: skip
-            answer = ask(request)
-            return from_builtins(answer["measured"], Measured, where="the result of a run")
+            progress(f"on node {told.name}")
+            work = MeasureHere(
+                workload=workload,
+                recipe=recipe,
+                protocol=protocol,
+                order=order,
+                doing=doing,
+                had=had,
+                limit_bytes=self._question.memory_limit_bytes,
+            )
+            return ask(work, Measured)
 
         def look(
             workload: Workload, recipe: Recipe, /, *, progress: Callable[[str], None]
         ) -> Environment:
-            progress(f"on node {told['name']}")
+            progress(f"on node {told.name}")
             try:
-                answer = ask({"workload": to_builtins(workload), "recipe": to_builtins(recipe)})
+                return ask(LookHere(workload=workload, recipe=recipe), Environment)
             finally:
                 ended()
-            return from_builtins(answer["place"], Environment, where="the look at a node")
 
         def compare(pair: Pair, /, *, progress: Callable[[str], None]) -> Agreement:
-            progress(f"comparing losses on node {told['name']}")
-            answer = ask({"pair": to_builtins(pair)})
-            return from_builtins(answer["agreement"], Agreement, where="the losses")
+            progress(f"comparing losses on node {told.name}")
+            return ask(pair, Agreement)
 
         def ended() -> None:
             if trial:
-                driver.send(json.dumps({"ended": trial.pop()}))
+                driver.send(encode(RunWanted(trial=trial.pop())))
 
-        return Node(run=run, look=look, compare=compare, name=told["name"], ended=ended,
+        return Node(run=run, look=look, compare=compare, name=told.name, ended=ended,
                     stop=self._stopped.set)  # fmt: skip
 
     def _answer(
         self,
-        answers: queue.SimpleQueue[dict[str, Any]],
+        answers: queue.SimpleQueue[Event],
         driver: Process,
         patience_s: float = float("inf"),
         address: str = "",
-    ) -> dict[str, Any]:
+    ) -> Event:
         waited_s = 0.0
         while not self._stopped.is_set():
             with contextlib.suppress(queue.Empty):

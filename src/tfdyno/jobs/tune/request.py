@@ -16,7 +16,7 @@ from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.search_space import Value
 from tfdyno.jobs.bench import bench
 from tfdyno.jobs.bench.run import Measuring
-from tfdyno.jobs.tune._losses import Pair, compare_here
+from tfdyno.jobs.tune._losses import compare_here
 from tfdyno.jobs.tune._place import look_here
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import FILE as RESULTS_FILE
@@ -25,6 +25,7 @@ from tfdyno.store.tuning_study import FILE, has_begun
 if TYPE_CHECKING:
     from tfdyno.core.measure.fix_proof import Agreement
     from tfdyno.core.measure.measurement import Environment
+    from tfdyno.core.messages.tune import Pair
 
 DEFAULT_FOLDER = Path("tfdyno-tuning")
 TRIALS, RUNS = 20, 3

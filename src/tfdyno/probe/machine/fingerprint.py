@@ -6,7 +6,7 @@ import math
 import platform
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import Card, Environment
 from tfdyno.probe.base import driver, processors
@@ -17,10 +17,10 @@ from tfdyno.probe.machine.platforms import macos, windows
 from tfdyno.probe.machine.revision import revision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tfdyno.core.base.untyped import Library
-    from tfdyno.core.measure.measurement import DeviceKind
+    from tfdyno.core.measure.measurement import DeviceKind, Software
 
 IMAGE_VARIABLE = "TFDYNO_CONTAINER_IMAGE"
 """Set by the command that ``bench --container`` prints: a container does not know its image."""
@@ -28,7 +28,7 @@ SOFTWARE = ("tensorflow", "keras", "python", "cuda", "cudnn")
 
 
 def environment(
-    software: Mapping[str, Any],
+    software: Software,
     *,
     slug_of: Callable[[str], str] = lambda _name: "",
     host: Host | None = None,
@@ -37,9 +37,8 @@ def environment(
     """The fingerprint of this machine and of the software that a child found; never raises.
 
     Args:
-        software: ``tensorflow``, ``keras``, ``python``, ``cuda``, ``cudnn``, and ``device``
-            (``cpu`` or ``gpu``; without it, a name with GPU in it among ``devices`` tells) and
-            ``devices``: names of the GPUs, which stand in for NVML's where that tells nothing.
+        software: Its ``devices`` stand in for NVML's names where that tells nothing; without
+            ``device``, a name with GPU in it among them tells.
         slug_of: Row of the catalogue for the name of a card; empty where it is not in it.
         host: The machine; this one when None.
         library: Something shaped like ``pynvml``; that package when None.
@@ -71,7 +70,7 @@ def environment(
     )
 
 
-def device_of(software: Mapping[str, Any]) -> DeviceKind:
+def device_of(software: Software) -> DeviceKind:
     """What the child computed on."""
     named = software.get("device")
     if named in ("cpu", "gpu"):

@@ -1,22 +1,24 @@
-"""Child process: the software that a workload would run on, and its devices; nothing is run.
-
-Request: ``workload`` (fields of the noun). Result: ``software``, as ``runtime.bench`` tells it.
-"""
+"""Child process: the software that a workload would run on, and its devices; nothing is run."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tfdyno.core.messages.bench import PLACE
 from tfdyno.process import child
 from tfdyno.runtime.base.software import software, tensorflow_for
 
+if TYPE_CHECKING:
+    from tfdyno.core.measure.measurement import Software
+    from tfdyno.core.messages.child import Nothing
 
-def handle(_request: child.Request, progress: child.Progress) -> dict[str, Any]:
+
+def handle(_request: Nothing, progress: child.Progress) -> Software:
     """Look at the place; raises ``UsageError`` where TensorFlow is missing."""
     progress("importing TensorFlow")
     tensorflow_for("tune")
-    return {"software": software()}
+    return software()
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, PLACE))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.process.failure import first_line
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.measure.measurement import Software
 
 
 def import_tensorflow(workload: Workload, command: str, verb: str) -> None:
@@ -45,7 +46,7 @@ def tensorflow_for(command: str) -> None:
         ) from None
 
 
-def software() -> dict[str, Any]:
+def software() -> Software:
     """Versions, and the devices that TensorFlow has."""
     import keras
     import tensorflow as tf

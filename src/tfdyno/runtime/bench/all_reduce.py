@@ -6,7 +6,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.process.child import Progress, Request, leave, serve
+from tfdyno.core.cluster.cluster_facts import AllReduce, SizeTimes
+from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
+from tfdyno.process.child import Progress, leave, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,27 +21,19 @@ LINGER_S = 1.0
 """After the last exchange: the others may still be about to write what they found."""
 
 
-def handle(request: Request, progress: Progress) -> dict[str, Any]:
-    """Run all-reduces of growing sizes until the time is spent.
-
-    Args:
-        request: ``between`` (nodes or cards), ``sizes`` in bytes, growing, and ``budget_s``.
-        progress: Told of every size.
-
-    Returns:
-        ``implementation``, ``replicas``, ``sizes`` as pairs of bytes and times, and ``is_right``.
-    """
+def handle(request: MeasureAllReduce, progress: Progress) -> AllReduce:
+    """Run all-reduces of growing sizes until the time is spent."""
     progress("importing TensorFlow")
     import tensorflow as tf
 
-    progress("meeting the other processes" if request["between"] == "nodes" else "taking the cards")
-    strategy, implementation = _strategy(tf, request["between"])
+    progress("meeting the other processes" if request.between == "nodes" else "taking the cards")
+    strategy, implementation = _strategy(tf, request.between)
     replicas = strategy.num_replicas_in_sync
-    left_s, is_right = float(request["budget_s"]), True
-    found: list[list[Any]] = []
+    left_s, is_right = request.budget_s, True
+    found: list[SizeTimes] = []
     reduced = _reduced(tf, strategy, implementation)
     agreed = _agreed(tf, reduced, strategy, replicas)
-    for size in request["sizes"]:
+    for size in request.sizes_bytes:
         progress(f"all-reduce of {size / 2**20:g} MiB over {replicas} replicas")
         values = _filled(tf, strategy, size)
         _timed(strategy, reduced, values)  # memory is taken and connections are opened
@@ -49,15 +43,16 @@ def handle(request: Request, progress: Progress) -> dict[str, Any]:
         count = max(LEAST_REPEATS, min(MOST_REPEATS, int(left_s / 4 / max(each_s, 1e-6))))
         runs = [_timed(strategy, reduced, values) for _ in range(count)]
         is_right &= all(abs(first - replicas) < 1e-3 for _, first in runs)
-        found.append([size, [taken_s for taken_s, _ in runs]])
+        found.append(SizeTimes(size_bytes=size, times_s=tuple(taken_s for taken_s, _ in runs)))
         left_s -= agreed(sum(taken_s for taken_s, _ in runs))
     _part(tf, agreed)
-    return {
-        "implementation": implementation,
-        "replicas": replicas,
-        "sizes": found,
-        "is_right": is_right,
-    }
+    return AllReduce(
+        between=request.between,
+        implementation=implementation,
+        replicas=replicas,
+        sizes=tuple(found),
+        is_right=is_right,
+    )
 
 
 def _strategy(tf: Module, between: str) -> tuple[Any, str]:
@@ -137,4 +132,4 @@ def _agreed(
 
 
 if __name__ == "__main__":
-    leave(serve(handle))
+    leave(serve(handle, ALL_REDUCE))

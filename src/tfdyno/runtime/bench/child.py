@@ -1,26 +1,20 @@
-"""Child process: one run of a bench, in a process that has done nothing else before.
-
-Request: ``workload``, ``recipe``, ``protocol`` (fields of the nouns) and optionally ``task``, the
-name of a standard task. Result: ``task`` (``BenchTask``), ``run`` (``BenchRun`` without telemetry
-and order) and ``software`` (versions, and the devices that TensorFlow has).
-"""
+"""Child process: one run of a bench, in a process that has done nothing else before."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol
-from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.core.measure.measurement import BenchRun, BenchTask
+from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
 from tfdyno.process import child
 from tfdyno.runtime.base.software import import_tensorflow, software
 from tfdyno.runtime.bench.clock import StepClock
 
 if TYPE_CHECKING:
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.runtime.base.reference_speed import ReferenceSpeed
     from tfdyno.runtime.bench.fit import Outcome, Plan
 
@@ -33,7 +27,7 @@ class _Spent:
     build_s: float
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: MeasureRun, progress: child.Progress) -> MeasuredRun:
     """Measure one run.
 
     Raises:
@@ -41,7 +35,7 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         ToolError: There is not enough memory, or TensorFlow did not take a setting.
     """
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    workload, recipe, protocol = _nouns(request)
+    workload, recipe = request.workload, request.recipe
     progress("importing TensorFlow")
     began = time.perf_counter()
     import_tensorflow(workload, "bench", "measure")
@@ -50,27 +44,26 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
 
     check_recipe(recipe, workload.mode)
     notes = apply_recipe(recipe)
-    progress(f"building {request.get('task') or workload.reference}")
+    progress(f"building {workload.task or workload.reference}")
     began = time.perf_counter()
-    bench = _Bench(workload, recipe, protocol, progress)
-    outcome = bench.run(request.get("task") or "", notes)
+    bench = _Bench(request, progress)
+    outcome = bench.run(notes)
     spent = _Spent(import_s=import_s, build_s=bench.first_step_at - began)
     run = _run(bench, outcome, spent, started)
     task = bench.task(outcome, (*notes, *outcome.notes, *_lost(run, outcome)))
-    return {"task": asdict(task), "run": _without_parents(asdict(run)), "software": software()}
+    return MeasuredRun(run=run, task=task, software=software())
 
 
 class _Bench:
     """One run: the clock, and what is read beside the steps."""
 
-    def __init__(
-        self, workload: Workload, recipe: Recipe, protocol: Protocol, progress: child.Progress
-    ) -> None:
+    def __init__(self, asked: MeasureRun, progress: child.Progress) -> None:
         from tfdyno.runtime.base.peak_memory import PeakMemory
         from tfdyno.runtime.base.reference_speed import synchronise
         from tfdyno.runtime.bench.fit import Plan
         from tfdyno.runtime.bench.loop import LoopBench
 
+        protocol = asked.protocol
         by_epochs = bool(protocol.epochs or protocol.target_metric)
         clock = StepClock(
             least_samples=protocol.least_samples,
@@ -80,7 +73,11 @@ class _Bench:
             progress=progress,
         )
         self.plan: Plan = Plan(
-            workload=workload, recipe=recipe, protocol=protocol, clock=clock, progress=progress
+            workload=asked.workload,
+            recipe=asked.recipe,
+            protocol=protocol,
+            clock=clock,
+            progress=progress,
         )
         self.clock, self.loop = clock, LoopBench(self.plan)
         self.first_step_at = 0.0
@@ -89,7 +86,7 @@ class _Bench:
         self.peak_bytes, self.memory_kind = 0, "process"
         clock.sync, clock.opening, clock.between = synchronise, self._opening, self._between
 
-    def run(self, task: str, notes: list[str]) -> Outcome:
+    def run(self, notes: list[str]) -> Outcome:
         """Load and measure; the peak is read before the model is let go."""
         from tfdyno.runtime.bench.load import run_workload
         from tfdyno.runtime.recipe.apply import settings_held
@@ -98,7 +95,7 @@ class _Bench:
         plan = self.plan
         policy = plan.recipe.precision or plan.workload.precision
         with policy_held(policy, notes), settings_held(plan.recipe, notes):
-            outcome = run_workload(plan, task, self.loop)
+            outcome = run_workload(plan, self.loop)
         self.peak_bytes, self.memory_kind = self.memory.read()
         return outcome
 
@@ -147,21 +144,6 @@ def _run(bench: _Bench, outcome: Outcome, spent: _Spent, started: str) -> BenchR
     )
 
 
-def _without_parents(fields: dict[str, Any]) -> dict[str, Any]:
-    """Telemetry and order belong to the parent."""
-    return {name: value for name, value in fields.items() if name not in ("telemetry", "order")}
-
-
-def _nouns(request: child.Request) -> tuple[Workload, Recipe, Protocol]:
-    from tfdyno.runtime.trace.child import workload_of
-
-    return (
-        workload_of(request["workload"]),
-        recipe_of(request["recipe"]),
-        Protocol(**request["protocol"]),
-    )
-
-
 def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
     """A loss that is not a number any more makes the times of its steps suspect."""
     from tfdyno.runtime.bench.task import loss_of
@@ -171,4 +153,4 @@ def _lost(run: BenchRun, outcome: Outcome) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, RUN))

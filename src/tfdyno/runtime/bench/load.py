@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from tfdyno.runtime.bench.loop import LoopBench
 
 
-def run_workload(plan: Plan, task: str, loop: LoopBench) -> Outcome:
+def run_workload(plan: Plan, loop: LoopBench) -> Outcome:
     """Load the workload of a plan and measure it.
 
     Args:
         plan: What is measured and how.
-        task: Name of a standard task; empty: the workload is the user's own.
         loop: Takes over where the script trains by a loop of its own.
 
     Raises:
         UsageError: The workload or its data is wrong, or the user's code fails.
         ToolError: There is not enough memory.
     """
-    if task:
-        return _measured(_standard_task(task, plan), plan)
+    if plan.workload.task:
+        return _measured(_standard_task(plan), plan)
     synthetic = plan.protocol.data.startswith("synthetic")
     used = stand_in() if synthetic else []
     if plan.protocol.data == "real":
@@ -65,11 +64,11 @@ def _told_what_is_missing(synthetic: bool) -> Iterator[None]:
         raise
 
 
-def _standard_task(name: str, plan: Plan) -> Call:
+def _standard_task(plan: Plan) -> Call:
     from tfdyno.runtime.workload.tasks import build, goal_images
 
     recipe, protocol, real = plan.recipe, plan.protocol, plan.protocol.data == "real"
-    size = recipe.batch_size
+    name, size = plan.workload.task, recipe.batch_size
     images = goal_images(name, size) if real and protocol.epochs else 0
     task = build(name, batch_size=size, real=real, seed=recipe.seed or 0, images=images)
     shown = f"{task.samples_per_epoch:,} images of {task.data_set}"

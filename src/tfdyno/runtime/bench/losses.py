@@ -1,28 +1,20 @@
-"""Child process: losses of the first steps of a training loop of the user's own.
-
-Request: ``workload``, ``recipe`` (fields of the nouns) and ``steps``, how many. Result: ``losses``,
-one number for each step, fewer where the loop ends before.
-"""
+"""Child process: losses of the first steps of a training loop of the user's own."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tfdyno.core.recipe.recipe import recipe_of
+from tfdyno.core.messages.bench import LOSSES, TellLosses
 from tfdyno.process import child
 from tfdyno.runtime.base.software import import_tensorflow
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: TellLosses, progress: child.Progress) -> tuple[float, ...]:
     """Run a few steps of a loop.
 
     Raises:
         UsageError: The recipe cannot be set for a loop, its code fails, or it tells no loss.
         ToolError: There is not enough memory, or TensorFlow did not take a setting.
     """
-    from tfdyno.runtime.trace.child import workload_of
-
-    workload, recipe = workload_of(request["workload"]), recipe_of(request["recipe"])
+    workload, recipe = request.workload, request.recipe
     progress("importing TensorFlow")
     import_tensorflow(workload, "diagnose", "run")
     from tfdyno.runtime.bench.loop_losses import losses_of
@@ -33,10 +25,10 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     notes = apply_recipe(recipe)
     progress(f"building {workload.reference}")
     with policy_held(recipe.precision or workload.precision, notes), settings_held(recipe, notes):
-        losses = losses_of(workload, recipe, request["steps"], progress)
+        losses = losses_of(workload, recipe, request.steps, progress)
     verify(recipe)
-    return {"losses": losses}
+    return tuple(losses)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, LOSSES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
@@ -25,32 +25,13 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Batch
     from tfdyno.core.measure.feed import DiskFacts, FeedRound, RoundKind
     from tfdyno.core.measure.step_facts import StageFacts
+    from tfdyno.core.messages.data import Plan
     from tfdyno.runtime.data.source import Data
     from tfdyno.runtime.diagnose.input import Source
 
 MOST_SETS = 6
 """Numbers of CPUs that are tried."""
 COLD_ROUNDS = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How long what is measured."""
-
-    rounds: int = 5
-    """With each number of CPUs."""
-    seconds_s: float = 1.0
-    """Of a round."""
-    first_pass_s: float = 30.0
-    """At most, of the pass that fills a cache."""
-    looks: int = 5
-    """At the stages."""
-    look_s: float = 0.8
-    """Of one, its start included."""
-    cold: bool = True
-    """Whether the system may be asked to forget the files, so that they come from the disk."""
-    fewer_cpus: bool = True
-    """Whether to measure with fewer CPUs too."""
 
 
 class DataMeasure:

@@ -53,13 +53,13 @@ class Data:
 Use = Callable[[Data], Any]
 
 
-def with_data(workload: Workload, use: Use, *, task: str = "", batch_size: int = 0) -> Value:
+def with_data(workload: Workload, use: Use, *, batch_size: int = 0) -> Value:
     """Run a workload up to its training, and ``use`` the data while everything still stands.
 
     Args:
-        workload: A script, or a function that returns a model with data or data alone.
+        workload: A script, a function that returns a model with data or data alone, or a standard
+            task, whose small real data is taken.
         use: Called once; what it returns is returned.
-        task: Name of a standard task, whose small real data is taken; empty: the user's own.
         batch_size: Over all replicas; 0: as the data has it.
 
     Raises:
@@ -67,8 +67,8 @@ def with_data(workload: Workload, use: Use, *, task: str = "", batch_size: int =
         ToolError: There is not enough memory.
     """
     with places_kept(), written_aside():
-        if task:
-            return use(_of_task(task, batch_size))
+        if workload.task:
+            return use(_of_task(workload.task, batch_size))
         if workload.kind == "script":
             return _script(workload, use, batch_size)
         if workload.kind == "function":

@@ -1,15 +1,4 @@
-"""Child process: one look at a training, in a process that has done nothing else before.
-
-Request: ``workload``, ``recipe`` (fields of the nouns), optionally ``limits`` (of ``Limits``: how
-long the training's own steps are looked at), ``task``, the name of a standard task, and ``cards``:
-FLOP/s of each card by dtype, and its ``bytes_per_s``. Result: ``facts`` (``StepFacts``),
-``software`` (versions, and the devices that TensorFlow has) and ``steady``: when the steps that
-count ran, and on which cards.
-
-After a stop (SIGTERM) the result has ``stopped`` too, and where the training failed in its steady
-steps ``failed``, the fields of the error. Where there are no steady steps yet, a stop has ``seen``
-in place of ``facts``: what the few steps took, in words.
-"""
+"""Child process: one look at a training, in a process that has done nothing else before."""
 
 from __future__ import annotations
 
@@ -17,35 +6,33 @@ import contextlib
 import os
 import signal
 import threading
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.recipe.recipe import recipe_of
+from tfdyno.core.messages.diagnose import LOOK, SeenSteps
 from tfdyno.process import child
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 from tfdyno.runtime.base.software import import_tensorflow, software
-from tfdyno.runtime.diagnose.clock import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfdyno.core.messages.diagnose import LookAtSteps
     from tfdyno.runtime.diagnose.so_far import SoFar
 
 STEP_PATIENCE_S = 1.0
 """How long a stop waits for the end of the step that is under way."""
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: LookAtSteps, progress: child.Progress) -> SeenSteps:
     """Look at one training.
 
     Raises:
         UsageError: The workload, its data or the recipe is wrong, or the user's code fails.
         ToolError: There is not enough memory, or TensorFlow did not take a setting.
     """
-    from tfdyno.runtime.trace.child import workload_of
-
-    workload, recipe = workload_of(request["workload"]), recipe_of(request["recipe"])
+    workload, recipe = request.workload, request.recipe
     if workload.mode != "train":
         raise UsageError("diagnose looks at a training", remedy="leave --mode infer out")
     progress("importing TensorFlow")
@@ -61,12 +48,11 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     look = StepsInspection(
         workload=workload,
         recipe=recipe,
-        limits=Limits(**request.get("limits") or {}),
-        cards=request.get("cards") or {},
+        limits=request.limits,
+        cards=request.cards,
         progress=progress,
     )
-    task = request.get("task") or ""
-    progress(f"building {task or workload.reference}")
+    progress(f"building {workload.task or workload.reference}")
     policy = recipe.precision or workload.precision
     try:
         with (
@@ -74,20 +60,23 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
             policy_held(policy, notes),
             settings_held(recipe, notes),
         ):
-            outcome: dict[str, Any] = {"facts": asdict(look_at(look, task))}
+            found = SeenSteps(facts=look_at(look))
     except StopAsked as stop:
-        outcome = look.so_far.stopped(stop.signal_name)
-        if not outcome:
+        ended = look.so_far.stopped(stop.signal_name)
+        if not ended:
             raise
+        found = ended
     except TfdynoError as error:
-        outcome = look.so_far.failed(error)
-        if not outcome:
+        ended = look.so_far.failed(error)
+        if not ended:
             raise look.so_far.with_steps(error) from None
+        found = ended
     else:
         verify(recipe)
-    if facts := outcome.get("facts"):
-        outcome["steady"] = steady(look.so_far.span_s, facts)
-    return _with_notes(outcome, notes) | {"software": software()}
+    if facts := found.facts:
+        facts = replace(facts, notes=tuple(dict.fromkeys((*notes, *facts.notes))))
+        found = replace(found, facts=facts, steady=steady(look.so_far.span_s, facts))
+    return replace(found, software=software())
 
 
 @contextlib.contextmanager
@@ -118,12 +107,5 @@ def _stop_heeded(so_far: SoFar) -> Iterator[None]:
             so_far.heed()
 
 
-def _with_notes(outcome: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    facts = outcome.get("facts")
-    if facts:
-        facts["notes"] = tuple(dict.fromkeys((*notes, *facts["notes"])))
-    return outcome
-
-
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, LOOK))

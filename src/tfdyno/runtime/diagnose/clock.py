@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tfdyno.core.messages.diagnose import Limits
 from tfdyno.model.measure.statistics import mean
 from tfdyno.model.measure.steady import steady_from
 
@@ -17,35 +18,6 @@ if TYPE_CHECKING:
 
 SYNC_S = 0.05
 """A device that works on behind the host's back is waited for so often: that costs nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How long the user's own steps, and then the parts of a training, are looked at."""
-
-    own_s: float = 6.0
-    """Enough where there are ``least_steps`` too."""
-    most_s: float = 10.0
-    """Enough however few steps there are, but for ``FEWEST``."""
-    least_steps: int = 30
-    warm_s: float = 1.0
-    """Before that, from the end of the first step on: buffers fill, threads find their number."""
-    warm_steps: int = 5
-    most_warm_s: float = 3.0
-    held_s: float = 2.0
-    """Of steps on one batch that is held."""
-    alone_s: float = 3.0
-    """Of the input by itself, as TensorFlow runs it."""
-    stages_s: float = 2.0
-    """Of the input exactly as it is written, for the time of each stage."""
-    memory_alone: bool = False
-    """Only whether memory grows is looked at: neither the parts nor a profile."""
-    until_sure: bool = False
-    """Enough only when more steps would tell no more, but for ``most_s``."""
-    fits_s: float = 90.0
-    """Of later fits of a script that calls it again, where memory alone is looked at."""
-
-
 _STALLED_RATIO = 0.05
 _STALL_FACTOR = 10.0
 RARE_RATIO = 0.4

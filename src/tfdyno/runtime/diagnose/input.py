@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tfdyno.core.base.untyped import Batch, Dataset, Value
     from tfdyno.core.measure.step_facts import StageFacts
-    from tfdyno.runtime.diagnose.clock import Limits
+    from tfdyno.core.messages.diagnose import Limits
 
 Kind = Literal["dataset", "arrays", "generator", "pydataset", "other"]
 

@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from tfdyno.runtime.diagnose.watching import StepsInspection
 
 
-def look_at(look: StepsInspection, task: str = "") -> StepFacts:
+def look_at(look: StepsInspection) -> StepFacts:
     """Load a workload and look at its training.
 
     Args:
         look: What is looked at and for how long.
-        task: Name of a standard task; empty: the workload is the user's own.
 
     Raises:
         UsageError: The workload or its data is wrong, or the user's code fails.
         ToolError: There is not enough memory.
     """
     with places_kept(), written_aside() as aside:
-        if task:
-            return _looked(_standard_task(task, look), look)
+        if look.workload.task:
+            return _looked(_standard_task(look), look)
         if look.workload.kind == "script":
             return _script(look, aside)
         if look.workload.kind == "step_function":
@@ -42,10 +41,10 @@ def look_at(look: StepsInspection, task: str = "") -> StepFacts:
         return _looked(built(look.workload), look)
 
 
-def _standard_task(name: str, look: StepsInspection) -> Call:
+def _standard_task(look: StepsInspection) -> Call:
     from tfdyno.runtime.workload.tasks import build
 
-    recipe = look.recipe
+    name, recipe = look.workload.task, look.recipe
     task = build(name, batch_size=recipe.batch_size, real=False, seed=recipe.seed or 0)
     arguments = {"x": task.data}
     return Call(model=task.model, title=name, arguments=arguments, is_batched=True)

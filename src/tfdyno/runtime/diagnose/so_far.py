@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.errors import failure_of
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.step_facts import StepFacts
+from tfdyno.core.messages.diagnose import SeenSteps
 from tfdyno.process.stop_asked import StopAsked
 from tfdyno.runtime.diagnose.clock import FEWEST, StepTimes
 
@@ -52,25 +53,21 @@ class SoFar:
         if self.stop:
             raise self.stop
 
-    def stopped(self, signal_name: str) -> dict[str, Any]:
-        """What to hand over after a stop; empty before the first step.
+    def stopped(self, signal_name: str) -> SeenSteps | None:
+        """What to hand over after a stop; None before the first step.
 
         Args:
             signal_name: ``SIGTERM`` or ``Ctrl-C``.
         """
         if self._times is None or not self._times.steps:
-            return {}
-        seen = self._seen("It was stopped")
-        return {"stopped": signal_name} | (seen or {"seen": steps_words(self._times)})
+            return None
+        seen = self._seen("It was stopped") or SeenSteps(seen=steps_words(self._times))
+        return replace(seen, stopped=signal_name)
 
-    def failed(self, error: TfdynoError) -> dict[str, Any]:
-        """What to hand over after a failure; empty where steps were too few to tell anything."""
+    def failed(self, error: TfdynoError) -> SeenSteps | None:
+        """What to hand over after a failure; None where steps were too few to tell anything."""
         seen = self._seen("It failed")
-        if not seen:
-            return {}
-        kind = "usage" if isinstance(error, UsageError) else "tool"
-        reason = {"kind": kind, "what": error.what, "why": error.why, "remedy": error.remedy}
-        return {"failed": reason} | seen
+        return replace(seen, failed=failure_of(error)) if seen else None
 
     def with_steps(self, error: TfdynoError) -> TfdynoError:
         """The error, with what the few steps took that ran before it."""
@@ -80,17 +77,17 @@ class SoFar:
         remedy = "; ".join(filter(None, (error.remedy, ran)))
         return type(error)(error.what, why=error.why, remedy=remedy)
 
-    def _seen(self, end: str) -> dict[str, Any]:
-        """``facts``, where there are steady steps; before, times say how TensorFlow starts."""
+    def _seen(self, end: str) -> SeenSteps | None:
+        """The facts, where there are steady steps; before, times say how TensorFlow starts."""
         times = self._times
         if times is None or self._facts is None or times.own_from < 0:
-            return {}
+            return None
         if len(times.steps) - times.own_from < FEWEST:
-            return {}
+            return None
         try:
-            return {"facts": asdict(self._facts(end))}
+            return SeenSteps(facts=self._facts(end))
         except Exception:  # it is the end of something that went wrong already
-            return {}
+            return None
 
 
 def steps_words(times: StepTimes) -> str:

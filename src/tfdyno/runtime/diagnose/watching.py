@@ -24,9 +24,10 @@ from tfdyno.core.measure.step_facts import (
     RetraceFacts,
     StepFacts,
 )
+from tfdyno.core.messages.diagnose import Limits
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.statistics import median
-from tfdyno.runtime.diagnose.clock import Limits, StepTimes, own_steps
+from tfdyno.runtime.diagnose.clock import StepTimes, own_steps
 from tfdyno.runtime.diagnose.host import HostWatch
 from tfdyno.runtime.diagnose.lines import LineSampler
 from tfdyno.runtime.diagnose.so_far import SoFar

@@ -1,28 +1,26 @@
-"""Child process: one training under a recipe, in a process that has done nothing else before.
-
-Request: ``workload``, ``recipe``, ``settings`` (fields of the nouns), and optionally ``task`` (name
-of a standard task), ``data`` (``file.py:function``) and ``peaks`` (FLOP/s of each card by the dtype
-of the layers). Result: ``outcome``, the fields of ``TrainOutcome``.
-"""
+"""Child process: one training under a recipe, in a process that has done nothing else before."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.recipe.recipe import Recipe, recipe_of
+from tfdyno.core.messages.train import TRAIN
 from tfdyno.core.train.training import CHECKPOINTS, RunSettings, TrainOutcome
 from tfdyno.process import child
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 from tfdyno.runtime.base.software import import_tensorflow, software
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tfdyno.core.base.untyped import Model
-    from tfdyno.core.choose.workload import Workload
+    from tfdyno.core.messages.train import Train
+    from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.runtime.train.consensus import Consensus
-    from tfdyno.runtime.train.load import Train
+    from tfdyno.runtime.train.load import Train as Loop
 
 LEAVING = ".leaving"
 """In the folder of a run: where several processes wait for each other at their end."""
@@ -30,7 +28,7 @@ FLOAT8_POLICY = "mixed_bfloat16"
 """What Keras' float8 layers compute everything else in."""
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: Train, progress: child.Progress) -> TrainOutcome:
     """Train.
 
     Raises:
@@ -38,19 +36,17 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         ToolError: There is not enough memory, a checkpoint cannot be written, or TensorFlow did
             not take a setting.
     """
-    workload, recipe, settings = _nouns(request)
-    end = _end_of_all(settings)
+    end = _end_of_all(request.settings)
     try:
         with asked_to_stop(_leave):
             progress("importing TensorFlow")
-            import_tensorflow(workload, "train", "train")
-            outcome = _trained(workload, recipe, settings, request, progress)
+            import_tensorflow(request.workload, "train", "train")
+            outcome = _trained(request, progress)
     except StopAsked as stop:
-        outcome = between_steps(settings, recipe, stop.signal_name)
-        return {"outcome": asdict(outcome)}
+        return between_steps(request.settings, request.recipe, stop.signal_name)
     with contextlib.suppress(StopAsked), asked_to_stop(_leave):
         end.leave()  # a script evaluates after its fit: together, too
-    return {"outcome": asdict(replace(outcome, software=outcome.software or software()))}
+    return replace(outcome, software=outcome.software or software())
 
 
 def _end_of_all(settings: RunSettings) -> Consensus:
@@ -84,13 +80,7 @@ def between_steps(settings: RunSettings, recipe: Recipe, signal_name: str) -> Tr
     )
 
 
-def _trained(
-    workload: Workload,
-    recipe: Recipe,
-    settings: RunSettings,
-    request: child.Request,
-    progress: child.Progress,
-) -> TrainOutcome:
+def _trained(request: Train, progress: child.Progress) -> TrainOutcome:
     from tfdyno.runtime.base.written_files import written_aside
     from tfdyno.runtime.recipe.apply import apply_recipe, settings_held
     from tfdyno.runtime.recipe.preprocessing import statistics_on_cpu
@@ -100,6 +90,7 @@ def _trained(
     from tfdyno.runtime.train.load import Loading, run_workload
     from tfdyno.runtime.workload.workloads import policy_held
 
+    workload, recipe, settings = request.workload, request.recipe, request.settings
     notes = apply_recipe(recipe)
     if recipe.strategy == "ps" and not is_chief():
         from tfdyno.runtime.recipe.parameter_server import serve_forever
@@ -107,15 +98,13 @@ def _trained(
         progress("serving")
         serve_forever()
     strategy = make_strategy(recipe)
-    task = request.get("task") or ""
-    progress(f"building {task or workload.reference}")
+    progress(f"building {workload.task or workload.reference}")
     loading = Loading(
         workload=workload,
         recipe=recipe,
         settings=settings,
-        train=_loop(recipe, request.get("peaks") or {}, progress),
-        task=task,
-        data=request.get("data") or "",
+        train=_loop(recipe, request.peaks, progress),
+        data=request.data,
         notes=notes,
     )
     precision = recipe.precision or workload.precision
@@ -132,7 +121,7 @@ def _trained(
         return run_workload(loading)
 
 
-def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progress) -> Train:
+def _loop(recipe: Recipe, peaks: Mapping[str, list[float]], progress: child.Progress) -> Loop:
     """The training loop, as ``train_load`` calls it."""
     from tfdyno.runtime.recipe.flops import flops_and_peak
     from tfdyno.runtime.train.loop import train
@@ -153,20 +142,10 @@ def _loop(recipe: Recipe, peaks: dict[str, list[float]], progress: child.Progres
     return run
 
 
-def _nouns(request: child.Request) -> tuple[Workload, Recipe, RunSettings]:
-    from tfdyno.runtime.trace.child import workload_of
-
-    return (
-        workload_of(request["workload"]),
-        recipe_of(request["recipe"]),
-        RunSettings(**request["settings"]),
-    )
-
-
 def _leave(signal_name: str) -> None:
     """Leave the user's code; while ``fit`` runs the loop has its own way to stop."""
     raise StopAsked(signal_name)
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, TRAIN))

@@ -39,8 +39,6 @@ class Loading:
     recipe: Recipe
     settings: RunSettings
     train: Train
-    task: str = ""
-    """Name of a standard task; empty: the workload is the user's own."""
     data: str = ""
     """``file.py:function`` that returns the data; empty: the workload brings its own."""
     notes: list[str] = field(default_factory=list)
@@ -112,7 +110,7 @@ def _arguments(call: Call, loading: Loading, settings: RunSettings) -> dict[str,
 
 
 def _call(loading: Loading) -> Call:
-    call = _standard_task(loading) if loading.task else built(loading.workload)
+    call = _standard_task(loading) if loading.workload.task else built(loading.workload)
     if not loading.data:
         return call
     from tfdyno.runtime.workload.workloads import function_of
@@ -128,14 +126,12 @@ def _standard_task(loading: Loading) -> Call:
 
     from tfdyno.runtime.workload.tasks import build
 
-    recipe = loading.recipe
+    name, recipe = loading.workload.task, loading.recipe
     count = int(tf.distribute.get_strategy().num_replicas_in_sync)
-    task = build(
-        loading.task, batch_size=recipe.batch_size * count, real=True, seed=recipe.seed or 0
-    )
+    task = build(name, batch_size=recipe.batch_size * count, real=True, seed=recipe.seed or 0)
     return Call(
         model=task.model,
-        title=loading.task,
+        title=name,
         arguments={"x": task.data, "validation_data": task.evaluation},
         notes=(f"{task.samples_per_epoch:,} images of {task.data_set} in an epoch.",),
         data_set=task.data_set,

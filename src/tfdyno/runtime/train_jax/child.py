@@ -1,32 +1,24 @@
-"""Child process: one training on Keras' JAX backend, as one process of one or several.
-
-Request: ``workload``, ``recipe``, ``settings``, ``plan`` (fields of the nouns), ``addresses`` and
-``rank`` (of a ``ProcessRank``; empty and 0 where it is alone), ``gpus`` (of this process) and
-``data`` (``file.py:function``). Result: ``outcome``, the fields of ``TrainOutcome``.
-"""
+"""Child process: one training on Keras' JAX backend, as one process of one or several."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.codec import from_builtins
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.recipe.recipe import recipe_of
-from tfdyno.core.train.jax_plan import JaxPlan
-from tfdyno.core.train.training import RunSettings, TrainOutcome
+from tfdyno.core.messages.train import TRAIN_ON_JAX
 from tfdyno.process import child
 from tfdyno.process.stop_asked import StopAsked, asked_to_stop
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Model
-    from tfdyno.core.choose.workload import Workload
-    from tfdyno.core.recipe.recipe import Recipe
+    from tfdyno.core.messages.train import TrainOnJax
+    from tfdyno.core.train.training import RunSettings, TrainOutcome
     from tfdyno.runtime.train.load import Loading
     from tfdyno.runtime.train_jax.start import World
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
     """Train.
 
     Raises:
@@ -35,38 +27,29 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         ToolError: The processes do not come together, there is not enough memory, or a checkpoint
             cannot be written.
     """
-    from tfdyno.runtime.trace.child import workload_of
-
-    workload, recipe = workload_of(request["workload"]), recipe_of(request["recipe"])
-    settings = RunSettings(**request["settings"])
     try:
         with asked_to_stop(_leave):
-            outcome = _trained(workload, recipe, settings, request, progress)
+            outcome = _trained(request, progress)
     except StopAsked as stop:
         from tfdyno.runtime.train.child import between_steps
 
-        outcome = between_steps(settings, recipe, stop.signal_name)
+        asked = request.training
+        outcome = between_steps(asked.settings, asked.recipe, stop.signal_name)
     if not outcome.software:
         from tfdyno.runtime.train_jax.start import software
 
         outcome = replace(outcome, software=software())
-    return {"outcome": asdict(outcome)}
+    return outcome
 
 
-def _trained(
-    workload: Workload,
-    recipe: Recipe,
-    settings: RunSettings,
-    request: child.Request,
-    progress: child.Progress,
-) -> TrainOutcome:
+def _trained(request: TrainOnJax, progress: child.Progress) -> TrainOutcome:
     """Begin JAX, and run the workload in it."""
-    plan = from_builtins(request["plan"], JaxPlan, where="the plan")
+    asked, plan = request.training, request.plan
+    workload, recipe = asked.workload, asked.recipe
     progress("importing JAX and Keras")
     from tfdyno.runtime.train_jax.start import begin
 
-    addresses, rank, gpus = (request[name] for name in ("addresses", "rank", "gpus"))
-    world = begin(plan, recipe, addresses=addresses, rank=rank, gpus=gpus)
+    world = begin(plan, recipe, addresses=request.addresses, rank=request.rank, gpus=request.gpus)
     from tfdyno.runtime.train.load import Loading
     from tfdyno.runtime.train_jax.loop import JaxTraining, train
 
@@ -79,9 +62,9 @@ def _trained(
     loading = Loading(
         workload=workload,
         recipe=replace(recipe, batch_size=recipe.batch_size * world.mesh.replica_count),
-        settings=settings,
+        settings=asked.settings,
         train=fit,
-        data=request.get("data") or "",
+        data=asked.data,
     )
     return _run(loading, world, recipe.precision or workload.precision)
 
@@ -115,4 +98,4 @@ def _leave(signal_name: str) -> None:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, TRAIN_ON_JAX))

@@ -15,6 +15,7 @@ from tfdyno.process.failure import first_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tfdyno.core.measure.measurement import Software
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.train.jax_plan import JaxPlan
 
@@ -147,7 +148,7 @@ def _ignored(name: str, notes: list[str]) -> Callable[..., None]:
     return ignored
 
 
-def software() -> dict[str, Any]:
+def software() -> Software:
     """Versions, and the devices that JAX has."""
     import jax
     import keras

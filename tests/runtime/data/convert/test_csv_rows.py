@@ -21,14 +21,18 @@ import json, sys
 from pathlib import Path
 import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.dataset import Feature
+from tfdyno.core.messages.data import ShardPlan
 from tfdyno.runtime.data.convert.csv_rows import Rows
 
-request = json.loads(sys.argv[1])
-rows = Rows(Path("table.csv"), offsets=Path("offsets"), delimiter=",",
-            features=request["features"], classes=request["classes"])
+first, end = json.loads(sys.argv[1])
+column = lambda name, dtype, role="column": Feature(name=name, dtype=dtype, role=role)
+rows = Rows(Path("table.csv"), offsets=Path("offsets"), delimiter=",", classes=("no", "yes"),
+            features=(column("id", "int64"), column("size", "float32"), column("text", "string"),
+                      column("kind", "int64", "class")))
 found = []
 try:
-    for record in rows.records(request["shard"], None):
+    for record in rows.records(ShardPlan(file="a", rows=(first, end)), None):
         values = tf.train.Example.FromString(record).features.feature
         found.append({name: repr(getattr(one, one.WhichOneof("kind")).value[0])
                       for name, one in values.items()})
@@ -36,12 +40,6 @@ except UsageError as error:
     found = str(error)
 print(json.dumps(found))
 """
-FEATURES = [
-    {"name": "id", "dtype": "int64", "role": "column"},
-    {"name": "size", "dtype": "float32", "role": "column"},
-    {"name": "text", "dtype": "string", "role": "column"},
-    {"name": "kind", "dtype": "int64", "role": "class"},
-]
 LINES = ["id,size,text,kind\n", "7, 1.5 ,ü,no\n", '-8,,"a, ""b""\nc",yes\n', "9,1e-3,,no"]
 TABLE = "".join(LINES)
 PLACES = [len("".join(LINES[:place]).encode()) for place in (1, 2, 3)]
@@ -50,10 +48,7 @@ PLACES = [len("".join(LINES[:place]).encode()) for place in (1, 2, 3)]
 def read(folder: Path, places: list[int], first: int, end: int) -> Value:
     (folder / "table.csv").write_text(TABLE)
     (folder / "offsets").write_bytes(array("Q", places))
-    request = {
-        "features": FEATURES, "classes": ["no", "yes"], "shard": {"start": first, "stop": end},
-    }  # fmt: skip
-    return json.loads(forked(READ, json.dumps(request), folder=folder))
+    return json.loads(forked(READ, json.dumps([first, end]), folder=folder))
 
 
 def test_rows_are_read_in_the_order_of_their_places(tmp_path: Path) -> None:

@@ -36,12 +36,14 @@ import json, sys
 from pathlib import Path
 import tensorflow as tf
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.messages.data import ShardPlan
 from tfdyno.runtime.data.convert.images import Images
 
 bad = []
 images = Images(Path(sys.argv[1]), image_size=None)
 try:
-    found = list(images.records({"items": json.loads(sys.argv[2])}, lambda *told: bad.append(told)))
+    found = list(images.records(ShardPlan(file="a", images=json.loads(sys.argv[2])),
+                                lambda *told: bad.append(told)))
 except UsageError as error:
     print(json.dumps(str(error)))
 else:

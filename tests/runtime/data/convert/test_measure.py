@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.runtime.forks import forked, handled
 from tests.runtime.pictures import make_pictures
 
+from tfdyno.core.messages.data import COMPARE_READING, CompareReading
+from tfdyno.core.messages.wire import encode
 from tfdyno.jobs.data.convert import ConvertRequest, convert
 
 if TYPE_CHECKING:
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from tfdyno.core.deploy.dataset import Dataset
 
 pytestmark = pytest.mark.tf
-CHILD = "tfdyno.runtime.data.convert.measure"
 SAME = """
 import json, sys
 import numpy as np, tensorflow as tf
+from tfdyno.core.messages.data import CompareReading
+from tfdyno.core.messages.wire import decode
 from tfdyno.runtime.data.convert import measure
 
-request = json.loads(sys.argv[1])
+request = decode(json.loads(sys.argv[1]), CompareReading)
 
 def rows(data):
     found = []
@@ -47,19 +49,17 @@ print(json.dumps([name, rows(original) == rows(converted.map(cast)), len(rows(co
 """Labels of Keras are int32, those of records int64."""
 
 
-def asked(folder: Path, source: Path, dataset: Dataset, **more: object) -> dict[str, Any]:
-    return {
-        "kind": dataset.settings.kind, "source": str(source), "folder": str(folder / "out"),
-        "batch_size": 5, "image_size": [12, 10], "classes": dataset.classes,
-        "features": [asdict(one) for one in dataset.features],
-        "label": dataset.settings.label, "delimiter": dataset.settings.delimiter, "pairs": 2,
-        "result": str(folder / "result.json"), **more,
-    }  # fmt: skip
+def asked(folder: Path, source: Path, dataset: Dataset) -> CompareReading:
+    return CompareReading(
+        source=source, folder=folder / "out", settings=dataset.settings,
+        features=dataset.features, classes=dataset.classes,
+        batch_size=5, image_size=(12, 10), pairs=2,
+    )  # fmt: skip
 
 
-def ran(code: str, request: dict[str, Any]) -> Value:
+def ran(code: str, request: CompareReading) -> Value:
     """What code prints last; Keras counts the files before."""
-    return json.loads(forked(code, json.dumps(request)).splitlines()[-1])
+    return json.loads(forked(code, encode(request)).splitlines()[-1])
 
 
 def converted(source: Path, **more: Any) -> Dataset:
@@ -117,7 +117,7 @@ def test_pixels_are_read_without_decoding_and_differ_by_rounding_alone(tmp_path:
 def test_both_are_read_in_turns(tmp_path: Path) -> None:
     source = make_pictures(tmp_path / "pictures", 22, 16)
     made = converted(source)
-    found = handled(CHILD, asked(tmp_path, source, made))
+    found = handled(COMPARE_READING, asked(tmp_path, source, made), tmp_path)
     assert found["whole_epochs"] is True  # 22 images take no 3 s
     assert len(found["before_per_s"]) == len(found["after_per_s"])
     assert 2 <= len(found["before_per_s"]) <= 4
@@ -128,6 +128,6 @@ def test_a_source_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     source = make_pictures(tmp_path / "pictures", 6, 16)
     made = converted(source)
     next(source.rglob("*.png")).write_bytes(b"")
-    found = handled(CHILD, asked(tmp_path, source, made))
+    found = handled(COMPARE_READING, asked(tmp_path, source, made), tmp_path)
     assert found["exit_code"] == 3
     assert found["refused"].startswith("the data could not be read: ")

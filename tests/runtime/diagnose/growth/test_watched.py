@@ -70,7 +70,8 @@ import functools
 from dataclasses import replace
 import numpy as np, tensorflow as tf
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.runtime.diagnose.clock import Limits, StepTimes
+from tfdyno.core.messages.diagnose import Limits
+from tfdyno.runtime.diagnose.clock import StepTimes
 from tfdyno.runtime.diagnose.watching import Watched
 
 LIMITS = Limits(memory_alone=True, until_sure=True, own_s=1.0, most_s=4.0, least_steps=60,

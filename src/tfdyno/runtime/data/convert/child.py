@@ -1,22 +1,16 @@
-"""Child process: write shards of a data set as TFRecord files, one after the other.
-
-Request: ``kind`` (images, csv), ``source`` (path), ``folder`` (of the shards), ``journal`` (path),
-``compression`` (none, gzip), ``skip_bad``, ``image_size`` (null, or height and width),
-``features``, ``classes``, ``delimiter`` and ``shards``: a list of ``file`` with ``items`` (images:
-path, label, bytes) or ``start`` and ``stop`` (CSV: places in ``offsets``, a file of uint64).
-Result: ``shards``, how many were written. A shard counts when its line is in the journal.
-"""
+"""Child process: write shards of a data set as TFRecord files, one after the other."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import Skipped
+from tfdyno.core.messages.child import Nothing
+from tfdyno.core.messages.data import WRITE_SHARDS, WriteShards
 from tfdyno.process import child
 from tfdyno.runtime.base.software import tensorflow_for
 
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
 _TELL_S = 0.25
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: WriteShards, progress: child.Progress) -> Nothing:
     """Write all shards of the request.
 
     Raises:
@@ -39,31 +33,29 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
     tensorflow_for("data convert")
     from tfdyno.runtime.data.convert.shard import write_shard
 
-    source = _csv(request) if request["kind"] == "csv" else _images(request)
+    source = _csv(request) if request.settings.kind == "csv" else _images(request)
     told = _Told(progress)
-    for place, shard in enumerate(request["shards"], start=1):
+    for place, shard in enumerate(request.shards, start=1):
         skipped: list[Skipped] = []
-        bad = _judge(request, shard["file"], skipped)
+        bad = _judge(request, shard.file, skipped)
         write_shard(
-            Path(request["folder"]) / shard["file"],
+            request.folder / shard.file,
             told.counted(source.records(shard, bad), place),
-            compression=request["compression"],
-            journal=Path(request["journal"]),
+            compression=request.settings.compression,
+            journal=request.journal,
             skipped=skipped,
         )
     told.now()
-    return {"shards": len(request["shards"])}
+    return Nothing()
 
 
-def _judge(
-    request: child.Request, shard: str, skipped: list[Skipped]
-) -> Callable[[str, str], None]:
+def _judge(request: WriteShards, shard: str, skipped: list[Skipped]) -> Callable[[str, str], None]:
     """What is done with a part of the source that cannot be read: noted, or the end of it."""
 
     def bad(where: str, why: str) -> None:
-        if not request["skip_bad"]:
+        if not request.skip_bad:
             raise UsageError(
-                f"{Path(request['source']) / where} cannot be read",
+                f"{request.source / where} cannot be read",
                 why=why,
                 remedy="leave such files out with --skip-bad, or mend it and convert anew",
             )
@@ -96,23 +88,24 @@ class _Told:
         self._progress(json.dumps(told))
 
 
-def _images(request: child.Request) -> Value:
+def _images(request: WriteShards) -> Value:
     from tfdyno.runtime.data.convert.images import Images
 
-    return Images(Path(request["source"]), image_size=request["image_size"])
+    return Images(request.source, image_size=request.settings.image_size)
 
 
-def _csv(request: child.Request) -> Value:
+def _csv(request: WriteShards) -> Value:
     from tfdyno.runtime.data.convert.csv_rows import Rows
 
+    assert request.offsets
     return Rows(
-        Path(request["source"]),
-        offsets=Path(request["offsets"]),
-        delimiter=request["delimiter"],
-        features=request["features"],
-        classes=request["classes"],
+        request.source,
+        offsets=request.offsets,
+        delimiter=request.settings.delimiter,
+        features=request.features,
+        classes=request.classes,
     )
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, WRITE_SHARDS))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.deploy.dataset import Feature
+    from tfdyno.core.messages.data import ShardPlan
 
 LONGEST_FIELD = 2**27
 Make = Callable[[str], tf.train.Feature]
@@ -30,15 +32,15 @@ class Rows:
         *,
         offsets: Path,
         delimiter: str,
-        features: list[dict[str, Any]],
-        classes: list[str],
+        features: Sequence[Feature],
+        classes: Sequence[str],
     ) -> None:
         """Take the file, the places of its rows in the order of the records, and its columns."""
         self.source, self.offsets, self.delimiter = source, offsets, delimiter
         index = {name: place for place, name in enumerate(classes)}
-        self.makers = [(one["name"], _maker(one, index)) for one in features]
+        self.makers = [(one.name, _maker(one, index)) for one in features]
 
-    def records(self, shard: dict[str, Any], _bad: object) -> Iterator[bytes]:
+    def records(self, shard: ShardPlan, _bad: object) -> Iterator[bytes]:
         """The records of a shard.
 
         Raises:
@@ -46,10 +48,10 @@ class Rows:
                 read.
         """
         csv.field_size_limit(LONGEST_FIELD)
-        places = array("Q")
+        places, (start, stop) = array("Q"), shard.rows
         with self.offsets.open("rb") as file:
-            file.seek(shard["start"] * places.itemsize)
-            places.fromfile(file, shard["stop"] - shard["start"])
+            file.seek(start * places.itemsize)
+            places.fromfile(file, stop - start)
         try:
             with self.source.open("rb") as file:
                 rows = csv.reader(_lines(file), delimiter=self.delimiter, strict=True)
@@ -81,12 +83,12 @@ def _lines(file: Value) -> Iterator[str]:
         yield raw.decode()
 
 
-def _maker(feature: dict[str, Any], index: dict[str, int]) -> Make:
-    if feature["role"] == "class":
+def _maker(feature: Feature, index: dict[str, int]) -> Make:
+    if feature.role == "class":
         return lambda cell: _whole(index[cell])
-    if feature["dtype"] == "int64":
+    if feature.dtype == "int64":
         return lambda cell: _whole(int(cell))
-    if feature["dtype"] == "float32":
+    if feature.dtype == "float32":
         return lambda cell: _number(float(cell) if cell.strip() else math.nan)
     return lambda cell: tf.train.Feature(bytes_list=tf.train.BytesList(value=[cell.encode()]))
 

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -15,6 +15,8 @@ from tfdyno.process.failure import first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tfdyno.core.messages.data import ShardPlan
 
 Bad = Callable[[str, str], None]
 """Told of an image that cannot be read, and why."""
@@ -35,7 +37,7 @@ class Images:
         self.source, self.image_size = source, image_size
         self.threads = min(MOST_THREADS, 2 * (os.cpu_count() or 1))
 
-    def records(self, shard: dict[str, Any], bad: Bad) -> Iterator[bytes]:
+    def records(self, shard: ShardPlan, bad: Bad) -> Iterator[bytes]:
         """The records of a shard; ``bad`` hears of what cannot be read, which is left out.
 
         Raises:
@@ -44,7 +46,7 @@ class Images:
         waiting: deque[tuple[str, int, Future[bytes]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             try:
-                for path, label, size_bytes in shard["items"]:
+                for path, label, size_bytes in shard.images:
                     waiting.append((path, label, pool.submit(self._image, path, size_bytes)))
                     if len(waiting) >= _AHEAD * self.threads:
                         yield from _record(*waiting.popleft(), bad)

@@ -1,21 +1,15 @@
-"""Child process: read a data set before and after its conversion, in turns.
-
-Request: ``kind`` (images, csv), ``source`` (path), ``folder`` (of the converted data set),
-``batch_size``, ``image_size`` (images: height and width), ``features``, ``classes``, ``label``,
-``delimiter`` and ``pairs`` (of turns, at least). Result: ``before_per_s`` and ``after_per_s``
-(records per second of each turn), ``before_pipeline`` and ``whole_epochs``.
-"""
+"""Child process: read a data set before and after its conversion, in turns."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.deploy.dataset import READER
+from tfdyno.core.messages.data import COMPARE_READING, CompareReading, ReadRates
 from tfdyno.model.measure.comparison import CONFIDENCE_RATIO
 from tfdyno.model.measure.statistics import paired
 from tfdyno.process import child
@@ -23,10 +17,12 @@ from tfdyno.process.failure import first_line
 from tfdyno.runtime.base.software import tensorflow_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from types import ModuleType
 
     from tfdyno.core.base.untyped import Batch, Dataset, Value
+    from tfdyno.core.deploy.dataset import Feature
 
 TURN_S = 1.0
 """At least, of each side each time."""
@@ -41,7 +37,7 @@ CSV_SHUFFLE = 10_000
 """Rows in the buffer that both sides shuffle with: the default of ``make_csv_dataset``."""
 
 
-def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
+def handle(request: CompareReading, progress: child.Progress) -> ReadRates:
     """Read both sides in turns (A B B A) and tell their rates.
 
     Raises:
@@ -59,20 +55,20 @@ def handle(request: child.Request, progress: child.Progress) -> dict[str, Any]:
         soon = [_ends_soon(side) for side in sides]  # both, also to warm up
         whole = all(soon)
         found: tuple[list[float], list[float]] = ([], [])
-        for pair in range(MOST_TIMES * request["pairs"]):
-            if pair >= request["pairs"] and _is_known(*found):
+        for pair in range(MOST_TIMES * request.pairs):
+            if pair >= request.pairs and _is_known(*found):
                 break
-            progress(f"reading both in turns: {pair + 1} of at least {request['pairs']}")
+            progress(f"reading both in turns: {pair + 1} of at least {request.pairs}")
             for side in ((0, 1), (1, 0))[pair % 2]:
                 found[side].append(_rate(sides[side], whole=whole))
     except (tf.errors.OpError, ValueError) as error:
         raise ToolError("the data could not be read", why=first_line(error)) from None
-    return {
-        "before_per_s": found[0],
-        "after_per_s": found[1],
-        "before_pipeline": pipeline,
-        "whole_epochs": whole,
-    }
+    return ReadRates(
+        before_per_s=tuple(found[0]),
+        after_per_s=tuple(found[1]),
+        before_pipeline=pipeline,
+        whole_epochs=whole,
+    )
 
 
 def _is_known(before_per_s: list[float], after_per_s: list[float]) -> bool:
@@ -81,14 +77,14 @@ def _is_known(before_per_s: list[float], after_per_s: list[float]) -> bool:
     return half <= math.log1p(TARGET_RATIO)
 
 
-def _converted(request: child.Request) -> Value:
+def _converted(request: CompareReading) -> Value:
     """By the code that stands beside it for the user."""
-    reader = loaded(Path(request["folder"]) / READER)
-    is_encoded = any(one["role"] == "image" for one in request["features"])
-    more: dict[str, Any] = {"image_size": request["image_size"]} if is_encoded else {}
-    if request["kind"] == "csv":
+    reader = loaded(request.folder / READER)
+    is_encoded = any(one.role == "image" for one in request.features)
+    more: dict[str, Any] = {"image_size": request.image_size} if is_encoded else {}
+    if request.settings.kind == "csv":
         more["shuffle"] = CSV_SHUFFLE
-    return reader.read(batch_size=request["batch_size"], **more)
+    return reader.read(batch_size=request.batch_size, **more)
 
 
 def loaded(path: Path) -> ModuleType:
@@ -101,29 +97,29 @@ def loaded(path: Path) -> ModuleType:
     return module
 
 
-def _original(request: child.Request) -> tuple[Any, str]:
+def _original(request: CompareReading) -> tuple[Any, str]:
     """As it is read by those who follow TensorFlow's guides, and the name of that call."""
     import tensorflow as tf
 
-    if request["kind"] == "images":
+    if request.settings.kind == "images":
         data = tf.keras.utils.image_dataset_from_directory(
-            request["source"],
-            image_size=tuple(request["image_size"]),
-            batch_size=request["batch_size"],
+            str(request.source),
+            image_size=request.image_size,
+            batch_size=request.batch_size,
         )
         return data, "keras.utils.image_dataset_from_directory"
     data = tf.data.experimental.make_csv_dataset(
-        [_no_pattern(request["source"])],
-        batch_size=request["batch_size"],
-        column_names=[one["name"] for one in request["features"]],
-        column_defaults=[_default(one) for one in request["features"]],
-        label_name=request["label"] or None,
-        field_delim=request["delimiter"],
+        [_no_pattern(str(request.source))],
+        batch_size=request.batch_size,
+        column_names=[one.name for one in request.features],
+        column_defaults=[_default(one) for one in request.features],
+        label_name=request.settings.label or None,
+        field_delim=request.settings.delimiter,
         num_epochs=1,
         shuffle_buffer_size=CSV_SHUFFLE,
     )
-    if request["classes"]:
-        data = data.map(_looked_up(request["classes"]), num_parallel_calls=tf.data.AUTOTUNE)
+    if request.classes:
+        data = data.map(_looked_up(request.classes), num_parallel_calls=tf.data.AUTOTUNE)
         data = data.prefetch(tf.data.AUTOTUNE)
     return data, "tf.data.experimental.make_csv_dataset"
 
@@ -133,26 +129,26 @@ def _no_pattern(path: str) -> str:
     return "".join(f"\\{one}" if one in "*?[\\" else one for one in path)
 
 
-def _default(feature: dict[str, Any]) -> Value:
+def _default(feature: Feature) -> Value:
     """What stands for an empty cell, by its type; where none may be empty, the type."""
     import tensorflow as tf
 
-    if feature["role"] == "class":
+    if feature.role == "class":
         return tf.string
-    if feature["dtype"] == "int64":
+    if feature.dtype == "int64":
         return tf.int64
-    if feature["dtype"] == "float32":
+    if feature.dtype == "float32":
         return tf.constant([float("nan")], tf.float32)
     return tf.constant([""], tf.string)
 
 
-def _looked_up(classes: list[str]) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _looked_up(classes: Sequence[str]) -> Callable[[Any, Any], tuple[Any, Any]]:
     """Labels as the places of their classes, as the converted data has them."""
     import tensorflow as tf
 
     places = tf.range(len(classes), dtype=tf.int64)
     table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(tf.constant(classes), places), default_value=-1
+        tf.lookup.KeyValueTensorInitializer(tf.constant(list(classes)), places), default_value=-1
     )
     return lambda columns, label: (columns, table.lookup(label))
 
@@ -197,4 +193,4 @@ def _size(batch: Batch) -> int:
 
 
 if __name__ == "__main__":
-    child.leave(child.serve(handle))
+    child.leave(child.serve(handle, COMPARE_READING))

@@ -1,0 +1,56 @@
+"""The children that measure: a run, the place of one, losses of a loop, all-reduces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfdyno.core.choose.workload import Workload
+from tfdyno.core.cluster.cluster_facts import AllReduce, Exchange
+from tfdyno.core.measure.measurement import BenchRun, BenchTask, Protocol, Software
+from tfdyno.core.messages.child import Child, Nothing
+from tfdyno.core.recipe.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureRun:
+    """Measure a workload once."""
+
+    workload: Workload
+    recipe: Recipe
+    protocol: Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun:
+    """One run as its process saw it, without telemetry and order."""
+
+    run: BenchRun
+    task: BenchTask
+    software: Software
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellLosses:
+    """Run so many steps of a training loop of the user's own, or fewer where it ends before."""
+
+    workload: Workload
+    recipe: Recipe
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureAllReduce:
+    """Run all-reduces until the time is spent."""
+
+    between: Exchange
+    sizes_bytes: tuple[int, ...]
+    """Growing."""
+    budget_s: float
+
+
+RUN = Child(module="tfdyno.runtime.bench.child", request=MeasureRun, result=MeasuredRun)
+PLACE = Child(module="tfdyno.runtime.base.place", request=Nothing, result=Software)
+LOSSES = Child(module="tfdyno.runtime.bench.losses", request=TellLosses, result=tuple[float, ...])
+ALL_REDUCE = Child(
+    module="tfdyno.runtime.bench.all_reduce", request=MeasureAllReduce, result=AllReduce
+)
