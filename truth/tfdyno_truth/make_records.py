@@ -9,9 +9,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.errors import Failure, TfdynoError
 from tfdyno.core.choose.workload import Workload
-from tfdyno.core.messages.trace import Reason, TraceStep
+from tfdyno.core.messages.trace import TraceStep
 from tfdyno_truth.own_rows import own_rows
 from tfdyno_truth.records import Key, Record, path_of, write_record
 from tfdyno_truth.rows import OF_JAX, TABLES, TRUTH, ZOO, Row, read_rows
@@ -93,8 +93,8 @@ def make_record(key: Key) -> Record:
         lowering=lowering_of(key),
     )  # fmt: skip
     found = handle(request, lambda _: None)
-    if isinstance(found.trace, Reason):
-        raise TfdynoError(found.trace.what, why=found.trace.why, remedy=found.trace.remedy)
+    if isinstance(found.trace, Failure):
+        raise found.trace.error
     assert found.programs
     return Record(
         program=found.programs.program,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tfdyno.core.base.errors import Failure
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
@@ -97,14 +99,10 @@ class ModelReady:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Failure):
     """A process does not get to serve."""
 
     event: Literal["failed"] = "failed"
-    kind: Literal["usage", "tool"]
-    what: str
-    why: str = ""
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

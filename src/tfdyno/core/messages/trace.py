@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tfdyno.core.base.errors import Failure
 from tfdyno.core.choose.program import TODAY, Lowering, Program
 from tfdyno.core.choose.workload import Trace, Workload
 from tfdyno.core.messages.child import Child
@@ -29,15 +30,6 @@ class TraceStep:
     limit_s: float = 600.0
     lowering: Lowering = TODAY
     """Whose program the quick ones follow."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Why a path cannot trace a workload, in the words of an error."""
-
-    what: str
-    why: str = ""
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +57,7 @@ class QuickPrograms:
 class StepTraced:
     """What tracing by one path came to."""
 
-    trace: Trace | Reason
+    trace: Trace | Failure
     """On TensorFlow's path without the digest of the StableHLO, which is made of its HLO."""
     files: dict[str, str] = field(default_factory=dict)
     """Path and SHA-256 of what the trace depends on."""

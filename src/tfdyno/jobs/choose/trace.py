@@ -18,7 +18,7 @@ import msgspec
 import tfdyno
 from tfdyno.catalog.generations import lowering_of, newest
 from tfdyno.core.base.codec import from_json, to_json
-from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.errors import Failure, UsageError
 from tfdyno.core.choose.generation import Software
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
@@ -29,7 +29,6 @@ from tfdyno.core.messages.trace import (
     BridgeStep,
     CountStep,
     QuickPrograms,
-    Reason,
     TraceStep,
 )
 from tfdyno.core.messages.wire import fields_of
@@ -214,10 +213,9 @@ def _traced(own: _Tracing) -> _Made:
         return _by_tensorflow(own, "parts are computed again by means of TensorFlow")
     found = own.by_path(request)
     made = found.trace
-    if isinstance(made, Reason):
+    if isinstance(made, Failure):
         own.progress("tracing with TensorFlow instead")
-        error = TfdynoError(made.what, why=made.why, remedy=made.remedy)
-        return _by_tensorflow(own, f"not traceable on the JAX backend: {error}")
+        return _by_tensorflow(own, f"not traceable on the JAX backend: {made.error}")
     count = CountStep(trace=made, stablehlo=request.stablehlo, lowering=request.lowering)
     return made, found.programs or own.run(COUNT, count), found.files
 
@@ -227,7 +225,7 @@ def _by_tensorflow(own: _Tracing, reason: str) -> _Made:
     request = replace(own.request, path="tensorflow", path_reason=reason)
     found = own.by_path(request)
     made = found.trace
-    if isinstance(made, Reason):
+    if isinstance(made, Failure):
         remedy = made.remedy or "see whether it trains one step without tfdyno"
         raise UsageError(made.what, why=made.why, remedy=remedy)
     bridge = BridgeStep(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.messages.serve import EVENTS, Failed, ModelReady, Said, ServeModel, VersionFacts
 from tfdyno.core.messages.wire import decode
 from tfdyno.core.recipe.recipe import Recipe
@@ -137,12 +137,11 @@ def said_by(event: Event) -> Said | None:
     return decode(event.content, EVENTS[event.content["event"]]) if event.content else None
 
 
-def error_of(event: Event) -> UsageError | ToolError:
+def error_of(event: Event) -> TfdynoError:
     """Why a process did not get to serve: what it said of itself, else its last words."""
     said = said_by(event)
     if isinstance(said, Failed):
-        kind = UsageError if said.kind == "usage" else ToolError
-        return kind(said.what, why=said.why, remedy=said.remedy)
+        return said.error
     process = event.process
     code = process.popen.returncode
     if code == -signal.SIGKILL:

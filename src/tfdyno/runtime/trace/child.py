@@ -8,9 +8,9 @@ import io
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.errors import TfdynoError, failure_of
 from tfdyno.core.choose.workload import Trace, Workload
-from tfdyno.core.messages.trace import TRACE, Reason, StepTraced
+from tfdyno.core.messages.trace import TRACE, StepTraced
 from tfdyno.process import child
 from tfdyno.process.environment import files_used, versions
 from tfdyno.process.failure import Declined, first_line, place, user_code
@@ -46,7 +46,7 @@ def handle(request: TraceStep, progress: child.Progress) -> StepTraced:
             return trace_tensorflow(request, progress)
         return trace_jax(request, progress)
     except Declined as error:
-        return StepTraced(trace=Reason(what=error.what, why=error.why, remedy=error.remedy))
+        return StepTraced(trace=failure_of(error))
 
 
 def trace_jax(request: TraceStep, progress: child.Progress) -> StepTraced:

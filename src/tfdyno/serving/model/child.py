@@ -17,9 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError, failure_of
 from tfdyno.core.messages.serve import (
     Failed,
     MeasuredBatching,
@@ -28,7 +28,7 @@ from tfdyno.core.messages.serve import (
     ServeModel,
     SignatureFacts,
 )
-from tfdyno.core.messages.wire import decode, encode
+from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.serving.model.loading import Loading, loaded, sizes, warm_up
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def main() -> int:
     try:
         _serve(request, events, over)
     except TfdynoError as error:
-        kind: Literal["usage", "tool"] = "usage" if isinstance(error, UsageError) else "tool"
-        said = Failed(kind=kind, what=error.what, why=error.why, remedy=error.remedy)
-        _tell(events, said)
+        _tell(events, Failed(**fields_of(failure_of(error))))
         return error.exit_code
     finally:
         shutil.rmtree(request.scratch, ignore_errors=True)  # whoever gave it may be gone
