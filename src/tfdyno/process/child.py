@@ -11,25 +11,22 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, failure_of
-from tfdyno.core.messages.child import Answer, Asked, Child
 from tfdyno.core.messages.wire import decode, encode
+
+if TYPE_CHECKING:
+    from tfdyno.core.messages.child import Answer, Asked, Child
 
 MOST_RAISED = 20_000
 """Characters of an exception that are told; one of XLA may hold a whole program."""
 ERROR = "$error"
 """Key of what went wrong, in place of a result; no field has such a name."""
-Request = dict[str, Any]
-UNTYPED = Child(module="", request=dict, result=dict)
 Progress = Callable[[str], None]
 
 
-def serve(
-    handle: Callable[[Asked, Progress], Answer],
-    declared: Child[Asked, Answer] = UNTYPED,  # type: ignore[assignment]
-) -> int:
+def serve(handle: Callable[[Asked, Progress], Answer], declared: Child[Asked, Answer]) -> int:
     """Read the request, run ``handle`` and write its result (or its error) to the result path.
 
     The request is one line on standard input; its key ``result`` names the file to write. Standard
@@ -42,7 +39,7 @@ def serve(
     Returns:
         The exit code: 0, or the one of the error.
     """
-    request: Request = json.loads(sys.stdin.readline())
+    request = json.loads(sys.stdin.readline())
     result = Path(request.pop("result"))
     _end_with_parent()
     outcome: object

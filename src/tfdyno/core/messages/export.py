@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tfdyno.core.deploy.export import (
     Format,
@@ -14,6 +13,7 @@ from tfdyno.core.deploy.export import (
     Signature,
     Verification,
 )
+from tfdyno.core.measure.measurement import Software
 from tfdyno.core.messages.child import Child
 
 
@@ -98,7 +98,7 @@ class ExportMade:
 
     source: ModelFacts
     made: tuple[FormatMade, ...]
-    software: dict[str, Any]
+    software: Software
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 import tfdyno
 from tfdyno.core.base.errors import Failure, ToolError, UsageError
-from tfdyno.core.messages.child import Answer, Asked, Child
 from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.engines.process.local import END_S, LAST_LINES, Limits, attend, together
 from tfdyno.engines.process.oom_kills import SIGKILLED, oom_kills, why_killed
@@ -23,6 +22,7 @@ from tfdyno.engines.process.process import Command, Process
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.child import Answer, Asked, Child
 
 Progress = Callable[[str], None]
 Started = Callable[[int], object]
@@ -39,13 +39,9 @@ def nobody(_pid: int) -> None:
     """Tell nobody that the child has started."""
 
 
-@overload
-def run_child(child: Child[Asked, Answer], request: Asked, **more: Any) -> Answer: ...
-@overload
-def run_child(child: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]: ...
-def run_child(  # type: ignore[misc]
-    child: Child[Any, Any] | str,
-    request: object,
+def run_child(
+    child: Child[Asked, Answer],
+    request: Asked,
     *,
     progress: Progress = silent,
     timeout_s: float,
@@ -57,7 +53,7 @@ def run_child(  # type: ignore[misc]
     log: Path | None = None,
     started: Started = nobody,
     stop_grace_s: float = 0.0,
-) -> Any:
+) -> Answer:
     """Run ``python -m MODULE`` on one request and return its result.
 
     The local GPU is hidden unless its use is the child's job. The child's standard output and the
@@ -83,13 +79,12 @@ def run_child(  # type: ignore[misc]
         ChildCrash: It crashed, ran out of memory, or took longer than ``timeout_s``.
         ToolError: It says that it failed.
     """
-    called = Child(module=child, request=dict, result=dict) if isinstance(child, str) else child
-    purpose = doing or f"the child process {called.module}"
+    purpose = doing or f"the child process {child.module}"
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as folder:
         result = Path(folder) / "result.json"
         interpreter = python or sys.executable
         command = Command(
-            words=(interpreter, "-m", called.module),
+            words=(interpreter, "-m", child.module),
             environment=child_environment(interpreter, Path(folder), env, hide_gpu=hide_gpu),
             purpose=purpose,
             log=log,
@@ -101,7 +96,7 @@ def run_child(  # type: ignore[misc]
             started(crew.chief.popen.pid)
             crew.chief.send(line_of(request, result))
             attend(crew, lambda process: error_of(process, result), limits)
-        return decode(result_of(crew.chief, result), called.result)
+        return decode(result_of(crew.chief, result), child.result)
 
 
 def line_of(request: object, result: Path) -> str:

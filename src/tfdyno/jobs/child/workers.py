@@ -7,10 +7,9 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.messages.child import Answer, Asked, Child
 from tfdyno.core.messages.wire import decode
 from tfdyno.engines.meeting.tf_config import (
     Task,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfdyno.core.base.untyped import Value
+    from tfdyno.core.messages.child import Answer, Asked, Child
 
 
 class _PortTaken(Exception):  # noqa: N818  (it is what happened)
@@ -64,17 +64,9 @@ class _Job:
     started: Started
 
 
-@overload
 def run_children(
-    child: Child[Asked, Answer], requests: Sequence[Asked], roles: Sequence[Task], **more: Any
-) -> Answer: ...
-@overload
-def run_children(
-    child: str, requests: Sequence[Mapping[str, Any]], roles: Sequence[Task], **more: Any
-) -> dict[str, Any]: ...
-def run_children(  # type: ignore[misc]
-    child: Child[Any, Any] | str,
-    requests: Sequence[object],
+    child: Child[Asked, Answer],
+    requests: Sequence[Asked],
     roles: Sequence[Task],
     *,
     progress: Progress = silent,
@@ -89,7 +81,7 @@ def run_children(  # type: ignore[misc]
     started: Started = nobody,
     stop_grace_s: float = 0.0,
     start_timeout_s: float = math.inf,
-) -> Any:
+) -> Answer:
     """Run ``python -m MODULE`` once for each role and return the result of the chief.
 
     Every process gets its ``TF_CONFIG`` with free ports of this machine, and a request as
@@ -124,8 +116,7 @@ def run_children(  # type: ignore[misc]
     if len(requests) != len(roles):
         raise UsageError(f"{len(roles)} processes cannot share {len(requests)} requests")
     interpreter = python or sys.executable
-    called = Child(module=child, request=dict, result=dict) if isinstance(child, str) else child
-    purpose = doing or f"the child process {called.module}"
+    purpose = doing or f"the child process {child.module}"
     with tempfile.TemporaryDirectory(prefix="tfdyno-") as name:
         folder = Path(name)
         variables = child_environment(interpreter, folder, env, hide_gpu=hide_gpu)
@@ -135,7 +126,7 @@ def run_children(  # type: ignore[misc]
         job = _Job(
             commands=tuple(
                 Command(
-                    words=(interpreter, "-m", called.module),
+                    words=(interpreter, "-m", child.module),
                     environment=variables | _visible(task, cards),
                     purpose=purpose,
                     name=task.name,
@@ -154,7 +145,7 @@ def run_children(  # type: ignore[misc]
             output=output,
             started=started,
         )
-        return decode(_run(job), called.result)
+        return decode(_run(job), child.result)
 
 
 def _visible(task: Task, cards: Mapping[Task, str] | None) -> dict[str, str]:

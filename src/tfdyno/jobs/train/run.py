@@ -216,7 +216,7 @@ def _once(
             sampler.watch(pid)  # of several the first, which is the chief
 
         own = Task(kind="worker", index=run.seat.rank if run.seat else 0)
-        alone = {"output": output, "log": run.folder / LOGS / own.log_name, "started": started}
+        log = run.folder / LOGS / own.log_name
         if run.jax:
             on_jax = TrainOnJax(
                 training=training,
@@ -225,7 +225,9 @@ def _once(
                 rank=own.index,
                 gpus=run.gpus,
             )
-            outcome = run_child(TRAIN_ON_JAX, on_jax, **alone, **common)
+            outcome = run_child(
+                TRAIN_ON_JAX, on_jax, output=output, log=log, started=started, **common
+            )
         elif not run.seat and (tasks := _tasks(run.recipe, visible)):
             outcome = run_children(
                 TRAIN,
@@ -239,7 +241,7 @@ def _once(
                 **common,
             )
         else:
-            outcome = run_child(TRAIN, training, **alone, **common)
+            outcome = run_child(TRAIN, training, output=output, log=log, started=started, **common)
     outcome = replace(outcome, notes=(*room.notes, *outcome.notes))
     if notices and outcome.stopped:
         said = (*outcome.notes, notices[0].sentence)

@@ -179,18 +179,6 @@ def _bytecode(module: Module) -> bytes:
     return buffer.getvalue()
 
 
-def workload_of(fields: dict[str, Any]) -> Workload:
-    """The workload of a request: JSON has lists where the noun has tuples."""
-    return Workload(
-        **{
-            **fields,
-            "input_shapes": tuple(map(tuple, fields["input_shapes"])),
-            "input_spec": tuple(fields["input_spec"]),
-            "script_arguments": tuple(fields["script_arguments"]),
-        }
-    )
-
-
 def _name_of(part: Value) -> str:
     if part is None:
         return ""
