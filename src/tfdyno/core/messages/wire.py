@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Value
 
 Noun = TypeVar("Noun")
+_PLAIN: frozenset[object] = frozenset({str, int, bool, Any})
+"""What is in Python as in JSON: of a million it need not be asked one by one."""
 _UNIONS: tuple[object, ...] = (typing.Union, types.UnionType)
 
 
@@ -68,7 +70,8 @@ def _made(raw: Value, kind: Value) -> Value:
 def _collected(raw: list[Value], origin: type, arguments: tuple[Value, ...]) -> Value:
     is_fixed = issubclass(origin, tuple) and arguments[1:] and arguments[1:] != (Ellipsis,)
     kinds = arguments if is_fixed else (arguments or (Any,))[:1] * len(raw)
-    made = (_made(one, kind) for one, kind in zip(raw, kinds, strict=True))
+    is_plain = len(kinds) == len(raw) and _PLAIN.issuperset(kinds)
+    made = raw if is_plain else (_made(one, kind) for one, kind in zip(raw, kinds, strict=True))
     if issubclass(origin, list):
         return list(made)
     return frozenset(made) if issubclass(origin, Set) else tuple(made)
