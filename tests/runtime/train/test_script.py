@@ -126,7 +126,7 @@ def test_where_only_losses_are_wanted_nothing_of_the_scripts_is_written(
 ) -> None:
     assert len(found["losses"]["outcome"]["history"]["loss"]) == 2
     assert "went on" not in found["losses"]["printed"]
-    assert {one.name for one in (place / "losses").iterdir()} <= {"train.py", "losses.json"}
+    assert {one.name for one in (place / "losses").iterdir()} <= {"train.py", "result.json"}
 
 
 def test_trainings_begin_with_the_same_weights_in_other_types(found: dict[str, Any]) -> None:
