@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import click
@@ -54,6 +55,13 @@ def test_a_failure_is_told_first_and_has_no_figures(capsys: pytest.CaptureFixtur
     assert document["accepted_per_s"] is None
 
 
+def answered(origin: str) -> int:
+    """How many requests the server has answered, by its own statistics."""
+    with urllib.request.urlopen(f"{origin}/v2/models/m/stats") as reply:
+        (stats,) = json.load(reply)["model_stats"]
+    return sum(one["compute_infer"]["count"] for one in stats["batch_stats"])
+
+
 def test_ctrl_c_shows_what_was_measured() -> None:
     with serving(work_s=0.002) as origin:
         command = [sys.executable, "-m", "tfdyno", "bench", "--serve", f"{origin}/v1/models/m",
@@ -62,9 +70,10 @@ def test_ctrl_c_shows_what_was_measured() -> None:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables
         )
-        time.sleep(4.0)
+        while answered(origin) < 20:
+            time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=30)
+        out, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "answers/s" in out
     assert "Ctrl-C ended it" in out

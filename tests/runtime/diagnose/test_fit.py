@@ -113,8 +113,8 @@ def test_a_generator_that_ends_is_told_with_what_it_gave(found: dict[str, Any]) 
     facts = _facts(found, "ends")
     assert facts.steps_seen == 4
     assert len(facts.step_s) == 3
-    note = "The training ended by itself after 4 steps, before warm-up was over."
-    assert note in facts.notes
+    note = "The training ended by itself after 4 steps"  # a busy machine is warm by then
+    assert any(one.startswith(note) for one in facts.notes)
 
 
 def test_a_generator_that_has_ended_is_not_run_again(found: dict[str, Any]) -> None:

@@ -81,5 +81,5 @@ def test_a_thread_that_computes_is_told_with_its_line_and_one_that_waits_is_idle
     own = [one for one in sampler.threads if one[0].startswith(NAME)]  # others may be there too
     (first, cpus), (_, idle_cpus) = own
     assert first in {f"{NAME}:{line + 1}", f"{NAME}:{line + 2}"}
-    assert cpus > 0.2
-    assert idle_cpus < 0.1
+    assert cpus > 0.01  # of a CPU, which others may take
+    assert idle_cpus < cpus / 2

