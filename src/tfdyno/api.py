@@ -23,8 +23,8 @@ from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.trace import trace as _trace
 
 if TYPE_CHECKING:
+    from tfdyno.core.base.settings import Route
     from tfdyno.core.base.untyped import Dataset, Model, Value
-    from tfdyno.jobs.choose.estimate import Route
 
 Subject = Any
 """What may be estimated: a reference as on the command line, a workload, a trace, a model."""

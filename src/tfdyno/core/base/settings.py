@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+Name = TypeVar("Name", bound=str)
+Route = Literal["auto", "quick", "exact"]
+"""How the kernels of a step are found."""
+ROUTES: tuple[Route, ...] = get_args(Route)
 PRECISIONS = ("float32", "tf32", "mixed_float16", "mixed_bfloat16", "float16", "bfloat16")
 EXECUTIONS = ("xla", "graph", "eager-torch", "compiled-torch")
 """The last two are PyTorch's, for scoring and comparison only."""
@@ -19,7 +23,6 @@ TORCH_EXECUTIONS = ("eager-torch", "compiled-torch")
 """PyTorch's."""
 BY_OPERATION = ("graph", "eager-torch")
 """Executions that run one operation after another instead of a compiled program."""
-ROUTES = ("auto", "quick", "exact")
 MODES = ("train", "infer")
 CLOUDS = ("aws", "gcp", "azure")
 """Whose notices of the end of a spot machine are understood."""
@@ -72,7 +75,7 @@ def positive(value: object, what: str) -> float:
     return found
 
 
-def one_of(value: str, known: Iterable[str], what: str) -> str:
+def one_of(value: str, known: Iterable[Name], what: str) -> Name:
     """``value`` itself where it is known.
 
     Raises:
@@ -80,7 +83,7 @@ def one_of(value: str, known: Iterable[str], what: str) -> str:
     """
     names = tuple(known)
     if value in names:
-        return value
+        return names[names.index(value)]
     import difflib  # only for a name that nobody has
 
     near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)

@@ -14,7 +14,7 @@ EngineName = Literal[
     "local", "ray", "slurm", "kubernetes", "skypilot", "vertex", "azureml", "sagemaker"
 ]
 Pairs = tuple[tuple[str, str], ...]
-ENGINES: tuple[str, ...] = get_args(EngineName)
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 _ENGINE_ALIASES = {
     "k8s": "kubernetes", "kube": "kubernetes", "sbatch": "slurm", "sky": "skypilot",
     "vertexai": "vertex", "gcp": "vertex", "azure": "azureml", "aml": "azureml",
@@ -152,7 +152,7 @@ def check_strategy(strategy: str, nodes: int) -> None:
         raise UsageError(what, why=why, remedy="leave it out, or use multiworker")
 
 
-def engine_named(text: str) -> str:
+def engine_named(text: str) -> EngineName:
     """The engine that is meant; raises ``UsageError`` with the nearest name."""
     if near := _ENGINE_ALIASES.get(text.lower()):
         what = f"engine '{text}' is not one of {', '.join(ENGINES)}"

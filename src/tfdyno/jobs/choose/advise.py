@@ -16,7 +16,7 @@ from tfdyno.catalog.offers import rejected_in
 from tfdyno.catalog.software import NEWEST, check_release
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.core.base.settings import MOST_REPLICAS, Route
 from tfdyno.core.choose.advice import Advice, Candidate, Run
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.program import Program
@@ -28,7 +28,6 @@ from tfdyno.jobs.choose._candidates import candidates_of, card_of, check_shares
 from tfdyno.jobs.choose._compose import compose
 from tfdyno.jobs.choose._feeding import Feeder
 from tfdyno.jobs.choose._scale_out import scaling_of
-from tfdyno.jobs.choose.estimate import Route
 from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import foretold, without_xla
 from tfdyno.jobs.choose.market import Conditions, Supply, scenario_words, supplies

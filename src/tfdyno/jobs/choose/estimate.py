@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tfdyno.catalog.clusters import check_named_once, cluster_of, find_network, layout_of
 from tfdyno.catalog.gpus import find
@@ -17,7 +17,7 @@ from tfdyno.catalog.links import (
     usual_in_a_node,
 )
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.base.settings import MOST_REPLICAS
+from tfdyno.core.base.settings import MOST_REPLICAS, Route
 from tfdyno.core.choose.card_file import CPU
 from tfdyno.core.choose.estimate import Estimate
 from tfdyno.core.choose.hardware import CPU_VENDOR, Gpu
@@ -44,8 +44,6 @@ from tfdyno.jobs.machine.card_files import sweep_notes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-
-Route = Literal["quick", "exact", "auto"]
 DETAILED_CARDS = 8
 """Up to so many cards the answer carries layers and roofline; more would be megabytes."""
 NOT_COMPILED = "Nothing was compiled: the step runs without XLA."

@@ -10,6 +10,7 @@ from tfdyno.catalog.assumptions import serving_overhead
 from tfdyno.catalog.software import NEWEST, check_release, wheel_support
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.settings import Route
 from tfdyno.core.choose.serving_size import (
     DAYS_PER_MONTH,
     HOURS_PER_MONTH,
@@ -23,7 +24,6 @@ from tfdyno.core.choose.serving_size import (
 from tfdyno.core.choose.workload import Workload
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._serving_answer import answer, late_s
-from tfdyno.jobs.choose.estimate import Route
 from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.market import Conditions, supplies
 from tfdyno.jobs.choose.predict import check_vendor, predictor_for

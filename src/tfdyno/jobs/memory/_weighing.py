@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError
+from tfdyno.core.base.settings import Route
 from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu
-from tfdyno.jobs.choose.estimate import Route
 from tfdyno.jobs.choose.options import Way, computing_once
 from tfdyno.jobs.choose.predict import Predictor, predictor_for
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import Route
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.memory_answer import MemoryAnswer
 from tfdyno.core.choose.memory_map import CardMemory
 from tfdyno.core.choose.workload import Workload
 from tfdyno.jobs.child.worker import silent
-from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, Route, estimate
+from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, estimate
 from tfdyno.jobs.choose.predict import check_batch, check_vendor, predictor_for
 from tfdyno.jobs.memory._findings import memory_findings
 from tfdyno.jobs.memory._map import memory_map
