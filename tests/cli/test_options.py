@@ -7,18 +7,14 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.typed import typed
 
 from tfdyno.cli import options
 from tfdyno.core.base.errors import UsageError
 
 PARAMETER = click.Option(["--file"])
-GIVEN: dict[str, Any] = {
-    "workload": "keras:ResNet50", "script_arguments": (), "precision": None, "input_shapes": (),
-    "input_spec": (), "fit_number": 1, "python": None, "unsafe": False,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "nan", "inf", "many", ""])
@@ -70,13 +66,13 @@ def test_an_empty_place_in_a_list_is_refused() -> None:
     ],
 )
 def test_a_shape_may_be_written_as_python_does(text: str, shape: tuple[int, ...]) -> None:
-    assert options.Shape().convert(text, None, None) == shape
+    assert options.shape(text) == shape
 
 
 @pytest.mark.parametrize("text", ["None,128", "224x224", "0,3", "224,,3"])
 def test_a_shape_of_anything_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"^input size "):
-        options.Shape().convert(text, None, None)
+        options.shape(text)
 
 
 def test_a_wrong_choice_is_told_with_the_nearest() -> None:
@@ -107,15 +103,9 @@ def test_a_report_is_not_written_to_standard_output() -> None:
 def test_the_options_describe_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").touch()
-    given = GIVEN | {
-        "workload": "train.py",
-        "script_arguments": ("--depth", "50"),
-        "precision": "mixed_float16",
-        "input_shapes": ((224, 224, 3),),
-        "fit_number": 2,
-        "unsafe": True,
-    }
-    made = options.workload_from(given, mode="train")
+    words = ("--input-shape", "224,224,3", "--fit", "2", "--unsafe", "--precision", "mixed_float16")
+    given = typed(options.Predicted, "train.py", *words, "--", "--depth", "50")
+    made = options.workload_from(given, given.code, precision=given.precision)
     assert (made.reference, made.kind, made.mode) == ("train.py", "script", "train")
     assert made.script_arguments == ("--depth", "50")
     assert (made.precision, made.input_shapes) == ("mixed_float16", ((224, 224, 3),))
@@ -123,43 +113,21 @@ def test_the_options_describe_the_workload(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_only_a_script_takes_arguments() -> None:
-    given = GIVEN | {"script_arguments": ("--depth", "50")}
+    named = typed(options.Named, "keras:ResNet50", "--", "--depth", "50")
     with pytest.raises(UsageError) as told:
-        options.workload_from(given, mode="train")
+        options.workload_from(named, options.Code())
     assert str(told.value) == (
         "keras:ResNet50 takes no arguments, but got '--depth 50'; only a script does, after --."
     )
 
 
-def test_options_together_keep_their_order_in_the_help() -> None:
-    @click.command()
-    @options.WORKLOAD
-    @options.CODE
-    @options.HTML
-    @options.TOLD
-    def run(**_given: object) -> None:
-        """Do nothing."""
-
-    assert [parameter.name for parameter in run.params] == [
-        "workload", "script_arguments", "input_shapes", "input_spec", "fit_number", "python",
-        "unsafe", "html", "as_json", "quiet", "verbose",
-    ]  # fmt: skip
-
-
-def test_shared_options_reach_the_command_in_the_order_of_the_table() -> None:
-    seen: list[dict[str, Any]] = []
-
-    @click.command()
-    @options.workload_options
-    def run(**given: object) -> None:
-        seen.append(given)
-
-    words = ["keras:ResNet50", "--batch-size", "32", "--input-shape", "8,8,3", "-q"]
-    done = CliRunner().invoke(run, words)
-    assert done.exit_code == 0
-    assert seen[0]["batch_size"] == 32
-    assert seen[0]["input_shapes"] == ((8, 8, 3),)
-    assert seen[0]["quiet"]
-    assert seen[0]["route"] == "auto"
-    names = [parameter.name for parameter in run.params]
-    assert names[:3] == ["workload", "script_arguments", "batch_size"]
+def test_what_is_asked_of_tensorflow_is_told_to_the_trace() -> None:
+    named = typed(options.Named, "keras:ResNet50")
+    for words, software in (
+        ((), ""), (("--tf", "2.20"), "tensorflow 2.20"), (("--backend", "jax"), "jax"),
+    ):  # fmt: skip
+        asked = typed(options.Software, *words)
+        assert options.workload_from(named, options.Code(), software=asked).software == software
+    both = typed(options.Software, "--tf", "2.20", "--backend", "jax")
+    with pytest.raises(UsageError, match="--tf and --backend jax contradict each other"):
+        options.workload_from(named, options.Code(), software=both)

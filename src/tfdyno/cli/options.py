@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from tfdyno.cli.command import PATH, TEXT, argument, flag, group, many, option
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,86 +21,73 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
 
-    Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+Name = TypeVar("Name", bound=str)
+Value = TypeVar("Value")
 
 
-class Whole(click.ParamType[int]):
+class Read(click.ParamType[Value]):
+    """A value that a function reads, which raises ``UsageError``."""
+
+    def __init__(self, name: str, read: Callable[[object], Value]) -> None:
+        self.name, self.read = name, read
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Value:
+        """Read the value; raises ``UsageError``."""
+        return self.read(value)
+
+
+class Several(Read[tuple[Value, ...]]):
+    """Values separated by commas, each once, in order."""
+
+    def __init__(self, name: str, read: Callable[[str], Value]) -> None:
+        super().__init__(name, lambda value: value if isinstance(value, tuple) else tuple(
+            dict.fromkeys(read(part.strip()) for part in str(value).split(","))))  # fmt: skip
+
+
+class Whole(Read[int]):
     """A whole number of at least 1, or 0; ``nan``, ``-3`` and ``1.5`` are refused in words."""
 
-    name = "N"
-
     def __init__(self, what: str, *, least: int = 1, most: int = settings.MOST_IN_A_RUN) -> None:
-        self.what, self.least, self.most = what, least, most
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Read the number; raises ``UsageError``."""
-        return settings.whole(value, self.what, least=self.least, most=self.most)
+        super().__init__("N", partial(settings.whole, what=what, least=least, most=most))
 
 
-class Positive(click.ParamType[float]):
+class Positive(Read[float]):
     """A finite number above 0."""
 
-    name = "X"
-
     def __init__(self, what: str) -> None:
-        self.what = what
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read the number; raises ``UsageError``."""
-        return settings.positive(str(value).removeprefix("$"), self.what)
+        super().__init__("X", lambda value: settings.positive(str(value).removeprefix("$"), what))
 
 
-class Wholes(click.ParamType[tuple[int, ...]]):
+class Wholes(Several[int]):
     """Whole numbers of at least 1, separated by commas."""
 
-    name = "N,…"
-
     def __init__(self, what: str) -> None:
-        self.what = what
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Read the numbers, each once, in order; raises ``UsageError``."""
-        if isinstance(value, tuple):
-            return value
-        one = Whole(self.what)
-        found = [one.convert(part.strip(), param, ctx) for part in str(value).split(",")]
-        return tuple(dict.fromkeys(found))
+        super().__init__("N,…", Whole(what).read)
 
 
-class Shape(click.ParamType[tuple[int, ...]]):
+def shape(value: object) -> tuple[int, ...]:
     """Sizes of one input without the batch: ``224,224,3``; ``()`` for a scalar."""
-
-    name = "SIZES"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Read the sizes; raises ``UsageError``."""
-        text = str(value).strip().strip("()[]").strip(", ")
-        if not text:
-            return ()
-        one = Whole("input size")
-        return tuple(one.convert(part.strip(), param, ctx) for part in text.split(","))
+    text = str(value).strip().strip("()[]").strip(", ")
+    one = Whole("input size").read
+    return tuple(one(part.strip()) for part in text.split(",")) if text else ()
 
 
-class OneOf(click.Choice[str]):
+class OneOf(click.Choice[Name]):
     """One of a few names; a wrong one is told with the nearest."""
 
-    def __init__(self, what: str, known: Iterable[str]) -> None:
+    def __init__(
+        self, what: str, known: Iterable[Name], read: Callable[[str], Name] | None = None
+    ) -> None:
         super().__init__(tuple(known))
-        self.what = what
+        self.read = read or (lambda text: settings.one_of(text, self.choices, what))
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    ) -> Name:
         """Read the name; raises ``UsageError``."""
-        return settings.one_of(str(value), self.choices, self.what)
+        return self.read(str(value))
 
 
 class Filled(click.ParamType[str]):
@@ -149,131 +140,117 @@ def _option(param: click.Parameter | None) -> str:
     return param.opts[0] if param else "the option"
 
 
-def together(*options: Option) -> Option:
-    """Several options as one decorator, in their order in the help."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for one in reversed(options):
-            command = one(command)
-        return command
-
-    return decorate
-
-
-WORKLOAD = together(
-    click.argument("workload"),
-    click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED),
-)
-"""What is run, and what its script is given."""
-RECIPE = click.option(
-    "--recipe", type=click.Path(path_type=Path), metavar="FILE", help="Settings, TOML."
-)
-SET = click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="One setting; many."
-)
-INPUT_SHAPE = click.option(
-    "--input-shape",
-    "input_shapes",
-    type=Shape(),
-    multiple=True,
+RECIPE = option(type=PATH, metavar="FILE", help="Settings, TOML.")
+SET = many("--set", type=TEXT, metavar="KEY=VALUE", help="One setting; many.")
+INPUT_SHAPES = many(
+    "--input-shape", type=Read("SIZES", shape),
     help="Sizes of an input without the batch, 224,224,3; one per input.",
-)
-INPUT_SPEC = click.option(
-    "--input-spec",
-    "input_spec",
-    multiple=True,
-    metavar="DTYPE[SIZES]",
-    help="Arguments of a step function, in order: float32[batch,224,224,3].",
-)
-FIT = click.option(
-    "--fit",
-    "fit_number",
-    type=Whole("call of fit"),
-    default=1,
-    show_default=True,
+)  # fmt: skip
+FIT = option(
+    "--fit", type=Whole("call of fit"), default=1, show_default=True,
     help="Which call of fit in the script is meant.",
-)
-PYTHON = click.option(
-    "--python", type=Filled(), metavar="PATH", help="Interpreter that runs your code."
-)
-UNSAFE = click.option("--unsafe", is_flag=True, help="Load a .keras file that holds code.")
-CODE = together(INPUT_SHAPE, INPUT_SPEC, FIT, PYTHON, UNSAFE)
-"""How the code of a workload is run, where a step function is one as well."""
-SOFTWARE = together(
-    click.option(
-        "--tf",
-        "--tensorflow",
-        "tensorflow",
-        type=Filled(),
-        metavar="X.Y",
+)  # fmt: skip
+PYTHON = option(type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
+UNSAFE = flag(help="Load a .keras file that holds code.")
+HTML = option(type=NewFile(), metavar="FILE", help="Write the report.")
+JSON = flag("--json", help="Print JSON.")
+QUIET = flag("-q", "--quiet", help="No progress on stderr.")
+VERBOSE = flag("-v", "--verbose", help="Show every stage.")
+WAIT_FREE = flag(help="Wait until the GPU is free of others, or has room.")
+"""What is done about others that hold memory of the cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What is run, and what its script is given."""
+
+    workload: str = argument(type=TEXT)
+    script_arguments: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """How the code of a workload is run, where a step function is one as well."""
+
+    input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
+    input_spec: tuple[str, ...] = many(
+        type=TEXT, metavar="DTYPE[SIZES]",
+        help="Arguments of a step function, in order: float32[batch,224,224,3].",
+    )  # fmt: skip
+    fit_number: int = FIT
+    python: str | None = PYTHON
+    unsafe: bool = UNSAFE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Software:
+    """What the step is run by."""
+
+    tensorflow: str | None = option(
+        "--tf", "--tensorflow", type=Filled(), metavar="X.Y",
         help="Release of TensorFlow to answer for, which has to run on the card that is advised."
         "  [default: the one installed, else the newest]",
-    ),
-    click.option(
-        "--backend",
+    )  # fmt: skip
+    backend: str | None = option(
         type=OneOf("backend", ("tensorflow", "jax")),
         help="Backend of Keras to answer for.  [default: tensorflow]",
-    ),
-)
-"""What the step is run by."""
-HTML = click.option("--html", type=NewFile(), metavar="FILE", help="Write the report.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-WAIT_FREE = click.option(
-    "--wait-free", is_flag=True, help="Wait until the GPU is free of others, or has room."
-)
-"""What is done about others that hold memory of the cards."""
-TOLD = together(
-    JSON, QUIET, click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
-)
-"""How much is told, and in which form."""
-workload_options = together(
-    WORKLOAD,
-    click.option("--batch-size", type=Whole("batch size"), help="Samples per replica."),
-    click.option(
-        "--global-batch",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """How much is told, and in which form."""
+
+    as_json: bool = JSON
+    quiet: bool = QUIET
+    verbose: bool = VERBOSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted(Named):
+    """What is run and how, for ``estimate`` and ``advise``."""
+
+    batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
+    global_batch: int | None = option(
         type=Whole("global batch"),
         help="Hold the sum over all replicas instead of the batch of each.",
-    ),
-    click.option(
-        "--precision",
+    )
+    precision: str | None = option(
         type=OneOf("precision", settings.PRECISIONS),
         help="Without it: the script's own; its float32 means TF32 where the card has it.",
-    ),
-    click.option(
-        "--execution",
+    )
+    execution: str | None = option(
         type=OneOf("execution", settings.EXECUTIONS),
         help="Without it: what Keras does (xla on one device, graph on several).",
-    ),
-    click.option(
-        "--route",
-        type=OneOf("route", settings.ROUTES),
-        default="auto",
-        show_default=True,
+    )
+    route: Route = option(
+        type=OneOf("route", settings.ROUTES), default="auto", show_default=True,
         help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
-    ),
-    click.option("--link", type=Filled(), metavar="SLUG", help="Interconnect between replicas."),
-    CODE,
-    SOFTWARE,
-    click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has."),
-    click.option("--no-card-file", is_flag=True, help="Leave out what tfdyno calibrate found."),
-    JSON,
-    QUIET,
-    click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        help="Show every stage, and the largest tensors of one estimate.",
-    ),
-)
-"""Arguments and options that say what is run and how, for ``estimate`` and ``advise``."""
+    )  # fmt: skip
+    link: str | None = option(type=Filled(), metavar="SLUG", help="Interconnect between replicas.")
+    code: Code = group(Code)
+    software: Software = group(Software)
+    fresh: bool = flag(help="Trace again, whatever the cache has.")
+    no_card_file: bool = flag(help="Leave out what tfdyno calibrate found.")
+    as_json: bool = JSON
+    quiet: bool = QUIET
+    verbose: bool = flag(
+        "-v", "--verbose", help="Show every stage, and the largest tensors of one estimate."
+    )
 
 
-def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
+def workload_from(
+    named: Named,
+    code: Code,
+    *,
+    mode: str = "train",
+    precision: str | None = None,
+    software: Software | None = None,
+) -> Workload:
     """The workload that the shared options describe; raises ``UsageError``."""
     from tfdyno.jobs.choose.reference import parse_reference
 
-    arguments, reference = given["script_arguments"], given["workload"]
+    arguments, reference = named.script_arguments, named.workload
     if arguments and not reference.endswith(".py"):
         raise UsageError(
             f"{reference} takes no arguments, but got '{' '.join(arguments)}'",
@@ -282,27 +259,23 @@ def workload_from(given: dict[str, Any], *, mode: str) -> Workload:
     return parse_reference(
         reference,
         mode="infer" if mode == "infer" else "train",
-        precision=given["precision"] or "",
-        input_shapes=given["input_shapes"],
-        input_spec=given["input_spec"],
+        precision=precision or "",
+        input_shapes=code.input_shapes,
+        input_spec=code.input_spec,
         script_arguments=arguments,
-        fit_number=given["fit_number"],
-        python=given["python"] or "",
-        allow_unsafe=given["unsafe"],
-        software=software_asked(given),
+        fit_number=code.fit_number,
+        python=code.python or "",
+        allow_unsafe=code.unsafe,
+        software=_asked(software) if software else "",
     )
 
 
-def software_asked(given: dict[str, Any]) -> str:
-    """What ``--tf`` and ``--backend`` ask for; empty where neither is given.
-
-    Raises:
-        UsageError: They contradict each other.
-    """
-    release, backend = given.get("tensorflow") or "", given.get("backend") or ""
+def _asked(software: Software) -> str:
+    """What ``--tf`` and ``--backend`` ask for; empty where neither is given."""
+    release, backend = software.tensorflow, software.backend
     if release and backend == "jax":
         raise UsageError("--tf and --backend jax contradict each other", remedy="give one of them")
-    return f"tensorflow {release}" if release else backend
+    return f"tensorflow {release}" if release else backend or ""
 
 
 def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:

@@ -213,8 +213,7 @@ def test_a_token_comes_from_the_file_or_the_environment(
     from tfdyno.cli.deploy.serve import TOKEN, _token
 
     (tmp_path / "token").write_text("from the file\n")
-    given = {"token": None, "token_file": tmp_path / "token"}
     monkeypatch.setenv(TOKEN, "from outside")
-    assert _token(given) == "from the file"
-    assert _token({"token": None, "token_file": None}) == "from outside"
-    assert _token({"token": "typed", "token_file": None}) == "typed"
+    assert _token(None, tmp_path / "token") == "from the file"
+    assert _token(None, None) == "from outside"
+    assert _token("typed", None) == "typed"

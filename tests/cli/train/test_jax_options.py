@@ -7,15 +7,15 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.typed import typed
 
 from tfdyno.cli.main import main
-from tfdyno.cli.train.jax_options import jax_plan, jax_words
+from tfdyno.cli.train.jax_options import JaxOptions, jax_plan, jax_words
 from tfdyno.core.train.device_mesh import read_mesh
 from tfdyno.core.train.jax_plan import JaxPlan
 from tfdyno.core.train.layout import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 PLAN = JaxPlan(
@@ -37,16 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def given(words: Sequence[str]) -> dict[str, object]:
-    from tfdyno.cli.train.launch import launch
-
-    return launch.make_context("launch", ["train.py", *words]).params
-
-
 def test_words_bring_the_same_plan_to_a_node() -> None:
-    assert jax_plan(given(jax_words(PLAN))) == PLAN
+    assert jax_plan(typed(JaxOptions, *jax_words(PLAN))) == PLAN
     assert jax_words(None) == ()
-    assert jax_plan(given([])) is None
+    assert jax_plan(typed(JaxOptions)) is None
 
 
 @pytest.mark.parametrize("engine", ["local", "slurm"])

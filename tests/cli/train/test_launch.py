@@ -84,7 +84,7 @@ def test_a_check_starts_on_this_machine(
 ) -> None:
     asked: list[object] = []
 
-    def seen(question: object, _given: object) -> int:
+    def seen(question: object, **_told: bool) -> int:
         asked.append(question)
         return 1
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.typed import typed
 
 from tfdyno.cli.train.jax_options import jax_plan
-from tfdyno.cli.train.launch import _plan, launch
+from tfdyno.cli.train.launch import _Options, _plan
 from tfdyno.cli.train.launch_answer import resume_command
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe
@@ -42,17 +43,17 @@ def test_the_command_that_goes_on_asks_for_the_same(folder: Path) -> None:
     ]  # fmt: skip
     (folder / "inner").mkdir()
     (folder / "inner" / "train.py").touch()
-    first = _plan(launch.make_context("launch", list(words)).params)
+    first = _plan(typed(_Options, *words))
     again = shlex.split(resume_command(first, launched))
     assert again[:2] == ["tfdyno", "launch"]
-    second = _plan(launch.make_context("launch", again[2:]).params)
+    second = _plan(typed(_Options, *again[2:]))
     assert second == replace(first, output=str(folder / "inner" / "run"))
     words[1:1] = ["--on", "ray", "--with", "address=a:6379", "--cpus", "3", "--memory", "1.5GiB",
                   "--name", "mine", "--backend", "jax", "--mesh", "data=2,model=2",
                   "--host-devices", "2", "--rule", r".*up(_\d+)?/kernel=-,model"]  # fmt: skip
-    given = launch.make_context("launch", list(words)).params
-    first = _plan(given, jax_plan(given))
+    options = typed(_Options, *words)
+    first = _plan(options, jax_plan(options.jax))
     again = shlex.split(resume_command(first, launched))
-    given = launch.make_context("launch", again[2:]).params
-    second = _plan(given, jax_plan(given))
+    options = typed(_Options, *again[2:])
+    second = _plan(options, jax_plan(options.jax))
     assert second == replace(first, output=str(folder / "inner" / "run"))

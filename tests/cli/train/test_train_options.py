@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-import click
 import pytest
-from click.testing import CliRunner
+from tests.cli.typed import typed
 
-from tfdyno.cli.options import PYTHON, UNSAFE, WORKLOAD
-from tfdyno.cli.train.train_options import RUN_OPTIONS, kept_settings, question_from, run_words
+from tfdyno.cli.train.node import _Options
+from tfdyno.cli.train.train_options import Run, kept_settings, question_from, run_words
 from tfdyno.core.base.errors import UsageError
 
+if TYPE_CHECKING:
+    from tfdyno.jobs.train.train import TrainRequest
 
-def given(*words: str) -> dict[str, Any]:
-    """What click makes of the options of a training."""
-    found: dict[str, Any] = {}
 
-    @click.command()
-    @WORKLOAD
-    @RUN_OPTIONS
-    @PYTHON
-    @UNSAFE
-    def command(**values: Any) -> None:
-        found.update(values)
+def words_of(options: _Options) -> tuple[str, ...]:
+    return run_words(options.run, unsafe=options.unsafe)
 
-    done = CliRunner().invoke(command, ["task:resnet18-cifar10", *words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return found
+
+def question_of(options: _Options) -> TrainRequest:
+    return question_from(options, options.run, python=options.python, unsafe=options.unsafe)
+
+
+def given(*words: str) -> _Options:
+    return typed(_Options, "task:resnet18-cifar10", *words)
+
+
+def kept(*words: str) -> dict[str, object]:
+    run = typed(Run, *words)
+    return kept_settings(run.what, run.how)
 
 
 ALL = (
@@ -43,16 +45,16 @@ ALL = (
 )
 def test_words_ask_for_the_same_again(words: tuple[str, ...]) -> None:
     first = given(*words)
-    again = given(*run_words(first))
-    assert run_words(again) == run_words(first)
-    assert question_from(again) == question_from(first)
+    again = given(*words_of(first))
+    assert words_of(again) == words_of(first)
+    assert question_of(again) == question_of(first)
 
 
 def test_what_is_not_asked_is_not_set() -> None:
-    assert kept_settings(given()) == {}
-    assert kept_settings(given("--no-model", "--epochs", "2")) == {"epochs": 2, "save_model": False}
+    assert kept() == {}
+    assert kept("--no-model", "--epochs", "2") == {"epochs": 2, "save_model": False}
 
 
 def test_a_recipe_for_this_machine_is_refused() -> None:
     with pytest.raises(UsageError, match="tfdyno recipe auto"):
-        run_words(given("--recipe", "auto"))
+        words_of(given("--recipe", "auto"))

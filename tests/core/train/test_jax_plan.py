@@ -23,11 +23,11 @@ OTHER = {
 
 def test_options_of_jax_are_refused_on_tensorflow_with_the_reason() -> None:
     with pytest.raises(UsageError, match=r"--mesh does nothing on the TensorFlow backend: keras"):
-        jax_plan.check_backend("tensorflow", {"--mesh": "data=2", "--layout": None})
-    assert jax_plan.check_backend("jax", {"--mesh": "data=2"}) == "jax"
-    assert jax_plan.check_backend("tensorflow", {"--mesh": None}) == "tensorflow"
+        jax_plan.check_backend("tensorflow", ["--mesh"])
+    assert jax_plan.check_backend("jax", ["--mesh"]) == "jax"
+    assert jax_plan.check_backend("tensorflow", []) == "tensorflow"
     with pytest.raises(UsageError, match=r"backend 'jaxx' is not one of.*mean jax"):
-        jax_plan.check_backend("jaxx", {})
+        jax_plan.check_backend("jaxx", [])
 
 
 @pytest.mark.parametrize("name", [one.name for one in dataclasses.fields(Recipe)])

@@ -3,73 +3,25 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from tfdyno.cli.choose.advise_serve import is_service, serving_options, size_service
-from tfdyno.cli.options import (
-    HTML,
-    Filled,
-    OneOf,
-    Positive,
-    Whole,
-    Wholes,
-    check_writable,
-    workload_from,
-    workload_options,
-)
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.choose.advise_options import Options, conditions_of
+from tfdyno.cli.choose.advise_serve import is_service, size_service
+from tfdyno.cli.command import command
+from tfdyno.cli.options import check_writable, workload_from
 from tfdyno.cli.progress import CLEAR, progress_line
-from tfdyno.core.base import settings
 from tfdyno.core.base.lasting import Lasting
-from tfdyno.core.choose.advice import Scenario
 
 if TYPE_CHECKING:
     from tfdyno.jobs.choose.advise import Outcome, Request
 
 
-@click.command()
-@workload_options
-@click.option(
-    "--steps",
-    type=Whole("steps", most=settings.MOST_STEPS),
-    help="Optimizer steps, on any number of GPUs.",
-)
-@click.option("--epochs", type=Whole("epochs"), help="Passes over the data, which GPUs share.")
-@click.option("--samples", type=Whole("samples"), help="Samples in one epoch.")
-@click.option("--deadline-h", type=Positive("deadline"), metavar="HOURS", help="Finish in time.")
-@click.option("--budget-usd", type=Positive("budget"), metavar="US$", help="Cost at most.")
-@click.option(
-    "--scenario",
-    type=OneOf("scenario", get_args(Scenario)),
-    default="research",
-    show_default=True,
-    help="What the machine is for; see the how-to.",
-)
-@click.option("--provider", type=Filled(), metavar="A,B,…", help="Only these providers.")
-@click.option("--gpu", type=Filled(), metavar="A,B,…", help="Only these GPUs or MIG slices.")
-@click.option("--owned", type=Filled(), metavar="A,B,…", help="Cards that you have already.")
-@click.option("--offers", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices.")
-@click.option("--spot/--no-spot", default=None, help="Only spot capacity, or none of it.")
-@click.option(
-    "--count", "--replicas", "counts", type=Wholes("count"), help="Only so many GPUs at once."
-)
-@click.option("--max-nodes", type=Whole("nodes"), help="Weigh up to so many machines together.")
-@click.option(
-    "--network",
-    type=Filled(),
-    metavar="[PORTSx]SLUG",
-    help="What joins the machines: 8xib-ndr-400, efa-v2-p5.",
-)
-@click.option(
-    "--feed", type=click.Path(path_type=Path), metavar="FILE",
-    help="Input as data bench measured it: vCPUs may hold GPUs back.",
-)  # fmt: skip
-@serving_options
-@click.option("--all", "show_all", is_flag=True, help="Show every row.")
-@HTML
-def advise(show_all: bool, html: Path | None, **given: Any) -> None:
+@command(Options)
+def advise(options: Options) -> Answer:
     """Rank GPUs and cloud offers for a training run, with the cost.
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
@@ -78,26 +30,26 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
     """
     from tfdyno.jobs.choose.advise import advise as answer_of
     from tfdyno.jobs.choose.advise import check
+    from tfdyno.view.base.documents import advice_document
+    from tfdyno.view.choose.advice_text import advice_text
 
-    if is_service(given):
-        size_service(given, show_all=show_all, html=html)
-        return
-    request = _request(given)
+    if is_service(options):
+        return size_service(options)
+    request = _request(options)
     check(request)
-    if html:
-        check_writable(html)
-    as_json = given["as_json"]
+    if options.html:
+        check_writable(options.html)
     earlier: list[Outcome] = []
 
     def first(early: Outcome) -> None:
         # JSON is one document: there the first answer is a line of progress.
-        if as_json:
+        if options.as_json:
             progress(Lasting(f"first answer: {early.advice.headline}"))
         else:
             earlier.append(early)
-            _show_first(early, show_all)
+            _show_first(early, options.show_all)
 
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
         outcome = answer_of(
             request,
             progress=progress,
@@ -106,66 +58,53 @@ def advise(show_all: bool, html: Path | None, **given: Any) -> None:
                 Lasting(f"{family} compiled: {so_far.advice.headline}")
             ),
         )
-    if html:
-        _write_report(outcome, html)
-    if as_json:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.base.documents import advice_document
+    return Answer(
+        files=((options.html, partial(_report, outcome)),),
+        document=partial(advice_document, outcome.advice, outcome.trace),
+        indent=0,
+        text=partial(
+            advice_text, outcome.advice, outcome.trace, show_all=options.show_all,
+            report=str(options.html or ""),
+        ),
+        head="\nFinal answer\n\n" if earlier else "",
+    )  # fmt: skip
 
-        click.echo(to_json(advice_document(outcome.advice, outcome.trace)).decode())
-    else:
-        if earlier:
-            click.echo("\nFinal answer\n")
-        _show(outcome, show_all, html)
 
-
-def _request(given: dict[str, Any]) -> Request:
-    from tfdyno.catalog.gpus import parse_list
+def _request(options: Options) -> Request:
     from tfdyno.jobs.choose.advise import INFERENCE, Request
-    from tfdyno.jobs.choose.market import Conditions
     from tfdyno.jobs.data.bench import read_feed
 
-    scenario = given["scenario"]
-    names = (name.strip().lower() for name in (given["provider"] or "").split(","))
     return Request(
-        workload=workload_from(given, mode="infer" if scenario in INFERENCE else "train"),
-        conditions=Conditions(
-            gpus=parse_list(given["gpu"]) if given["gpu"] else (),
-            providers=tuple(filter(None, names)),
-            counts=given["counts"] or (),
-            spot=given["spot"],
-            owned=parse_list(given["owned"]) if given["owned"] else (),
-            offers_file=given["offers"],
-            scenario=scenario,
-            max_nodes=given["max_nodes"] or 1,
+        workload=workload_from(
+            options, options.code, mode="infer" if options.scenario in INFERENCE else "train",
+            precision=options.precision, software=options.software,
         ),
-        batch_size=given["batch_size"] or 0,
-        global_batch_size=given["global_batch"] or 0,
-        precision=given["precision"] or "",
-        execution=given["execution"] or "",
-        link=given["link"] or "",
-        network=given["network"] or "",
-        steps=given["steps"] or 0,
-        epochs=given["epochs"] or 0,
-        samples=given["samples"] or 0,
-        deadline_h=given["deadline_h"] or 0.0,
-        budget_usd=given["budget_usd"] or 0.0,
-        tensorflow=given["tensorflow"] or "",
-        route=given["route"],
-        fresh=given["fresh"],
-        card_files=not given["no_card_file"],
-        feed=read_feed(given["feed"]) if given["feed"] else None,
-    )
+        conditions=conditions_of(options),
+        batch_size=options.batch_size or 0,
+        global_batch_size=options.global_batch or 0,
+        precision=options.precision or "",
+        execution=options.execution or "",
+        link=options.link or "",
+        network=options.network or "",
+        steps=options.steps or 0,
+        epochs=options.epochs or 0,
+        samples=options.samples or 0,
+        deadline_h=options.deadline_h or 0.0,
+        budget_usd=options.budget_usd or 0.0,
+        tensorflow=options.software.tensorflow or "",
+        route=options.route,
+        fresh=options.fresh,
+        card_files=not options.no_card_file,
+        feed=read_feed(options.feed) if options.feed else None,
+    )  # fmt: skip
 
 
-def _write_report(outcome: Outcome, path: Path) -> None:
-    from tfdyno.core.base.codec import write_atomic
+def _report(outcome: Outcome) -> str:
     from tfdyno.view.choose.html import render_report
 
-    page = render_report(
+    return render_report(
         advice=outcome.advice, trace=outcome.trace, program=outcome.program, gpus=outcome.gpus
     )
-    write_atomic(path, page.encode())
 
 
 def _show_first(outcome: Outcome, show_all: bool) -> None:
@@ -176,19 +115,3 @@ def _show_first(outcome: Outcome, show_all: bool) -> None:
         click.echo(CLEAR, nl=False, err=True)  # the line of progress
     width, colour = terminal_width(), colour_wanted()
     click.echo(first_text(outcome.advice, show_all=show_all, width=width, colour=colour))
-
-
-def _show(outcome: Outcome, show_all: bool, html: Path | None) -> None:
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.choose.advice_text import advice_text
-
-    click.echo(
-        advice_text(
-            outcome.advice,
-            outcome.trace,
-            show_all=show_all,
-            report=str(html) if html else "",
-            width=terminal_width(),
-            colour=colour_wanted(),
-        )
-    )

@@ -2,99 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
-import click
-
-from tfdyno.cli.options import JSON, PYTHON, QUIET, NewFile, OneOf, Positive, check_writable
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, command, flag, group, option
+from tfdyno.cli.options import PYTHON, NewFile, OneOf, Positive, Told, check_writable
 from tfdyno.cli.progress import progress_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tfdyno.core.choose.generation import Framework
-    from tfdyno.jobs.bench.calibrate import Calibrated
+from tfdyno.core.choose.generation import Framework
 
 
-@click.command()
-@click.option(
-    "--seconds", type=Positive("time"), default=120.0, show_default=True, metavar="S",
-    help="Time of the sweep; what tells most comes first.",
-)  # fmt: skip
-@click.option(
-    "--card", default="", metavar="N|cpu",
-    help="Number of a GPU, or cpu.  [default: the first GPU, else cpu]",
-)  # fmt: skip
-@click.option(
-    "--framework", type=OneOf("framework", ("tensorflow", "jax")),
-    help="What runs the kernels.  [default: TensorFlow, else JAX]",
-)  # fmt: skip
-@click.option("--shared", is_flag=True, help="Sweep a card although others compute on it.")
-@click.option(
-    "--share", type=NewFile(), metavar="FILE",
-    help="Write a copy without names of machine or user, for others to add.",
-)  # fmt: skip
-@PYTHON
-@JSON
-@QUIET
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage.")
-def calibrate(
-    seconds: float,
-    card: str,
-    framework: str | None,
-    shared: bool,
-    share: Path | None,
-    python: str | None,
-    as_json: bool,
-    quiet: bool,
-    verbose: bool,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    seconds: float = option(
+        type=Positive("time"), default=120.0, show_default=True, metavar="S",
+        help="Time of the sweep; what tells most comes first.",
+    )  # fmt: skip
+    card: str = option(
+        type=TEXT, default="", metavar="N|cpu",
+        help="Number of a GPU, or cpu.  [default: the first GPU, else cpu]",
+    )  # fmt: skip
+    framework: Framework | None = option(
+        type=OneOf("framework", ("tensorflow", "jax")),
+        help="What runs the kernels.  [default: TensorFlow, else JAX]",
+    )
+    shared: bool = flag(help="Sweep a card although others compute on it.")
+    share: Path | None = option(
+        type=NewFile(), metavar="FILE",
+        help="Write a copy without names of machine or user, for others to add.",
+    )  # fmt: skip
+    python: str | None = PYTHON
+    told: Told = group(Told)
+
+
+@command(_Options)
+def calibrate(options: _Options) -> Answer:
     """Sweep the card of this machine, for narrower estimates on it.
 
     No model is needed: kernels of every kind are timed one by one. From then on estimate, advise,
     diagnose and tune use what was found for every model on that card. It ends with a verdict on the
     card itself.
     """
-    from tfdyno.jobs.bench.calibrate import CalibrateRequest
+    from tfdyno.core.base.codec import to_json
+    from tfdyno.jobs.bench.calibrate import CalibrateRequest, shared_copy
     from tfdyno.jobs.bench.calibrate import calibrate as answer_of
+    from tfdyno.view.lookup.calibrate_text import calibrate_document, calibrate_text
 
-    if share:
-        check_writable(share)
+    if options.share:
+        check_writable(options.share)
     question = CalibrateRequest(
-        seconds_s=seconds,
-        card=card.strip().lower(),
-        framework=cast("Framework", framework or ""),
-        python=python or "",
-        shared=shared,
+        seconds_s=options.seconds,
+        card=options.card.strip().lower(),
+        framework=options.framework or "",
+        python=options.python or "",
+        shared=options.shared,
     )
-    with progress_line(quiet=quiet, verbose=verbose) as progress:
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = answer_of(question, progress=progress)
-    if share:
-        _write_share(found, share)
-    if as_json:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.lookup.calibrate_text import calibrate_document
-
-        told = calibrate_document(
+    return Answer(
+        files=((options.share, lambda: to_json(shared_copy(found.card))),),
+        document=lambda: calibrate_document(
             found.card, found.verdict, path=str(found.path), notes=found.notes,
             takes_effect=found.takes_effect,
-        )  # fmt: skip
-        click.echo(to_json(told).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.lookup.calibrate_text import calibrate_text
-
-    text = calibrate_text(
-        found.card, found.verdict, notes=found.notes, takes_effect=found.takes_effect,
-        width=terminal_width(), colour=colour_wanted(),
+        ),
+        indent=0,
+        text=partial(
+            calibrate_text, found.card, found.verdict, notes=found.notes,
+            takes_effect=found.takes_effect,
+        ),
+        tail=f"\n\nWritten for others: {options.share}" if options.share else "",
     )  # fmt: skip
-    click.echo(text)
-    if share:
-        click.echo(f"\nWritten for others: {share}")
-
-
-def _write_share(found: Calibrated, path: Path) -> None:
-    from tfdyno.core.base.codec import to_json, write_atomic
-    from tfdyno.jobs.bench.calibrate import shared_copy
-
-    write_atomic(path, to_json(shared_copy(found.card)))

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
+from functools import partial
 
 from tfdyno.catalog.gpus import parse_list
+from tfdyno.cli.answer import Answer
 from tfdyno.core.choose.software import REFUSING
 
 
-def answer_support(given: dict[str, Any]) -> int:
-    """Print the answer; returns 1 where a pair that was asked for does not run."""
-    cards = parse_list(given["gpu"]) if given["gpu"] else ()
-    return _matrix(cards, given) if given["matrix"] else _pairs(cards, given)
+def support(gpu: str | None, tensorflow: str | None, *, as_matrix: bool) -> Answer:
+    """Answer for cards and releases; the exit code is 1 where a pair does not run.
 
-
-def _pairs(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
-    from tfdyno.jobs.lookup.can_run import can_run
+    Args:
+        gpu: Cards, with commas.
+        tensorflow: Releases, with commas.
+        as_matrix: All cards, or those, by all releases, or those.
+    """
+    from tfdyno.jobs.lookup.can_run import can_run, matrix
     from tfdyno.jobs.machine.knowledge import aged
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.lookup.can_run_text import can_run_text
+    from tfdyno.view.lookup.can_run_text import can_run_text, matrix_text
 
-    found = can_run(cards, _releases(given))
-    if given["as_json"]:
-        notes = dict.fromkeys(filter(None, (aged(support.tensorflow) for _, support in found)))
-        _print_json({"support": [support for _, support in found], "notes": list(notes)})
-    else:
-        width, colour = terminal_width(), colour_wanted()
-        texts = (can_run_text(gpu, one, aged=aged(one.tensorflow), width=width, colour=colour)
-                 for gpu, one in found)  # fmt: skip
-        click.echo("\n\n".join(texts))
-    return int(any(one.outcome in REFUSING for _, one in found))
-
-
-def _matrix(cards: tuple[Any, ...], given: dict[str, Any]) -> int:
-    from tfdyno.jobs.lookup.can_run import matrix
-    from tfdyno.jobs.machine.knowledge import aged
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.lookup.can_run_text import matrix_text
-
-    found = matrix(cards, _releases(given))
-    if given["as_json"]:
-        _print_json({"releases": found.releases, "rows": found.rows, "without": found.without})
-        return 0
-    rows = [(row.compute_capability, row.names, row.verdicts) for row in found.rows]
-    shown = matrix_text(
-        found.releases, rows, without=found.without, merge=not given["tf"],
-        aged=aged(found.releases[-1]),
-        width=terminal_width(), colour=colour_wanted(),
-    )  # fmt: skip
-    click.echo(shown)
-    return 0
-
-
-def _releases(given: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(one.strip() for one in given["tf"].split(",")) if given["tf"] else ()
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    from tfdyno.core.base.codec import to_json
-
-    click.echo(to_json(document).decode())
+    cards = parse_list(gpu) if gpu else ()
+    releases = tuple(one.strip() for one in tensorflow.split(",")) if tensorflow else ()
+    if as_matrix:
+        table = matrix(cards, releases)
+        rows = [(row.compute_capability, row.names, row.verdicts) for row in table.rows]
+        return Answer(
+            document=lambda: {"releases": table.releases, "rows": table.rows,
+                              "without": table.without},
+            indent=0,
+            text=partial(matrix_text, table.releases, rows, without=table.without,
+                         merge=not tensorflow, aged=aged(table.releases[-1])),
+        )  # fmt: skip
+    found = can_run(cards, releases)
+    notes = dict.fromkeys(filter(None, (aged(one.tensorflow) for _, one in found)))
+    return Answer(
+        document=lambda: {"support": [one for _, one in found], "notes": list(notes)},
+        indent=0,
+        text=lambda **form: "\n\n".join(
+            can_run_text(card, one, aged=aged(one.tensorflow), **form) for card, one in found
+        ),
+        exit_code=int(any(one.outcome in REFUSING for _, one in found)),
+    )

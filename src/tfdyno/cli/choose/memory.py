@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, argument, command, flag, given, group, option
 from tfdyno.cli.options import (
-    FIT,
-    INPUT_SHAPE,
-    INPUT_SPEC,
-    PYTHON,
-    SOFTWARE,
-    UNSAFE,
+    JSON,
+    QUIET,
+    Code,
     Filled,
+    Named,
     NewFile,
     OneOf,
+    Software,
     Whole,
     check_writable,
     workload_from,
@@ -23,50 +27,55 @@ from tfdyno.cli.options import (
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.settings import Route
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tfdyno.core.choose.memory_answer import MemoryAnswer
+    from tfdyno.core.choose.workload import Workload
     from tfdyno.jobs.memory.weigh import Asked
 
 
-@click.command()
-@click.argument("workload", required=False)
-@click.argument("script_arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--gpu", type=Filled(), metavar="A,B,…", help="Cards, 8 at most, or MIG slices.")
-@click.option("--batch-size", type=Whole("batch size"), help="Samples per replica.")
-@click.option(
-    "--precision", type=OneOf("precision", settings.PRECISIONS),
-    help="Hold this one; without it: the script's own, and a plan weighs the card's.",
-)  # fmt: skip
-@click.option(
-    "--execution", type=OneOf("execution", settings.TRAINED_EXECUTIONS),
-    help="Without it: what Keras does.",
-)  # fmt: skip
-@click.option(
-    "--route", type=OneOf("route", settings.ROUTES), default="auto", show_default=True,
-    help="quick: seconds. exact: compile for the card, and the chosen plan at its own batch.",
-)  # fmt: skip
-@click.option("--plan", is_flag=True, help="The cheapest settings that make it fit.")
-@click.option(
-    "--optimizer", "optimizers", type=Filled(), metavar="A,B,…",
-    help="Weigh these in a plan (adafactor, lion, sgd), or none; they learn differently.",
-)  # fmt: skip
-@click.option("--log", type=Filled(), metavar="LOG|-", help="A run that ran out of memory.")
-@click.option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the plan's recipe.")
-@click.option("--html", type=NewFile(), metavar="FILE", help="Write a page with the figures.")
-@INPUT_SHAPE
-@INPUT_SPEC
-@FIT
-@PYTHON
-@UNSAFE
-@SOFTWARE
-@click.option("--fresh", is_flag=True, help="Trace again, whatever the cache has.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("-v", "--verbose", is_flag=True, help="Every stage, and 40 rows of each table.")
-def memory(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    workload: str | None = argument(type=TEXT, required=False)
+    script_arguments: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED)
+    gpu: str | None = option(
+        type=Filled(), metavar="A,B,…", help="Cards, 8 at most, or MIG slices."
+    )
+    batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
+    precision: str | None = option(
+        type=OneOf("precision", settings.PRECISIONS),
+        help="Hold this one; without it: the script's own, and a plan weighs the card's.",
+    )
+    execution: str | None = option(
+        type=OneOf("execution", settings.TRAINED_EXECUTIONS), help="Without it: what Keras does."
+    )
+    route: Route = option(
+        type=OneOf("route", settings.ROUTES), default="auto", show_default=True,
+        help="quick: seconds. exact: compile for the card, and the chosen plan at its own batch.",
+    )  # fmt: skip
+    plan: bool = flag(help="The cheapest settings that make it fit.")
+    optimizers: str | None = option(
+        "--optimizer", type=Filled(), metavar="A,B,…",
+        help="Weigh these in a plan (adafactor, lion, sgd), or none; they learn differently.",
+    )  # fmt: skip
+    log: str | None = option(type=Filled(), metavar="LOG|-", help="A run that ran out of memory.")
+    output: Path | None = option(
+        "-o", "--output", type=NewFile(), metavar="FILE", help="Write the plan's recipe."
+    )
+    html: Path | None = option(
+        type=NewFile(), metavar="FILE", help="Write a page with the figures."
+    )
+    code: Code = group(Code)
+    software: Software = group(Software)
+    fresh: bool = flag(help="Trace again, whatever the cache has.")
+    as_json: bool = JSON
+    quiet: bool = QUIET
+    verbose: bool = flag("-v", "--verbose", help="Every stage, and 40 rows of each table.")
+
+
+@command(_Options)
+def memory(options: _Options) -> Answer:
     """Show where the memory of a step goes, and plan how to fit a card.
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
@@ -76,35 +85,44 @@ def memory(**given: Any) -> int:
     """
     from tfdyno.jobs.memory.weigh import check
     from tfdyno.jobs.memory.weigh import memory as answer_of
+    from tfdyno.view.memory.document import memory_document
+    from tfdyno.view.memory.text import memory_text
 
-    asked = _asked(given)
+    asked = _asked(options)
     check(asked)
-    _check_files(given, asked)
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        answer = answer_of(asked, progress=progress)
-    if given["output"]:
-        _write_recipe(given["output"], answer)
-    if given["html"]:
-        _write_page(given["html"], answer)
-    _print(answer, given)
-    return answer.exit_code
+    _check_files(options, asked)
+    with progress_line(quiet=options.quiet, verbose=options.verbose) as progress:
+        found = answer_of(asked, progress=progress)
+    fits = options.output and found.plans[0].recipe is not None
+    return Answer(
+        files=(
+            (options.output if fits else None, partial(_recipe, found)),
+            (options.html, partial(_page, found)),
+        ),
+        document=partial(memory_document, found),
+        indent=0,
+        text=partial(
+            memory_text, found, written=str(options.output or ""), verbose=options.verbose
+        ),
+        exit_code=found.exit_code,
+    )
 
 
-def _asked(given: dict[str, Any]) -> Asked:
+def _asked(options: _Options) -> Asked:
     from tfdyno.catalog.gpus import parse_list
     from tfdyno.jobs.memory.weigh import Asked
 
     return Asked(
-        workload=workload_from(given, mode="train") if given["workload"] else None,
-        gpus=parse_list(given["gpu"]) if given["gpu"] else (),
-        batch_size=given["batch_size"] or 0,
-        precision=given["precision"] or "",
-        execution=given["execution"] or "",
-        route=given["route"],
-        fresh=given["fresh"],
-        plan=given["plan"],
-        optimizers=_optimizers(given["optimizers"]),
-        log=given["log"] or "",
+        workload=_workload(options),
+        gpus=parse_list(options.gpu) if options.gpu else (),
+        batch_size=options.batch_size or 0,
+        precision=options.precision or "",
+        execution=options.execution or "",
+        route=options.route,
+        fresh=options.fresh,
+        plan=options.plan,
+        optimizers=_optimizers(options.optimizers),
+        log=options.log or "",
     )
 
 
@@ -120,55 +138,40 @@ def _optimizers(text: str | None) -> tuple[str, ...] | None:
     return tuple(settings.one_of(name, OPTIMIZERS, "optimizer") for name in names)
 
 
-def _check_files(given: dict[str, Any], asked: Asked) -> None:
+def _workload(options: _Options) -> Workload | None:
+    if not options.workload:
+        return None
+    named = Named(workload=options.workload, script_arguments=options.script_arguments)
+    return workload_from(
+        named, options.code, precision=options.precision, software=options.software
+    )
+
+
+def _check_files(options: _Options, asked: Asked) -> None:
     """Refuse options that have no use, and files that cannot be written, before any work."""
-    for name in ("output", "optimizers"):
-        if given[name] is not None and not given["plan"]:
-            raise UsageError(f"--{name.removesuffix('s')} goes with --plan")
-    if given["output"] and len(asked.gpus) > 1:
+    for name in given(options, "output", "optimizers") if not options.plan else ():
+        raise UsageError(f"{name} goes with --plan")
+    if options.output and len(asked.gpus) > 1:
         raise UsageError("--output takes the plan of one card", remedy="name one with --gpu")
-    if given["html"] and asked.workload is None:
+    if options.html and asked.workload is None:
         raise UsageError("--html goes with a workload", why="a log alone has no figures")
-    for name in ("output", "html"):
-        if given[name]:
-            check_writable(given[name])
+    for path in filter(None, (options.output, options.html)):
+        check_writable(path)
 
 
-def _write_recipe(path: Path, answer: MemoryAnswer) -> None:
-    """The settings of the plan; where nothing fits there are none, and nothing is written."""
-    from tfdyno.core.base.codec import write_atomic
+def _recipe(found: MemoryAnswer) -> str:
+    """The settings of the plan."""
     from tfdyno.core.recipe.recipe_file import to_toml
     from tfdyno.view.memory.plan_words import plan_headline
 
-    plan = answer.plans[0]
-    if plan.recipe is None:
-        return
-    head = (plan_headline(plan, answer.names[plan.gpu]), *plan.notes)
-    text = to_toml(plan.recipe, comments=plan.reasons, head=head)
-    write_atomic(path, text.encode())
+    plan = found.plans[0]
+    assert plan.recipe
+    head = (plan_headline(plan, found.names[plan.gpu]), *plan.notes)
+    return to_toml(plan.recipe, comments=plan.reasons, head=head)
 
 
-def _write_page(path: Path, answer: MemoryAnswer) -> None:
+def _page(found: MemoryAnswer) -> str:
     from tfdyno import __version__
-    from tfdyno.core.base.codec import write_atomic
     from tfdyno.view.memory.page import memory_page
 
-    write_atomic(path, memory_page(answer, __version__).encode())
-
-
-def _print(answer: MemoryAnswer, given: dict[str, Any]) -> None:
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.memory.document import memory_document
-
-        click.echo(to_json(memory_document(answer)).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.memory.text import memory_text
-
-    colour = colour_wanted()
-    text = memory_text(
-        answer, written=str(given["output"] or ""), verbose=given["verbose"],
-        width=terminal_width(), colour=colour,
-    )  # fmt: skip
-    click.echo(text, color=colour)
+    return memory_page(found, __version__)

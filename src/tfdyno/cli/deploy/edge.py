@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from tfdyno.cli.options import HTML, TOLD, UNSAFE, Filled, Positive, Wholes, check_writable
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, argument, command, flag, group, option
+from tfdyno.cli.options import HTML, UNSAFE, Filled, Positive, Told, Wholes, check_writable
+from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,30 +19,34 @@ if TYPE_CHECKING:
 MOST_THREADS = 64
 
 
-@click.command()
-@click.argument("model", required=False, metavar="MODEL")
-@click.option(
-    "--device", type=Filled(), default="all", show_default=True, metavar="SLUG[,SLUG]",
-    help="Devices, or kinds as phone, jetson, microcontroller.",
-)  # fmt: skip
-@click.option("--list", "listed", is_flag=True, help="Name the devices of the catalogue.")
-@click.option(
-    "--threads", type=Wholes("threads"), default="1,2", show_default=True,
-    help="To measure with on this CPU.",
-)  # fmt: skip
-@click.option(
-    "--seconds", type=Positive("seconds"), default=0.3, show_default=True, metavar="S",
-    help="Of each of the 9 turns of measuring.",
-)  # fmt: skip
-@click.option("--no-measure", is_flag=True, help="Do not run the model here.")
-@click.option(
-    "--write", type=Filled(), metavar="DIR",
-    help="Write the model with C, Android, Jetson and Raspberry Pi code for it.",
-)  # fmt: skip
-@UNSAFE
-@HTML
-@TOLD
-def edge(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    model: str | None = argument(type=TEXT, required=False, metavar="MODEL")
+    device: str = option(
+        type=Filled(), default="all", show_default=True, metavar="SLUG[,SLUG]",
+        help="Devices, or kinds as phone, jetson, microcontroller.",
+    )  # fmt: skip
+    listed: bool = flag("--list", help="Name the devices of the catalogue.")
+    threads: tuple[int, ...] = option(
+        type=Wholes("threads"), default="1,2", show_default=True,
+        help="To measure with on this CPU.",
+    )  # fmt: skip
+    seconds: float = option(
+        type=Positive("seconds"), default=0.3, show_default=True, metavar="S",
+        help="Of each of the 9 turns of measuring.",
+    )  # fmt: skip
+    no_measure: bool = flag(help="Do not run the model here.")
+    write: str | None = option(
+        type=Filled(), metavar="DIR",
+        help="Write the model with C, Android, Jetson and Raspberry Pi code for it.",
+    )  # fmt: skip
+    unsafe: bool = UNSAFE
+    html: Path | None = HTML
+    told: Told = group(Told)
+
+
+@command(_Options)
+def edge(options: _Options) -> Answer:
     """Say on which phones, boards and microcontrollers a model fits.
 
     MODEL is a .tflite file as tfdyno export writes it, or a .keras file or file.py:function, which
@@ -49,39 +56,40 @@ def edge(**given: Any) -> int:
     model is run and timed. With --device the exit code is 1 where it does not fit.
     """
     from tfdyno.catalog.edge_devices import all_devices, parse_list
-
-    if given["listed"]:
-        _print_devices(as_json=given["as_json"])
-        return 0
-    if not given["model"]:
-        raise UsageError("no model was named",
-                         remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
-    devices = parse_list(given["device"])
-    if given["html"]:
-        check_writable(given["html"])
-    report = _judged(given, devices)
-    if given["html"]:
-        _write_page(report, given["html"])
-    _print(report, given)
-    chosen = len(devices) < len(all_devices())
-    return int(chosen and not all(one.fits for one in report.verdicts))
-
-
-def _judged(given: dict[str, Any], devices: tuple[Any, ...]) -> EdgeReport:
-    from tfdyno.cli.progress import progress_line
     from tfdyno.jobs.deploy.edge import EdgeRequest
     from tfdyno.jobs.deploy.edge import edge as judge
+    from tfdyno.view.deploy.edge_document import devices_document, edge_document
+    from tfdyno.view.deploy.edge_text import devices_text, edge_text
 
+    every = all_devices()
+    if options.listed:
+        return Answer(
+            document=partial(devices_document, every), text=lambda **_: devices_text(every)
+        )
+    if not options.model:
+        raise UsageError("no model was named",
+                         remedy="name a .tflite or .keras file, or --list the devices")  # fmt: skip
+    devices = parse_list(options.device)
+    if options.html:
+        check_writable(options.html)
     question = EdgeRequest(
-        model=given["model"],
+        model=options.model,
         devices=devices,
-        threads=() if given["no_measure"] else _threads(given["threads"]),
-        seconds=given["seconds"],
-        write=Path(given["write"]) if given["write"] else None,
-        unsafe=given["unsafe"],
+        threads=() if options.no_measure else _threads(options.threads),
+        seconds=options.seconds,
+        write=Path(options.write) if options.write else None,
+        unsafe=options.unsafe,
     )
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        return judge(question, progress=progress)
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        report = judge(question, progress=progress)
+    written = f"\n\n{options.write} holds the model and its code: read README.md in it first."
+    return Answer(
+        files=((options.html, partial(_page, report)),),
+        document=partial(edge_document, report),
+        text=partial(edge_text, report),
+        tail=written if options.write else "",
+        exit_code=int(len(devices) < len(every) and not all(one.fits for one in report.verdicts)),
+    )
 
 
 def _threads(counts: tuple[int, ...]) -> tuple[int, ...]:
@@ -90,42 +98,11 @@ def _threads(counts: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(counts))
 
 
-def _write_page(report: EdgeReport, path: Path) -> None:
+def _page(report: EdgeReport) -> str:
     import datetime
 
     import tfdyno
-    from tfdyno.core.base.codec import write_atomic
     from tfdyno.view.deploy.edge_page import edge_page
 
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    page = edge_page(report, date=today, version=tfdyno.__version__)
-    write_atomic(path, page.encode())
-
-
-def _print(report: EdgeReport, given: dict[str, Any]) -> None:
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.deploy.edge_document import edge_document
-
-        click.echo(to_json(edge_document(report), indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.deploy.edge_text import edge_text
-
-    click.echo(edge_text(report, width=terminal_width(), colour=colour_wanted()))
-    if given["write"]:
-        click.echo(f"\n{given['write']} holds the model and its code: read README.md in it first.")
-
-
-def _print_devices(*, as_json: bool) -> None:
-    from tfdyno.catalog.edge_devices import all_devices
-
-    if as_json:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.deploy.edge_document import devices_document
-
-        click.echo(to_json(devices_document(all_devices()), indent=2).decode())
-        return
-    from tfdyno.view.deploy.edge_text import devices_text
-
-    click.echo(devices_text(all_devices()))
+    return edge_page(report, date=today, version=tfdyno.__version__)

@@ -2,120 +2,105 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from tfdyno.cli.options import HTML, PYTHON, TOLD, WAIT_FREE, Filled, NewFile, check_writable
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, argument, command, flag, group, many, option
+from tfdyno.cli.options import HTML, PYTHON, WAIT_FREE, Filled, NewFile, Read, Told, check_writable
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.deploy.export import FORMATS, Gates
+from tfdyno.core.deploy.export import FORMATS, Format, Gates
 
 if TYPE_CHECKING:
-    from tfdyno.core.deploy.export import ExportResult, Format
+    from tfdyno.core.deploy.export import ExportResult
     from tfdyno.jobs.deploy.export import ExportRequest
 
 FAILED = 1
 """Exit code of an export that did not pass a gate."""
 
 
-class Formats(click.ParamType[tuple["Format", ...]]):
-    """Names of formats, separated by commas."""
-
-    name = "FORMAT,…"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Format, ...]:
-        """Read the names, each once, in order; raises ``UsageError`` with the nearest."""
-        if isinstance(value, tuple):
-            return value
-        names = [part.strip() for part in str(value).split(",") if part.strip()]
-        if not names:
-            raise UsageError("--to is empty", remedy=f"name one of {', '.join(FORMATS)}")
-        found = [settings.one_of(name.lower(), FORMATS, "format") for name in names]
-        return tuple(dict.fromkeys(found))  # type: ignore[arg-type]
+def _formats(value: object) -> tuple[Format, ...]:
+    """Names of formats, separated by commas; raises ``UsageError`` with the nearest."""
+    names = [part.strip() for part in str(value).split(",") if part.strip()]
+    if not names:
+        raise UsageError("--to is empty", remedy=f"name one of {', '.join(FORMATS)}")
+    found = [settings.one_of(name.lower(), FORMATS, "format") for name in names]
+    return tuple(dict.fromkeys(found))
 
 
-class Amount(click.ParamType[float]):
-    """A number of at least 0: ``0.01``, or ``1%``."""
-
-    name = "X"
-    what = "difference"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read the number; raises ``UsageError``."""
-        text = str(value).strip()
-        found = settings.number(text.removesuffix("%"), self.what)
-        if found < 0:
-            raise UsageError(f"{self.what} {value} is not possible", remedy="give 0 or more")
-        return found / 100 if text.endswith("%") else found
+def _amount(value: object, what: str = "difference") -> float:
+    """A number of at least 0: ``0.01``, or ``1%``; raises ``UsageError``."""
+    text = str(value).strip()
+    found = settings.number(text.removesuffix("%"), what)
+    if found < 0:
+        raise UsageError(f"{what} {value} is not possible", remedy="give 0 or more")
+    return found / 100 if text.endswith("%") else found
 
 
-class Share(Amount):
+def _share(value: object) -> float:
     """The same below 1: a share of all rows, for which ``1`` may be meant as one point of 100."""
-
     what = "accuracy drop"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read the number; raises ``UsageError``."""
-        found = super().convert(value, param, ctx)
-        if found < 1:
-            return found
-        text = str(value).strip()
-        is_percent = text.endswith("%") or found >= 100
-        raise UsageError(
-            f"{self.what} {value} lets everything pass",
-            why="1 is all rows",
-            remedy="give less than 100%" if is_percent else f"write {found:g}% or {found / 100:g}",
-        )
+    found = _amount(value, what)
+    if found < 1:
+        return found
+    is_percent = str(value).strip().endswith("%") or found >= 100
+    raise UsageError(
+        f"{what} {value} lets everything pass",
+        why="1 is all rows",
+        remedy="give less than 100%" if is_percent else f"write {found:g}% or {found / 100:g}",
+    )
 
 
-@click.command()
-@click.argument("model")
-@click.option(
-    "--to", "formats", type=Formats(), required=True, help=f"Of {', '.join(FORMATS)}; many."
-)
-@click.option(
-    "--output", type=NewFile(), required=True, metavar="PATH",
-    help="File or folder to write; a folder for many formats.",
-)  # fmt: skip
-@click.option(
-    "--data", type=Filled(), metavar="FILE.npz|file.py:function",
-    help="Rows x and classes y to compare on.  [default: random rows]",
-)  # fmt: skip
-@click.option(
-    "--max-accuracy-drop", type=Share(),
-    help="Keep nothing that loses more: 0.01 or 1%.",
-)  # fmt: skip
-@click.option(
-    "--max-difference", type=Amount(),
-    help="Of any output.  [default: 0.0001 where it computes alike]",
-)  # fmt: skip
-@click.option(
-    "--preprocess", type=Filled(), metavar="file.py:function",
-    help="Made part of the graph, in front of the model.",
-)  # fmt: skip
-@click.option(
-    "--postprocess", type=Filled(), metavar="file.py:function", help="The same, behind the model."
-)
-@click.option(
-    "--signature", type=Filled(), multiple=True, metavar="NAME=DTYPE[SIZES]",
-    help="An input as served: image=uint8[batch,28,28,1]; many.",
-)  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace an export that is there.")
-@click.option("--measure/--no-measure", default=True, show_default=True, help="Time calls of both.")
-@WAIT_FREE
-@HTML
-@PYTHON
-@TOLD
-def export(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    model: str = argument(type=TEXT)
+    formats: tuple[Format, ...] = option(
+        "--to",
+        type=Read("FORMAT,…", _formats),
+        required=True,
+        help=f"Of {', '.join(FORMATS)}; many.",
+    )
+    output: Path = option(
+        type=NewFile(), required=True, metavar="PATH",
+        help="File or folder to write; a folder for many formats.",
+    )  # fmt: skip
+    data: str | None = option(
+        type=Filled(), metavar="FILE.npz|file.py:function",
+        help="Rows x and classes y to compare on.  [default: random rows]",
+    )  # fmt: skip
+    max_accuracy_drop: float | None = option(
+        type=Read("X", _share), help="Keep nothing that loses more: 0.01 or 1%."
+    )
+    max_difference: float | None = option(
+        type=Read("X", _amount), help="Of any output.  [default: 0.0001 where it computes alike]"
+    )
+    preprocess: str | None = option(
+        type=Filled(), metavar="file.py:function",
+        help="Made part of the graph, in front of the model.",
+    )  # fmt: skip
+    postprocess: str | None = option(
+        type=Filled(), metavar="file.py:function", help="The same, behind the model."
+    )
+    signature: tuple[str, ...] = many(
+        type=Filled(), metavar="NAME=DTYPE[SIZES]",
+        help="An input as served: image=uint8[batch,28,28,1]; many.",
+    )  # fmt: skip
+    force: bool = flag(help="Replace an export that is there.")
+    measure: bool = flag(
+        "--measure/--no-measure", default=True, show_default=True, help="Time calls of both."
+    )
+    wait_free: bool = WAIT_FREE
+    html: Path | None = HTML
+    python: str | None = PYTHON
+    told: Told = group(Told)
+
+
+@command(_Options)
+def export(options: _Options) -> Answer:
     """Export a model to ONNX, LiteRT, TensorRT and others, and verify it.
 
     MODEL is model.keras, a SavedModel folder, the folder of a tfdyno train run, file.py:function
@@ -126,52 +111,46 @@ def export(**given: Any) -> int:
     """
     from tfdyno.jobs.deploy.export import check
     from tfdyno.jobs.deploy.export import export as make
+    from tfdyno.view.deploy.export_document import export_document
+    from tfdyno.view.deploy.export_text import export_text
 
-    question = _question(given)
-    if given["html"]:
-        check_writable(given["html"])
+    question = _question(options)
+    if options.html:
+        check_writable(options.html)
     check(question)
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = make(question, progress=progress)
-    _show(found, given)
-    return 0 if found.passed else FAILED
-
-
-def _question(given: dict[str, Any]) -> ExportRequest:
-    from tfdyno.jobs.deploy.export import ExportRequest
-
-    return ExportRequest(
-        model=given["model"],
-        formats=given["formats"],
-        output=Path(given["output"]),
-        data=given["data"] or "",
-        gates=Gates(
-            max_accuracy_drop_ratio=given["max_accuracy_drop"],
-            max_difference=given["max_difference"],
-        ),
-        preprocess=given["preprocess"] or "",
-        postprocess=given["postprocess"] or "",
-        signature=tuple(given["signature"]),
-        python=given["python"] or "",
-        force=given["force"],
-        measure=given["measure"],
-        wait_free=given["wait_free"],
+    return Answer(
+        files=((options.html, partial(_page, found)),),
+        document=partial(export_document, found),
+        text=partial(export_text, found),
+        exit_code=0 if found.passed else FAILED,
     )
 
 
-def _show(found: ExportResult, given: dict[str, Any]) -> None:
-    from tfdyno.core.base.codec import to_json, write_atomic
+def _question(options: _Options) -> ExportRequest:
+    from tfdyno.jobs.deploy.export import ExportRequest
 
-    if given["html"]:
-        from tfdyno.view.deploy.export_page import export_page
+    return ExportRequest(
+        model=options.model,
+        formats=options.formats,
+        output=options.output,
+        data=options.data or "",
+        gates=Gates(
+            max_accuracy_drop_ratio=options.max_accuracy_drop,
+            max_difference=options.max_difference,
+        ),
+        preprocess=options.preprocess or "",
+        postprocess=options.postprocess or "",
+        signature=options.signature,
+        python=options.python or "",
+        force=options.force,
+        measure=options.measure,
+        wait_free=options.wait_free,
+    )
 
-        write_atomic(given["html"], export_page(found).encode())
-    if given["as_json"]:
-        from tfdyno.view.deploy.export_document import export_document
 
-        click.echo(to_json(export_document(found), indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.deploy.export_text import export_text
+def _page(found: ExportResult) -> str:
+    from tfdyno.view.deploy.export_page import export_page
 
-    click.echo(export_text(found, width=terminal_width(), colour=colour_wanted()))
+    return export_page(found)

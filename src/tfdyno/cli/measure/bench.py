@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
-    CODE,
     HTML,
     RECIPE,
     SET,
-    TOLD,
     WAIT_FREE,
-    WORKLOAD,
+    Code,
     Filled,
+    Named,
     NewFile,
     OneOf,
     Positive,
+    Told,
     Whole,
     check_writable,
     recipe_from,
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.bench.bench import BenchRequest
-    from tfdyno.view.bench.document import Told
+    from tfdyno.view.bench.document import Told as Side
 
 _AS_SETTINGS = ("batch_size", "precision", "execution")
 """Options that are settings of the recipe with a name of their own."""
@@ -69,55 +73,60 @@ class _Bench(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Bench)
-@WORKLOAD
-@click.option(
-    "--data", type=OneOf("data", get_args(DataMode)),
-    help="Default: own; synthetic for a model alone.",
-)  # fmt: skip
-@RECIPE
-@SET
-@click.option(
-    "--against", multiple=True, metavar="KEY=VALUE",
-    help="Measure in turns with the same run that has this setting; many.",
-)  # fmt: skip
-@click.option("--batch-size", type=Whole("batch size"), help="Samples per replica.")
-@click.option("--precision", type=OneOf("precision", settings.PRECISIONS), help="As a setting.")
-@click.option("--execution", type=OneOf("execution", ("auto", "xla", "graph")), help="The same.")
-@click.option(
-    "--mode", type=OneOf("mode", settings.MODES), default="train", show_default=True,
-    help="The train step, or the forward pass.",
-)  # fmt: skip
-@click.option("--epochs", type=Whole("epochs"), help="Train whole epochs in every run.")
-@click.option(
-    "--target", type=Filled(), metavar="METRIC=VALUE",
-    help="Train until accuracy=0.9, --epochs at most; tells the time it took.",
-)  # fmt: skip
-@click.option(
-    "--runs", type=Whole("runs"), help="Fresh processes.  [default: 5, to 20 while noisy]"
-)
-@click.option("--max-runs", type=Whole("runs"), help="More, while the interval is wide.")
-@click.option(
-    "--seconds", type=Positive("seconds"), metavar="S",
-    help="Of steps in a run, at most.  [default: 60]",
-)  # fmt: skip
-@click.option("--output", type=Filled(), metavar="DIR", help="Folder of the results.")
-@click.option("--resume", is_flag=True, help="Go on with the same bench where it stopped.")
-@click.option("--label", type=Filled(), metavar="TEXT", help="Name it in the results.")
-@click.option(
-    "--export", type=NewFile(), metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md."
-)
-@WAIT_FREE
-@HTML
-@click.option("--container", is_flag=True, help="Print the command for a pinned image instead.")
-@click.option("--tf", type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
-@click.option(
-    "--serve", metavar="URL", expose_value=False,
-    help="Load-test a served model instead; its options: --serve --help.",
-)  # fmt: skip
-@CODE
-@TOLD
-def bench(**given: Any) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(Named):
+    data: DataMode | None = option(
+        type=OneOf("data", get_args(DataMode)), help="Default: own; synthetic for a model alone."
+    )
+    recipe: Path | None = RECIPE
+    changes: tuple[str, ...] = SET
+    against: tuple[str, ...] = many(
+        type=TEXT, metavar="KEY=VALUE",
+        help="Measure in turns with the same run that has this setting; many.",
+    )  # fmt: skip
+    batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
+    precision: str | None = option(
+        type=OneOf("precision", settings.PRECISIONS), help="As a setting."
+    )
+    execution: str | None = option(
+        type=OneOf("execution", ("auto", "xla", "graph")), help="The same."
+    )
+    mode: str = option(
+        type=OneOf("mode", settings.MODES), default="train", show_default=True,
+        help="The train step, or the forward pass.",
+    )  # fmt: skip
+    epochs: int | None = option(type=Whole("epochs"), help="Train whole epochs in every run.")
+    target: str | None = option(
+        type=Filled(), metavar="METRIC=VALUE",
+        help="Train until accuracy=0.9, --epochs at most; tells the time it took.",
+    )  # fmt: skip
+    runs: int | None = option(
+        type=Whole("runs"), help="Fresh processes.  [default: 5, to 20 while noisy]"
+    )
+    max_runs: int | None = option(type=Whole("runs"), help="More, while the interval is wide.")
+    seconds: float | None = option(
+        type=Positive("seconds"), metavar="S", help="Of steps in a run, at most.  [default: 60]"
+    )
+    output: str | None = option(type=Filled(), metavar="DIR", help="Folder of the results.")
+    resume: bool = flag(help="Go on with the same bench where it stopped.")
+    label: str | None = option(type=Filled(), metavar="TEXT", help="Name it in the results.")
+    export: Path | None = option(
+        type=NewFile(), metavar="FILE", help="Write FILE.json, FILE.csv or FILE.md."
+    )
+    wait_free: bool = WAIT_FREE
+    html: Path | None = HTML
+    container: bool = flag(help="Print the command for a pinned image instead.")
+    tf: str | None = option(type=Filled(), metavar="X.Y", help="TensorFlow of that image.")
+    serve: str | None = option(
+        type=TEXT, metavar="URL",
+        help="Load-test a served model instead; its options: --serve --help.",
+    )  # fmt: skip
+    code: Code = group(Code)
+    told: Told = group(Told)
+
+
+@command(_Options, cls=_Bench)
+def bench(options: _Options) -> Answer:
     """Measure a training run fairly, or two recipes in turns.
 
     WORKLOAD is script.py, file.py:function, file.py:train_step with --input-spec, model.keras,
@@ -128,55 +137,60 @@ def bench(**given: Any) -> None:
     """
     from tfdyno.jobs.bench.bench import bench as measure
     from tfdyno.jobs.bench.bench import check, default_folder
+    from tfdyno.view.bench.document import document_of
+    from tfdyno.view.bench.text import report_text
 
-    question = _question(given)
+    question = _question(options)
     check(question)
-    if given["container"]:
-        _print_container(given)
-        return
-    if given["tf"]:
+    if options.container:
+        return _container(options)
+    if options.tf:
         raise UsageError("--tf goes with --container", remedy="add --container or leave it out")
-    if given["export"]:
-        _check_export(given["export"])
-    if given["html"]:
-        check_writable(given["html"])
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    if options.export:
+        _check_export(options.export)
+    if options.html:
+        check_writable(options.html)
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         measured = measure(question, progress=progress)
-    told, comparison = _told(measured)
-    if given["export"]:
-        _export(given["export"], told, comparison)
-    if given["html"]:
-        _write_page(given["html"], told, comparison, str(question.folder or default_folder()))
-    _print(told, comparison, given, str(question.folder or default_folder()))
+    sides, comparison = _told(measured)
+    folder = str(question.folder or default_folder())
+    return Answer(
+        files=(
+            (options.export, partial(_exported, options.export, sides, comparison)),
+            (options.html, partial(_page, sides, comparison, folder)),
+        ),
+        document=partial(document_of, sides, comparison),
+        text=partial(report_text, sides, comparison, kept_in=folder),
+    )
 
 
-def _question(given: dict[str, Any]) -> BenchRequest:
+def _question(options: _Options) -> BenchRequest:
     from tfdyno.jobs.bench.bench import BenchRequest, default_data
 
-    workload = workload_from({**given, "precision": ""}, mode=given["mode"])
-    recipe = _recipe(given)
-    against = from_settings(typed(given["against"]), recipe) if given["against"] else None
+    workload = workload_from(options, options.code, mode=options.mode)
+    recipe = _recipe(options)
+    against = from_settings(typed(options.against), recipe) if options.against else None
     return BenchRequest(
         workload=workload,
         recipe=recipe,
         against=against,
-        protocol=_protocol(given, given["data"] or default_data(workload)),
-        folder=Path(given["output"]) if given["output"] else None,
-        resume=given["resume"],
-        label=given["label"] or "",
-        wait_free=given["wait_free"],
+        protocol=_protocol(options, options.data or default_data(workload)),
+        folder=Path(options.output) if options.output else None,
+        resume=options.resume,
+        label=options.label or "",
+        wait_free=options.wait_free,
     )
 
 
-def _recipe(given: dict[str, Any]) -> Recipe:
+def _recipe(options: _Options) -> Recipe:
     """The file's settings, those of ``--set`` over them, and the options with names of their own.
 
     Raises:
         UsageError: A setting is not possible, or given twice in different ways.
     """
-    changes: dict[str, object] = dict(typed(given["changes"]))
+    changes: dict[str, object] = dict(typed(options.changes))
     for name in _AS_SETTINGS:
-        value = given[name]
+        value = getattr(options, name)
         if value is None:
             continue
         if str(changes.get(name, value)) != str(value):
@@ -184,22 +198,22 @@ def _recipe(given: dict[str, Any]) -> Recipe:
             raise UsageError(f"{option} {value} and --set {name}={changes[name]} contradict",
                              remedy="give one of them")  # fmt: skip
         changes[name] = value
-    return recipe_from(given["recipe"], changes)
+    return recipe_from(options.recipe, changes)
 
 
-def _protocol(given: dict[str, Any], data: DataMode) -> Protocol:
+def _protocol(options: _Options, data: DataMode) -> Protocol:
     base = Protocol()
-    least = given["runs"] or base.least_runs
-    most = given["max_runs"] or (given["runs"] or base.most_runs)
-    if given["max_runs"] and not given["runs"]:
+    least = options.runs or base.least_runs
+    most = options.max_runs or (options.runs or base.most_runs)
+    if options.max_runs and not options.runs:
         least = min(least, most)
-    metric, value = _target(given["target"]) if given["target"] else ("", 0.0)
+    metric, value = _target(options.target) if options.target else ("", 0.0)
     return Protocol(
         data=data,
-        epochs=given["epochs"] or 0,
+        epochs=options.epochs or 0,
         least_runs=least,
         most_runs=most,
-        most_s=given["seconds"] or base.most_s,
+        most_s=options.seconds or base.most_s,
         target_metric=metric,
         target_value=value,
     )
@@ -220,22 +234,22 @@ def _check_export(path: Path) -> None:
     check_writable(path)
 
 
-def _told(measured: tuple[Any, ...]) -> tuple[list[Told], Comparison | None]:
+def _told(measured: tuple[Any, ...]) -> tuple[list[Side], Comparison | None]:
     from tfdyno.model.measure.comparison import compare
     from tfdyno.model.measure.steady_part import run_medians_s
     from tfdyno.model.measure.summary import summary
-    from tfdyno.view.bench.document import Told
+    from tfdyno.view.bench.document import Told as Side
 
     told = []
     for one in measured:
         found = summary(one)
         medians_s = run_medians_s(one.runs)
-        told.append(Told(measurement=one, summary=found, medians_s=medians_s, **_costs(one, found)))
+        told.append(Side(measurement=one, summary=found, medians_s=medians_s, **_costs(one, found)))
     return told, compare(*measured) if len(measured) == 2 else None
 
 
 def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
-    """What the measured speed costs where the card is priced: as fields of ``Told``."""
+    """What the measured speed costs where the card is priced: as fields of ``Side``."""
     from tfdyno.core.base.codec import to_builtins
     from tfdyno.jobs.bench.compare import priced
     from tfdyno.view.bench.compare_words import price_words
@@ -250,52 +264,35 @@ def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
     }
 
 
-def _export(path: Path, told: list[Told], comparison: Comparison | None) -> None:
-    from tfdyno.core.base.codec import write_atomic
+def _exported(path: Path | None, sides: list[Side], comparison: Comparison | None) -> bytes:
     from tfdyno.view.bench.export import exported
 
-    write_atomic(path, exported(path, told, comparison))
+    assert path
+    return exported(path, sides, comparison)
 
 
-def _write_page(path: Path, told: list[Told], comparison: Comparison | None, folder: str) -> None:
-    from tfdyno.core.base.codec import write_atomic
+def _page(sides: list[Side], comparison: Comparison | None, folder: str) -> str:
     from tfdyno.view.bench.page import bench_page
 
-    write_atomic(path, bench_page(told, comparison, kept_in=folder).encode())
+    return bench_page(sides, comparison, kept_in=folder)
 
 
-def _print(
-    told: list[Told], comparison: Comparison | None, given: dict[str, Any], folder: str
-) -> None:
-    if given["as_json"]:
-        from tfdyno.view.bench.export import json_text
-
-        click.echo(json_text(told, comparison), nl=False)
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.bench.text import report_text
-
-    width, colour = terminal_width(), colour_wanted()
-    click.echo(report_text(told, comparison, kept_in=folder, width=width, colour=colour))
-
-
-def _print_container(given: dict[str, Any]) -> None:
+def _container(options: _Options) -> Answer:
     """The command that repeats the bench in a pinned image; nothing is started."""
-    from tfdyno.core.base.codec import to_json
     from tfdyno.jobs.bench.container import container
-    from tfdyno.view.base.text import terminal_width, wrapped
+    from tfdyno.view.base.text import wrapped
 
     words = _without_container(click.get_current_context().meta[_WORDS])
     # All cards go in: visible_devices, repeated inside, counts them as it does outside.
-    found = container(words, tensorflow=given["tf"] or "")
-    if given["as_json"]:
-        click.echo(to_json(found, indent=2).decode())
-        return
-    width = terminal_width()
-    head = f"TensorFlow {found.tensorflow} in {found.image}:"
-    notes = [wrapped(note, width=width) for note in found.notes]
-    click.echo("\n".join([head, "", found.command, "", "With Podman:", "", found.podman_command,
-                          "", *notes]))  # fmt: skip
+    found = container(words, tensorflow=options.tf or "")
+    lines = (f"TensorFlow {found.tensorflow} in {found.image}:", "", found.command, "",
+             "With Podman:", "", found.podman_command, "")  # fmt: skip
+    return Answer(
+        document=lambda: found,
+        text=lambda width, **_: "\n".join(
+            [*lines, *(wrapped(note, width=width) for note in found.notes)]
+        ),
+    )
 
 
 def _without_container(words: list[str]) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import TEXT, argument, command, flag
 from tfdyno.cli.options import JSON
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.bench.compare import compare_all
@@ -16,35 +18,43 @@ if TYPE_CHECKING:
     from tfdyno.view.bench.compare_text import Column
 
 
-@click.command()
-@click.argument("measurements", nargs=-1, required=True, metavar="A B…")
-@click.option("--estimate", is_flag=True, help="Say how far the estimate of each is off.")
-@click.option(
-    "--recalibrate", is_flag=True,
-    help="Keep measured over estimated: later estimates of the same model use it.",
-)  # fmt: skip
-@JSON
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def compare(
-    measurements: tuple[str, ...], estimate: bool, recalibrate: bool, as_json: bool, quiet: bool
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    measurements: tuple[str, ...] = argument(type=TEXT, nargs=-1, required=True, metavar="A B…")
+    estimate: bool = flag(help="Say how far the estimate of each is off.")
+    recalibrate: bool = flag(
+        help="Keep measured over estimated: later estimates of the same model use it."
+    )
+    as_json: bool = JSON
+    quiet: bool = flag("-q", "--quiet", help="No progress.")
+
+
+@command(_Options)
+def compare(options: _Options) -> Answer:
     """Say which measurement is faster, how surely, and at what cost.
 
     A, B, … are JSON files, folders of results (their newest) or FOLDER:ID.
     """
-    asked = estimate or recalibrate
-    sides = compare_all(measurements, least=1 if asked else 2)
-    found = _gaps(sides, recalibrate, quiet) if asked else (None,) * len(sides)
+    from tfdyno.view.bench.compare_text import compare_text
+
+    kept = options.recalibrate
+    asked = options.estimate or kept
+    sides = compare_all(options.measurements, least=1 if asked else 2)
+    found = _gaps(sides, kept, options.quiet) if asked else (None,) * len(sides)
     columns = [_column(side, gap) for side, gap in zip(sides, found, strict=True)]
-    if as_json:
-        _print_json(columns, sides, found)
-    else:
-        _print_text(columns, kept=recalibrate)
-    clashes = [one for one in sides if one.comparison]
-    refused = clashes and all(
-        one.comparison and one.comparison.verdict == "not_comparable" for one in clashes
+    clashes = [one.comparison for one in sides if one.comparison]
+    refused = clashes and all(one.verdict == "not_comparable" for one in clashes)
+    return Answer(
+        document=partial(_document, columns, sides, found),
+        text=partial(compare_text, columns),
+        tail="".join(
+            f"\n\nKept: estimates of {one.measurement.task.title} start from {one.name} "
+            "from now on."
+            for one in columns
+            if kept and one.estimate
+        ),
+        exit_code=UsageError.exit_code if refused else 0,
     )
-    return UsageError.exit_code if refused else 0
 
 
 def _gaps(sides: tuple[Side, ...], kept: bool, quiet: bool) -> tuple[Gap | None, ...]:
@@ -75,22 +85,10 @@ def _column(side: Side, gap: Gap | None) -> Column:
     )
 
 
-def _print_text(columns: list[Column], *, kept: bool) -> None:
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.bench.compare_text import compare_text
-
-    colour = colour_wanted()
-    click.echo(compare_text(columns, width=terminal_width(), colour=colour), color=colour)
-    for column in columns if kept else ():
-        if column.estimate:
-            title = column.measurement.task.title
-            click.echo(f"\nKept: estimates of {title} start from {column.name} from now on.")
-
-
-def _print_json(
+def _document(
     columns: list[Column], sides: tuple[Side, ...], gaps: tuple[Gap | None, ...]
-) -> None:
-    from tfdyno.core.base.codec import to_builtins, to_json
+) -> dict[str, Any]:
+    from tfdyno.core.base.codec import to_builtins
     from tfdyno.view.bench.compare_document import compare_document
 
     document: dict[str, Any] = compare_document(columns)
@@ -99,4 +97,4 @@ def _print_json(
         told["price_reason"] = side.priced.reason
         factor = {"ratio": gap.anchor.factor_ratio} if gap else {}
         told["gap"] = {**factor, **to_builtins(gap)} if gap else None
-    click.echo(to_json(document, indent=2).decode())
+    return document

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
+from tfdyno.cli.answer import Answer, noted
+from tfdyno.cli.command import command, flag, given, group, option
 from tfdyno.cli.options import (
-    CODE,
     HTML,
     RECIPE,
     SET,
-    TOLD,
     WAIT_FREE,
-    WORKLOAD,
+    Code,
     Filled,
+    Named,
     Positive,
+    Told,
     Whole,
     check_writable,
     recipe_from,
@@ -41,28 +43,35 @@ _NEED_FIX = {
 }
 
 
-@click.command()
-@WORKLOAD
-@RECIPE
-@SET
-@click.option("--steps", type=Whole("steps"), help="Look at so many.  [default: as time allows]")
-@click.option(
-    "--seconds", type=Positive("seconds"), metavar="S",
-    help="Look for so long, and so long in each run with --fix.",
-)  # fmt: skip
-@click.option("--leak", is_flag=True, help="Look only at whether memory grows, and longer at that.")
-@click.option("--fix", is_flag=True, help="Make each change, measure it, keep what is proven.")
-@click.option(
-    "--write", type=Filled(), metavar="DIR",
-    help="With --fix: write the recipe, and a diff for your script.",
-)  # fmt: skip
-@click.option("--output", type=Filled(), metavar="DIR", help="With --fix: folder of the results.")
-@click.option("--resume", is_flag=True, help="With --fix: take what is measured already.")
-@WAIT_FREE
-@HTML
-@CODE
-@TOLD
-def diagnose(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(Named):
+    recipe: Path | None = RECIPE
+    changes: tuple[str, ...] = SET
+    steps: int | None = option(
+        type=Whole("steps"), help="Look at so many.  [default: as time allows]"
+    )
+    seconds: float | None = option(
+        type=Positive("seconds"), metavar="S",
+        help="Look for so long, and so long in each run with --fix.",
+    )  # fmt: skip
+    leak: bool = flag(help="Look only at whether memory grows, and longer at that.")
+    fix: bool = flag(help="Make each change, measure it, keep what is proven.")
+    write: str | None = option(
+        type=Filled(), metavar="DIR",
+        help="With --fix: write the recipe, and a diff for your script.",
+    )  # fmt: skip
+    output: str | None = option(
+        type=Filled(), metavar="DIR", help="With --fix: folder of the results."
+    )
+    resume: bool = flag(help="With --fix: take what is measured already.")
+    wait_free: bool = WAIT_FREE
+    html: Path | None = HTML
+    code: Code = group(Code)
+    told: Told = group(Told)
+
+
+@command(_Options)
+def diagnose(options: _Options) -> Answer:
     """Say what holds a training back, and prove the fix.
 
     WORKLOAD is an unmodified script.py, file.py:function that returns (model, data), model.keras
@@ -78,103 +87,93 @@ def diagnose(**given: Any) -> int:
     from tfdyno.jobs.diagnose.profile import is_profile
     from tfdyno.jobs.diagnose.recorded_run import is_run
 
-    if given["html"]:
-        check_writable(given["html"])
-    if is_run(given["workload"]):
-        return _of_run(given)
-    if is_profile(given["workload"]):
-        return _of_profile(given)
-    question = _question(given)
+    if options.html:
+        check_writable(options.html)
+    if is_run(options.workload):
+        return _of_run(options)
+    if is_profile(options.workload):
+        return _of_profile(options)
+    question = _question(options)
     from tfdyno.jobs.diagnose.diagnose import check, examined
 
     check(question)
-    folder = _folder(given)
-    stop: BaseException | None = None
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    folder = _folder(options)
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         found = examined(question, progress=progress)
-        last, stop = _proven(question, found, given, progress)
-    told = _told(question, found, last, given, folder)
-    code = _answer(told, given)
-    if stop:
-        stop.add_note("What was found until then is printed.")
-        raise stop
-    return code
+        last, stop = _proven(question, found, options, progress)
+    told = _told(question, found, last, options, folder)
+    return replace(
+        _answer(told, options),
+        error=stop and noted(stop, "What was found until then is printed."),
+    )
 
 
-def _of_profile(given: dict[str, Any]) -> int:
+def _of_profile(options: _Options) -> Answer:
     """What a profile tells; there is nothing to run, so nothing is proven."""
-    _refuse_to_run(given, "a profile")
+    _refuse_to_run(options, "a profile")
     from tfdyno.jobs.diagnose.profile import examined_profile
     from tfdyno.view.diagnose.document import told_of
 
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        found = examined_profile(Path(given["workload"]), progress=progress)
-    return _answer(told_of(found.diagnosis, found.facts, given["workload"]), given)
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        found = examined_profile(Path(options.workload), progress=progress)
+    return _answer(told_of(found.diagnosis, found.facts, options.workload), options)
 
 
-def _of_run(given: dict[str, Any]) -> int:
+def _of_run(options: _Options) -> Answer:
     """What was recorded of a run, and what to type for all the rest."""
-    _refuse_to_run(given, "a run that is over")
-    from dataclasses import replace
-
+    _refuse_to_run(options, "a run that is over")
     from tfdyno.jobs.diagnose.recorded_run import examined_run
     from tfdyno.view.diagnose.document import told_of
     from tfdyno.view.diagnose.words import command
 
-    run = examined_run(given["workload"])
+    run = examined_run(options.workload)
     found = run.examined
     told = replace(
-        told_of(found.diagnosis, found.facts, given["workload"]),
+        told_of(found.diagnosis, found.facts, options.workload),
         environment=found.environment,
         look=command("diagnose", run.reference, run.arguments, run.settings),
     )
-    return _answer(told, given)
+    return _answer(told, options)
 
 
-def _refuse_to_run(given: dict[str, Any], what: str) -> None:
+def _refuse_to_run(options: _Options, what: str) -> None:
     """Refuse what asks for steps of something that has none to run; raises ``UsageError``."""
-    refused = [
-        name
-        for name in ("leak", "fix", "write", "output", "resume", "recipe", "changes", "steps",
-                     "seconds", "script_arguments", "wait_free")
-        if given[name]
-    ]  # fmt: skip
+    refused = given(options, "leak", "fix", "write", "output", "resume", "recipe", "changes",
+                    "steps", "seconds", "script_arguments", "wait_free")  # fmt: skip
     if refused:
-        name = {"changes": "--set", "script_arguments": "arguments"}.get(
-            refused[0], f"--{refused[0].replace('_', '-')}"
-        )
+        name = "arguments" if refused[0] == "script_arguments" else refused[0]
         raise UsageError(f"{name} cannot go with {what}", why="there is nothing to run",
                          remedy="give the script instead, or leave it out")  # fmt: skip
 
 
-def _question(given: dict[str, Any]) -> DiagnoseRequest:
+def _question(options: _Options) -> DiagnoseRequest:
     from tfdyno.jobs.diagnose.diagnose import DiagnoseRequest
 
-    if given["leak"] and given["fix"]:
+    if options.leak and options.fix:
         raise UsageError("--fix cannot go with --leak", why="only memory is looked at then",
                          remedy="leave one of them out")  # fmt: skip
     for name, why in _NEED_FIX.items():
-        if given[name] and not given["fix"]:
+        if given(options, name) and not options.fix:
             raise UsageError(f"--{name} needs --fix", why=why, remedy="add --fix or leave it out")
     return DiagnoseRequest(
-        workload=workload_from({**given, "precision": ""}, mode="train"),
-        recipe=recipe_from(given["recipe"], typed(given["changes"])),
-        steps=given["steps"] or 0,
-        seconds_s=given["seconds"] or 0.0,
-        folder=Path(given["output"]) if given["output"] else None,
-        resume=given["resume"],
-        memory_alone=given["leak"],
-        wait_free=given["wait_free"],
+        workload=workload_from(options, options.code),
+        recipe=recipe_from(options.recipe, typed(options.changes)),
+        steps=options.steps or 0,
+        seconds_s=options.seconds or 0.0,
+        folder=Path(options.output) if options.output else None,
+        resume=options.resume,
+        memory_alone=options.leak,
+        wait_free=options.wait_free,
     )
 
 
-def _folder(given: dict[str, Any]) -> Path | None:
+def _folder(options: _Options) -> Path | None:
     """Where to write, looked at before minutes of work."""
-    if not given["write"]:
+    if not options.write:
         return None
     from tfdyno.jobs.diagnose.write import check_folder
 
-    folder = Path(given["write"])
+    folder = Path(options.write)
     check_folder(folder)
     return folder
 
@@ -182,7 +181,7 @@ def _folder(given: dict[str, Any]) -> Path | None:
 def _proven(
     question: DiagnoseRequest,
     found: Examined,
-    given: dict[str, Any],
+    options: _Options,
     progress: Callable[[str], None],
 ) -> tuple[ProvenDiagnosis, BaseException | None]:
     """What is proven, as far as it came, and what stopped it."""
@@ -191,7 +190,7 @@ def _proven(
     last = ProvenDiagnosis(diagnosis=found.diagnosis, recipe=question.recipe)
     if found.stopped:
         return last, KeyboardInterrupt()
-    if found.failed or not given["fix"]:
+    if found.failed or not options.fix:
         return last, found.failed
     from tfdyno.jobs.diagnose.fixes import proven
 
@@ -207,7 +206,7 @@ def _told(
     question: DiagnoseRequest,
     found: Examined,
     last: ProvenDiagnosis,
-    given: dict[str, Any],
+    options: _Options,
     folder: Path | None,
 ) -> DiagnoseTold:
     from tfdyno.view.diagnose.document import DiagnoseTold
@@ -223,58 +222,51 @@ def _told(
         reference=question.workload.reference,
         base=question.recipe,
         environment=found.environment,
-        tried=given["fix"],
-        arguments=_words(given, question.workload),
-        own_arguments=_own_words(given),
+        tried=options.fix,
+        arguments=_words(options, question.workload),
+        own_arguments=_own_words(options),
         written=tuple(map(str, files)),
         growth=found.growth,
     )
 
 
-def _words(given: dict[str, Any], workload: Workload) -> tuple[str, ...]:
+def _words(options: _Options, workload: Workload) -> tuple[str, ...]:
     """What is to be typed again for the same workload and recipe."""
     from tfdyno.jobs.choose.reference import option_words, script_words
 
-    words = ["--recipe", str(given["recipe"])] if given["recipe"] else []
-    words += [word for one in given["changes"] for word in ("--set", one)]
+    words = ["--recipe", str(options.recipe)] if options.recipe else []
+    words += [word for one in options.changes for word in ("--set", one)]
     return (*words, *option_words(workload), *script_words(workload))
 
 
-def _own_words(given: dict[str, Any]) -> tuple[str, ...]:
-    words = [word for one in given["input_spec"] for word in ("--input-spec", one)]
-    return (*words, *(("--fit", str(given["fit_number"])) if given["fit_number"] > 1 else ()))
+def _own_words(options: _Options) -> tuple[str, ...]:
+    words = [word for one in options.code.input_spec for word in ("--input-spec", one)]
+    return (
+        *words,
+        *(("--fit", str(options.code.fit_number)) if options.code.fit_number > 1 else ()),
+    )
 
 
-def _answer(told: DiagnoseTold, given: dict[str, Any]) -> int:
-    """Tell it as it was asked for; 1 where something ends the training, as memory that grows."""
-    from dataclasses import replace
+def _answer(told: DiagnoseTold, options: _Options) -> Answer:
+    """As it was asked for; 1 where something ends the training, as memory that grows."""
     from datetime import UTC, datetime
 
-    told = replace(told, made_on=datetime.now(UTC).date().isoformat())
-    if given["html"]:
-        from tfdyno.core.base.codec import write_atomic
-        from tfdyno.view.diagnose.growth_page import growth_page
-        from tfdyno.view.diagnose.page import diagnose_page
-
-        page = growth_page if given["leak"] else diagnose_page
-        write_atomic(given["html"], page(told).encode())
-    _print(told, given)
-    ends = any(one.severity == "error" for one in told.proven.diagnosis.findings)
-    return int(ends or any(one.grows for one in told.growth))
-
-
-def _print(told: DiagnoseTold, given: dict[str, Any]) -> None:
+    from tfdyno.view.diagnose.document import diagnose_document
     from tfdyno.view.diagnose.growth_text import growth_text, leak_document
-
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.diagnose.document import diagnose_document
-
-        document = leak_document(told) if given["leak"] else diagnose_document(told)
-        click.echo(to_json(document, indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
     from tfdyno.view.diagnose.text import diagnose_text
 
-    text = growth_text if given["leak"] else diagnose_text
-    click.echo(text(told, width=terminal_width(), colour=colour_wanted()))
+    told = replace(told, made_on=datetime.now(UTC).date().isoformat())
+    ends = any(one.severity == "error" for one in told.proven.diagnosis.findings)
+    return Answer(
+        files=((options.html, partial(_page, told, leak=options.leak)),),
+        document=partial(leak_document if options.leak else diagnose_document, told),
+        text=partial(growth_text if options.leak else diagnose_text, told),
+        exit_code=int(ends or any(one.grows for one in told.growth)),
+    )
+
+
+def _page(told: DiagnoseTold, *, leak: bool) -> str:
+    from tfdyno.view.diagnose.growth_page import growth_page
+    from tfdyno.view.diagnose.page import diagnose_page
+
+    return growth_page(told) if leak else diagnose_page(told)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import flag, option
+from tfdyno.cli.options import Filled, Told, Whole
 from tfdyno.cli.progress import progress_line
 from tfdyno.core.base.errors import TfdynoError, UsageError
-from tfdyno.core.cluster.cluster import TOLD_BY
-from tfdyno.core.cluster.launch_plan import seconds_of
+from tfdyno.core.base.settings import MOST_PORT
 
 if TYPE_CHECKING:
     from tfdyno.core.cluster.cluster_facts import ClusterReport
@@ -21,55 +25,83 @@ if TYPE_CHECKING:
 PROGRESS = "progress: "
 
 
-def answer_cluster(given: dict[str, Any]) -> int:
-    """Take part in the check, or start it here; the exit code."""
-    if given["gpus"] == 0:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What goes with ``--cluster``."""
+
+    nodes: int | None = option(
+        type=Whole("--nodes"), help="Of --cluster; started here without an engine."
+    )
+    output: str | None = option(
+        type=Filled(), metavar="DIR", help="Of --cluster: the run's folder."
+    )
+    gpus: int | None = option(
+        "--gpus-per-node", type=Whole("--gpus-per-node", least=0),
+        help="Of --cluster; 0: the CPUs train.  [default: whatever there is]",
+    )  # fmt: skip
+    link: str | None = option(
+        type=Filled(), metavar="SLUG", help="Of --cluster: between the nodes."
+    )
+    rank: int | None = option(
+        type=Whole("--rank", least=0), help="Of --cluster, where no engine tells."
+    )
+    port: int | None = option(
+        type=Whole("--port", most=MOST_PORT), help="Of --cluster: of every node."
+    )
+    wait: str | None = option(
+        type=Filled(), metavar="TIME", help="Of --cluster: for the other nodes."
+    )
+    events: bool = flag(hidden=True, help="Lines of JSON on stderr.")
+
+
+def answer_cluster(options: Cluster, told: Told, *, is_quick: bool) -> Answer | int:
+    """Take part in the check, or start it here."""
+    if options.gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before anything looks for cards
-    asked = _question(given)
-    if given["events"]:
+    asked = _question(options, is_quick=is_quick)
+    if options.events:
         return _with_events(asked)
     if asked.nodes and asked.rank is None and not _is_told():
-        return check_here(asked, given)
+        return check_here(asked, quiet=told.quiet, verbose=told.verbose)
     from tfdyno.jobs.doctor.cluster import doctor_cluster
 
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    with progress_line(quiet=told.quiet, verbose=told.verbose) as progress:
         report = doctor_cluster(asked, environment=os.environ, progress=progress)
     if report is None:
         click.echo("This node told what it is and did its part; worker 0 has the report.")
         return 0
-    _print(report, as_json=given["as_json"])
-    return report.exit_code
+    return _answer(report)
 
 
-def check_here(asked: ClusterRequest, given: dict[str, Any]) -> int:
-    """Start the processes on this machine, and print their report; the exit code.
+def check_here(asked: ClusterRequest, *, quiet: bool, verbose: bool) -> Answer:
+    """Start the processes on this machine; their report.
 
     Args:
         asked: What is asked.
-        given: How much is told, and in which form.
+        quiet: No progress.
+        verbose: What each of them says as well.
     """
     from tfdyno.jobs.doctor.cluster_local import doctor_local
 
-    shown = (lambda line: print(line, file=sys.stderr)) if given["verbose"] else _silent
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        report = doctor_local(asked, progress=progress, output=shown)
-    _print(report, as_json=given["as_json"])
-    return report.exit_code
+    shown = (lambda line: print(line, file=sys.stderr)) if verbose else _silent
+    with progress_line(quiet=quiet, verbose=verbose) as progress:
+        return _answer(doctor_local(asked, progress=progress, output=shown))
 
 
-def _question(given: dict[str, Any]) -> ClusterRequest:
+def _question(options: Cluster, *, is_quick: bool) -> ClusterRequest:
+    from tfdyno.core.cluster.launch_plan import seconds_of
     from tfdyno.engines.meeting.rendezvous import WAIT_S
     from tfdyno.jobs.doctor.cluster import ClusterRequest
 
     return ClusterRequest(
-        output=given["output"] or ".",
-        nodes=given["nodes"] or 0,
-        rank=given["rank"],
-        port=given["port"] or 0,
-        wait_s=seconds_of(given["wait"], "--wait") if given["wait"] else WAIT_S,
-        gpus_per_node=given["gpus"],
-        is_quick=given["quick"],
-        link=_link(given["link"]),
+        output=options.output or ".",
+        nodes=options.nodes or 0,
+        rank=options.rank,
+        port=options.port or 0,
+        wait_s=seconds_of(options.wait, "--wait") if options.wait else WAIT_S,
+        gpus_per_node=options.gpus,
+        is_quick=is_quick,
+        link=_link(options.link),
     )
 
 
@@ -83,6 +115,8 @@ def _link(slug: str | None) -> str:
 
 def _is_told() -> bool:
     """Whether an engine, or a person, says that this is one process of several."""
+    from tfdyno.core.cluster.cluster import TOLD_BY
+
     return any(os.environ.get(name) for name in TOLD_BY)
 
 
@@ -104,17 +138,15 @@ def _with_events(asked: ClusterRequest) -> int:
     return 0
 
 
-def _print(report: ClusterReport, *, as_json: bool) -> None:
-    if as_json:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.doctor.cluster_document import cluster_document
-
-        click.echo(to_json(cluster_document(report), indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
+def _answer(report: ClusterReport) -> Answer:
+    from tfdyno.view.doctor.cluster_document import cluster_document
     from tfdyno.view.doctor.cluster_text import cluster_text
 
-    click.echo(cluster_text(report, width=terminal_width(), colour=colour_wanted()))
+    return Answer(
+        document=partial(cluster_document, report),
+        text=partial(cluster_text, report),
+        exit_code=report.exit_code,
+    )
 
 
 def _say(line: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import PATH, argument, command, flag, given, many, option
 from tfdyno.cli.deploy.serve import YES, offer_setup
-from tfdyno.cli.options import JSON, QUIET, Filled
+from tfdyno.cli.options import JSON, QUIET, Filled, Told
 from tfdyno.cli.progress import CLEAR, progress_line, tell
+from tfdyno.core.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,30 +23,33 @@ if TYPE_CHECKING:
 BROKEN = 3
 
 
-@click.command()
-@click.argument("project", type=click.Path(path_type=Path), default=Path("project.toml"))
-@click.option(
-    "--only", type=Filled(), multiple=True, metavar="STEP",
-    help="This step and what it rests on; many.",
-)  # fmt: skip
-@click.option(
-    "--from", "begin", type=Filled(), metavar="STEP",
-    help="This step and all that rest on it; what they need is taken as it was made last, changed "
-    "or not.",
-)  # fmt: skip
-@click.option(
-    "--force", type=Filled(), multiple=True, metavar="STEP",
-    help="Make this step again, and all that rest on it, though nothing changed; many.",
-)  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Say what would run, and why; nothing runs.")
-@click.option(
-    "--init", "workload", type=Filled(), metavar="WORKLOAD",
-    help="Write PROJECT with the usual steps for this script or model; nothing runs.",
-)  # fmt: skip
-@YES
-@JSON
-@QUIET
-def run(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    project: Path = argument(type=PATH, default=Path("project.toml"))
+    only: tuple[str, ...] = many(
+        type=Filled(), metavar="STEP", help="This step and what it rests on; many."
+    )
+    begin: str | None = option(
+        "--from", type=Filled(), metavar="STEP",
+        help="This step and all that rest on it; what they need is taken as it was made last, "
+        "changed or not.",
+    )  # fmt: skip
+    force: tuple[str, ...] = many(
+        type=Filled(), metavar="STEP",
+        help="Make this step again, and all that rest on it, though nothing changed; many.",
+    )  # fmt: skip
+    dry_run: bool = flag(help="Say what would run, and why; nothing runs.")
+    workload: str | None = option(
+        "--init", type=Filled(), metavar="WORKLOAD",
+        help="Write PROJECT with the usual steps for this script or model; nothing runs.",
+    )  # fmt: skip
+    yes: bool = YES
+    as_json: bool = JSON
+    quiet: bool = QUIET
+
+
+@command(_Options)
+def run(options: _Options) -> Answer:
     """Run a project's steps, from data to service; only what changed.
 
     PROJECT is a TOML file, project.toml without it. Each table [steps.NAME] is a command of tfdyno
@@ -54,51 +60,46 @@ def run(**given: Any) -> int:
     Outputs and history lie in tfdyno-project beside the file. After Ctrl-C, a failure or a kill
     the same command goes on.
     """
-    if given["workload"]:
-        _begin(given)
-        return 0
+    if options.workload:
+        return _begin(options, options.workload)
     from tfdyno.cli.project import step_commands
     from tfdyno.jobs.project.run import RunReporter, RunRequest, needed_server, preview
     from tfdyno.jobs.project.run import run as run_project
+    from tfdyno.view.project.run_text import run_text
 
     question = RunRequest(
-        file=given["project"], only=given["only"], begin=given["begin"] or "", force=given["force"]
+        file=options.project, only=options.only, begin=options.begin or "", force=options.force
     )
-    if not given["dry_run"]:
-        offer_setup(needed_server(question, step_commands), given)
-    with progress_line(quiet=given["quiet"], verbose=False) as progress:
-        shown = _Shown(progress, quiet=given["quiet"])
-        told = RunReporter(begun=shown.begun, reads=shown.reads, said=shown.said, waits=shown.waits,
-                    ended=shown.ended)  # fmt: skip
-        asked = preview if given["dry_run"] else run_project
-        found = asked(question, step_commands, told)
-    if given["dry_run"]:
-        _print(found, given, dry=True)
-        return 0
-    _print(found, given, dry=False)
-    return _code(found)
+    if not options.dry_run:
+        told = Told(as_json=options.as_json, quiet=options.quiet)
+        offer_setup(needed_server(question, step_commands), told, yes=options.yes)
+    with progress_line(quiet=options.quiet, verbose=False) as progress:
+        shown = _Shown(progress, quiet=options.quiet)
+        reporter = RunReporter(begun=shown.begun, reads=shown.reads, said=shown.said,
+                               waits=shown.waits, ended=shown.ended)  # fmt: skip
+        asked = preview if options.dry_run else run_project
+        found = asked(question, step_commands, reporter)
+    return Answer(
+        document=lambda: found,
+        text=partial(run_text, found, folder=options.project.parent, dry=options.dry_run),
+        exit_code=0 if options.dry_run else _code(found),
+    )
 
 
-def _begin(given: dict[str, Any]) -> None:
+def _begin(options: _Options, workload: str) -> Answer:
     """Write a project's file and say what to do with it."""
-    from tfdyno.core.base.errors import UsageError
     from tfdyno.jobs.project.start import start
-    from tfdyno.view.base.text import terminal_width
     from tfdyno.view.project.start import start_text
 
-    for name, option in (("only", "--only"), ("begin", "--from"), ("force", "--force"),
-                         ("dry_run", "--dry-run")):  # fmt: skip
-        if given[name]:
-            raise UsageError(f"--init and {option} contradict", why="--init runs nothing",
-                             remedy="leave one of them out")  # fmt: skip
-    project = start(given["project"], given["workload"])
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-
-        steps = [step.name for step in project.steps]
-        click.echo(to_json({"file": str(project.file), "steps": steps}, indent=2).decode())
-        return
-    click.echo(start_text(project, width=terminal_width()))
+    for name in given(options, "only", "begin", "force", "dry_run"):
+        raise UsageError(f"--init and {name} contradict", why="--init runs nothing",
+                         remedy="leave one of them out")  # fmt: skip
+    project = start(options.project, workload)
+    steps = [step.name for step in project.steps]
+    return Answer(
+        document=lambda: {"file": str(project.file), "steps": steps},
+        text=lambda width, **_: start_text(project, width=width),
+    )
 
 
 class _Shown:
@@ -133,20 +134,6 @@ class _Shown:
         if not self.quiet:
             head = CLEAR if sys.stderr.isatty() else ""
             tell(f"{head}{text}\n")
-
-
-def _print(found: ProjectRun, given: dict[str, Any], *, dry: bool) -> None:
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-
-        click.echo(to_json(found, indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-    from tfdyno.view.project.run_text import run_text
-
-    folder = given["project"].parent
-    text = run_text(found, folder=folder, dry=dry, width=terminal_width(), colour=colour_wanted())
-    click.echo(text)
 
 
 def _code(found: ProjectRun) -> int:

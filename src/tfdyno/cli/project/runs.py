@@ -3,26 +3,52 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import argument, command, flag, group, option
 from tfdyno.cli.options import JSON, Filled, Whole
 from tfdyno.core.base.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tfdyno.core.project.report import Removal
     from tfdyno.store.project_history import ProjectHistory
 
-_PROJECT = click.option(
-    "--project",
-    type=Filled(),
-    metavar="PATH",
-    help="Its file or folder.  [default: project.toml here]",
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Project:
+    project: str | None = option(
+        type=Filled(), metavar="PATH", help="Its file or folder.  [default: project.toml here]"
+    )
+    as_json: bool = JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShowOptions:
+    run: str | None = argument(type=Filled(), required=False, metavar="[ID]")
+    of: _Project = group(_Project)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CompareOptions:
+    before: str | None = argument(type=Filled(), metavar="[A]", required=False)
+    after: str | None = argument(type=Filled(), metavar="[B]", required=False)
+    of: _Project = group(_Project)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RmOptions:
+    ids: tuple[str, ...] = argument(type=Filled(), nargs=-1, metavar="[ID]…")
+    keep: int | None = option(
+        type=Whole("keep", least=0), help="Instead: of each project all but the newest N."
+    )
+    dry_run: bool = flag(help="Only say what would go.")
+    yes: bool = flag(help="Remove without asking.")
+    of: _Project = group(_Project)
 
 
 @click.group()
@@ -30,56 +56,39 @@ def runs() -> None:
     """List, show, compare and remove the runs of a project."""
 
 
-@runs.command(name="list")
-@_PROJECT
-@JSON
-def list_(project: str | None, as_json: bool) -> None:
+@command(_Project, "list", under=runs)
+def list_(options: _Project) -> Answer:
     """List all runs, the newest first."""
     from tfdyno.jobs.project.runs import runs_of
-
-    history = _history(project)
-    found = runs_of(history)
-    if as_json:
-        from tfdyno.view.project.document import runs_document
-
-        _print_json(runs_document(str(history.folder), found))
-        return
+    from tfdyno.view.project.document import runs_document
     from tfdyno.view.project.text import runs_text
 
-    _print(partial(runs_text, found))
+    history = _history(options)
+    found = runs_of(history)
+    return Answer(
+        document=partial(runs_document, str(history.folder), found), text=partial(runs_text, found)
+    )
 
 
-@runs.command()
-@click.argument("run", required=False, type=Filled(), metavar="[ID]")
-@_PROJECT
-@JSON
-def show(run: str | None, project: str | None, as_json: bool) -> None:
+@command(_ShowOptions, under=runs)
+def show(options: _ShowOptions) -> Answer:
     """Show a run step by step: why each was made, its key, its output, its error.
 
     ID may be cut to its beginning; without it, the newest run.
     """
     from tfdyno.jobs.project.report import tell
     from tfdyno.jobs.project.runs import run_named, runs_of
-
-    history = _history(project)
-    every = runs_of(history)
-    told = tell(history, run_named(every, run or ""), every)
-    if as_json:
-        from tfdyno.view.project.document import run_document
-
-        _print_json(run_document(told))
-        return
+    from tfdyno.view.project.document import run_document
     from tfdyno.view.project.text import run_text
 
-    _print(partial(run_text, told))
+    history = _history(options.of)
+    every = runs_of(history)
+    told = tell(history, run_named(every, options.run or ""), every)
+    return Answer(document=partial(run_document, told), text=partial(run_text, told))
 
 
-@runs.command()
-@click.argument("before", type=Filled(), metavar="[A]", required=False)
-@click.argument("after", type=Filled(), metavar="[B]", required=False)
-@_PROJECT
-@JSON
-def compare(before: str | None, after: str | None, project: str | None, as_json: bool) -> None:
+@command(_CompareOptions, under=runs)
+def compare(options: _CompareOptions) -> Answer:
     """Say what changed from run A to run B, and what it gained.
 
     B is the newest run unless it is named, A the one before it. A step that did not come to its
@@ -88,35 +97,19 @@ def compare(before: str | None, after: str | None, project: str | None, as_json:
     """
     from tfdyno.jobs.project.report import compare_runs
     from tfdyno.jobs.project.runs import run_named, runs_of
-
-    history = _history(project)
-    every = runs_of(history)
-    newer = run_named(every, after or "")
-    older = run_named(every, before) if before else None
-    found = compare_runs(history, newer, every, older)
-    if as_json:
-        from tfdyno.view.project.document import compared_document
-
-        _print_json(compared_document(found))
-        return
+    from tfdyno.view.project.document import compared_document
     from tfdyno.view.project.text import compared_text
 
-    _print(partial(compared_text, found))
+    history = _history(options.of)
+    every = runs_of(history)
+    newer = run_named(every, options.after or "")
+    older = run_named(every, options.before) if options.before else None
+    found = compare_runs(history, newer, every, older)
+    return Answer(document=partial(compared_document, found), text=partial(compared_text, found))
 
 
-@runs.command()
-@click.argument("ids", nargs=-1, type=Filled(), metavar="[ID]…")
-@click.option(
-    "--keep", type=Whole("keep", least=0), help="Instead: of each project all but the newest N."
-)
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--yes", is_flag=True, help="Remove without asking.")
-@_PROJECT
-@JSON
-def rm(
-    ids: tuple[str, ...], keep: int | None, dry_run: bool, yes: bool, project: str | None,
-    as_json: bool,
-) -> None:  # fmt: skip
+@command(_RmOptions, under=runs)
+def rm(options: _RmOptions) -> Answer | int:
     """Forget runs, and delete the outputs that no other run names.
 
     Says first what goes, outputs that no run names at all included. A step that a later run reused
@@ -124,22 +117,16 @@ def rm(
     """
     from tfdyno.jobs.project.runs_removal import chosen, remove
 
-    history = _history(project)
-    planned = remove(history, lambda every: chosen(every, ids, keep), dry=True)
+    history = _history(options.of)
+    planned = remove(history, lambda every: chosen(every, options.ids, options.keep), dry=True)
     names = frozenset(one.id for one in planned.runs)
-    if dry_run:
-        _told(planned, removed=False, as_json=as_json)
-        return
-    if not (planned.is_empty or yes or _agreed(planned)):
+    if options.dry_run:
+        return _removal(planned, removed=False)
+    if not (planned.is_empty or options.yes or _agreed(planned)):
         click.echo("Nothing was removed.", err=True)
-        if as_json:
-            _told(planned, removed=False, as_json=True)
-        return
+        return _removal(planned, removed=False) if options.of.as_json else 0
     done = remove(history, lambda every: tuple(one.id for one in every if one.id in names))
-    _told(done, removed=True, as_json=as_json)
-    if done.left:
-        raise ToolError(f"{len(done.left)} of them could not be deleted",
-                        remedy="the next tfdyno runs rm tries again")  # fmt: skip
+    return _removal(done, removed=True)
 
 
 def _agreed(planned: Removal) -> bool:
@@ -152,31 +139,20 @@ def _agreed(planned: Removal) -> bool:
     return click.confirm("Remove?", err=True)
 
 
-def _told(found: Removal, *, removed: bool, as_json: bool) -> None:
-    if as_json:
-        from tfdyno.view.project.document import removal_document
-
-        _print_json(removal_document(found, removed=removed))
-        return
+def _removal(found: Removal, *, removed: bool) -> Answer:
+    from tfdyno.view.project.document import removal_document
     from tfdyno.view.project.text import removal_text
 
-    click.echo(removal_text(found, removed=removed))
+    left = ToolError(f"{len(found.left)} of them could not be deleted",
+                     remedy="the next tfdyno runs rm tries again")  # fmt: skip
+    return Answer(
+        document=partial(removal_document, found, removed=removed),
+        text=lambda **_: removal_text(found, removed=removed),
+        error=left if removed and found.left else None,
+    )
 
 
-def _history(project: str | None) -> ProjectHistory:
+def _history(of: _Project) -> ProjectHistory:
     from tfdyno.jobs.project.runs import history_at
 
-    return history_at(project)
-
-
-def _print(text: Callable[..., str]) -> None:
-    from tfdyno.view.base.text import colour_wanted, terminal_width
-
-    colour = colour_wanted()
-    click.echo(text(width=terminal_width(), colour=colour), color=colour)
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    from tfdyno.core.base.codec import to_json
-
-    click.echo(to_json(document, indent=2).decode())
+    return history_at(of.project)

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from tfdyno.cli.options import Filled, OneOf, Whole, together
+from tfdyno.cli.command import TEXT, given, many, option
+from tfdyno.cli.options import Filled, OneOf, Whole
 from tfdyno.core.train.jax_plan import BACKENDS, MOST_HOST_DEVICES
 
 if TYPE_CHECKING:
     from tfdyno.core.train.jax_plan import JaxPlan
 
-JAX_OPTIONS = together(
-    click.option("--backend", type=OneOf("backend", BACKENDS), default="tensorflow",
-                 show_default=True, help="Of Keras, for the script as it is."),
-    click.option("--mesh", type=Filled(), metavar="AXES",
-                 help="With jax: devices along each axis, as data=2,model=2."),
-    click.option("--layout", type=Filled(), metavar="FILE",
-                 help="With jax: rules (TOML) that split weights.  [default: proposed]"),
-    click.option("--rule", "rules", multiple=True, metavar="PATTERN=AXES",
-                 help="With jax: one rule of a layout, as .*/kernel=-,model."),
-    click.option("--write-layout", "write_layout", type=Filled(), metavar="FILE",
-                 help="With jax: keep the rules that are used."),
-    click.option("--host-devices", "host_devices",
-                 type=Whole("--host-devices", most=MOST_HOST_DEVICES), metavar="N",
-                 help="With jax on CPUs: devices that each process stands for."),
-)  # fmt: skip
-"""Which backend, and over what it splits a model."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JaxOptions:
+    """Which backend, and over what it splits a model."""
+
+    backend: str = option(
+        type=OneOf("backend", BACKENDS), default="tensorflow", show_default=True,
+        help="Of Keras, for the script as it is.",
+    )  # fmt: skip
+    mesh: str | None = option(
+        type=Filled(), metavar="AXES", help="With jax: devices along each axis, as data=2,model=2."
+    )
+    layout: str | None = option(
+        type=Filled(), metavar="FILE",
+        help="With jax: rules (TOML) that split weights.  [default: proposed]",
+    )  # fmt: skip
+    rules: tuple[str, ...] = many(
+        "--rule", type=TEXT, metavar="PATTERN=AXES",
+        help="With jax: one rule of a layout, as .*/kernel=-,model.",
+    )  # fmt: skip
+    write_layout: str | None = option(
+        type=Filled(), metavar="FILE", help="With jax: keep the rules that are used."
+    )
+    host_devices: int | None = option(
+        type=Whole("--host-devices", most=MOST_HOST_DEVICES), metavar="N",
+        help="With jax on CPUs: devices that each process stands for.",
+    )  # fmt: skip
 
 
-def jax_plan(given: dict[str, Any], *, folder: str = "") -> JaxPlan | None:
-    """What ``JAX_OPTIONS`` ask; None: it trains on TensorFlow.
+def jax_plan(options: JaxOptions, *, folder: str = "") -> JaxPlan | None:
+    """What is asked; None: it trains on TensorFlow.
 
     Args:
-        given: Options by name.
+        options: As typed.
         folder: Where the nodes look for files.
 
     Raises:
@@ -46,17 +57,16 @@ def jax_plan(given: dict[str, Any], *, folder: str = "") -> JaxPlan | None:
     from tfdyno.core.train.layout import read_rule_word, read_rules
 
     names = ("mesh", "layout", "write_layout", "host_devices", "rules")
-    options = {f"--{name.replace('_', '-')}": given.get(name) for name in names}
-    if check_backend(given["backend"], options) == "tensorflow":
+    if check_backend(options.backend, given(options, *names)) == "tensorflow":
         return None
-    rules = tuple(read_rule_word(text) for text in given.get("rules") or ())
-    if given["layout"]:
-        rules += read_rules(Path(folder, given["layout"]))
+    rules = tuple(read_rule_word(text) for text in options.rules)
+    if options.layout:
+        rules += read_rules(Path(folder, options.layout))
     return JaxPlan(
-        mesh=read_mesh(given["mesh"]) if given["mesh"] else None,
+        mesh=read_mesh(options.mesh) if options.mesh else None,
         rules=rules,
-        host_devices=given["host_devices"] or 0,
-        write_layout=given["write_layout"] or "",
+        host_devices=options.host_devices or 0,
+        write_layout=options.write_layout or "",
     )
 
 

@@ -4,58 +4,42 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from tfdyno.core.cluster.launch_plan import name_of
 
 if TYPE_CHECKING:
+    from tfdyno.cli.answer import Answer
     from tfdyno.core.cluster.launch_plan import LaunchPlan
     from tfdyno.jobs.launch.local import Launched
 
 
-def answer(launched: Launched, plan: LaunchPlan, given: dict[str, Any]) -> int:
-    """Tell it as text or JSON, with the command that goes on where it was ended.
+def answer(launched: Launched, plan: LaunchPlan) -> Answer:
+    """What came of it, with the command that goes on where it was ended.
 
     Args:
         launched: What came of the training.
         plan: By which.
-        given: The options of ``tfdyno launch``.
-
-    Returns:
-        The exit code: 1 where a finding is an error.
     """
     from dataclasses import replace
 
-    from tfdyno.core.base.codec import to_json
+    from tfdyno.cli.train.train import answer_of
     from tfdyno.core.measure.measurement import Telemetry
-    from tfdyno.jobs.train.train import shown
-    from tfdyno.view.train.document import TrainTold, train_document
+    from tfdyno.view.train.document import TrainTold
 
     outcome, record = launched.outcome, launched.record
     again = tuple(f"Started again after: {failure}" for failure in launched.failures)
-    outcome = replace(outcome, notes=(*again, *outcome.notes))
     assert record.environment
     told = TrainTold(
-        outcome=outcome,
-        output=str(launched.folder) if given["as_json"] else shown(launched.folder),
+        outcome=replace(outcome, notes=(*again, *outcome.notes)),
+        output=str(launched.folder),
         reference=plan.reference,
         recipe=launched.recipe,
         environment=record.environment,
         telemetry=record.telemetry or Telemetry(),
         resume_command=resume_command(plan, launched) if outcome.stopped else "",
     )
-    if given["as_json"]:
-        document = train_document(told)
-        document |= {"nodes": plan.nodes, "failures": launched.failures}
-        click.echo(to_json(document, indent=2).decode())
-    else:
-        from tfdyno.view.base.text import colour_wanted, terminal_width
-        from tfdyno.view.train.text import train_text
-
-        click.echo(train_text(told, width=terminal_width(), colour=colour_wanted()))
-    return int(any(one.severity == "error" for one in outcome.findings))
+    return answer_of(told, nodes=plan.nodes, failures=launched.failures)
 
 
 def resume_command(plan: LaunchPlan, launched: Launched) -> str:

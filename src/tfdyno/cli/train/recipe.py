@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import PATH, argument, command, flag, group, option
 from tfdyno.cli.options import (
     FIT,
-    INPUT_SHAPE,
+    INPUT_SHAPES,
     JSON,
     PYTHON,
     SET,
-    TOLD,
     UNSAFE,
-    WORKLOAD,
+    Code,
     Filled,
+    Named,
     NewFile,
+    Told,
     Whole,
     check_writable,
     recipe_from,
@@ -36,13 +40,38 @@ from tfdyno.view.base.recipe_text import (
     recipe_document,
     recipe_text,
 )
-from tfdyno.view.base.text import colour_wanted, terminal_width
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_OUTPUT = option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the TOML.")
 
-_FILE = click.Path(path_type=Path)
-_OUTPUT = click.option("-o", "--output", type=NewFile(), metavar="FILE", help="Write the TOML.")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShowOptions:
+    file: Path | None = argument(type=PATH, required=False)
+    changes: tuple[str, ...] = SET
+    full: bool = flag(help="Settings that change nothing too.")
+    output: Path | None = _OUTPUT
+    as_json: bool = JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DiffOptions:
+    a: Path = argument(type=PATH)
+    b: Path = argument(type=PATH)
+    as_json: bool = JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AutoOptions(Named):
+    gpu: str | None = option(
+        type=Filled(), metavar="SLUG", help="Plan for this card, not this machine."
+    )
+    count: int | None = option(type=Whole("count"), help="How many of --gpu one machine has.")
+    input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
+    fit_number: int = FIT
+    python: str | None = PYTHON
+    unsafe: bool = UNSAFE
+    output: Path | None = _OUTPUT
+    told: Told = group(Told)
 
 
 @click.group()
@@ -50,59 +79,40 @@ def recipe() -> None:
     """Show, compare and choose the settings of a training run."""
 
 
-@recipe.command()
-@click.argument("file", required=False, type=_FILE)
-@SET
-@click.option("--full", is_flag=True, help="Settings that change nothing too.")
-@_OUTPUT
-@JSON
-def show(
-    file: Path | None, changes: tuple[str, ...], full: bool, output: Path | None, as_json: bool
-) -> None:
+@command(_ShowOptions, under=recipe)
+def show(options: _ShowOptions) -> Answer:
     """Print a recipe as TOML, each setting with what it means.
 
     FILE is a recipe, or the folder of a run; without it only what --set says is set. What is
     printed can be kept as a file.
     """
-    found = recipe_from(file, typed(changes))
+    found = recipe_from(options.file, typed(options.changes))
     check_composition(found)
-    if output:
-        _write(output, to_toml(found, full=full))
-    if as_json:
-        _print_json(recipe_document(found))
-        return
-    colour = colour_wanted()
-    click.echo(recipe_text(found, str(file or ""), full=full, colour=colour), color=colour)
+    if options.output:
+        check_writable(options.output)
+    name = str(options.file or "")
+    return Answer(
+        files=((options.output, partial(to_toml, found, full=options.full)),),
+        document=partial(recipe_document, found),
+        text=lambda colour, **_: recipe_text(found, name, full=options.full, colour=colour),
+    )
 
 
-@recipe.command("diff")
-@click.argument("a", type=_FILE)
-@click.argument("b", type=_FILE)
-@JSON
-def diff_of(a: Path, b: Path, as_json: bool) -> None:
+@command(_DiffOptions, "diff", under=recipe)
+def diff_of(options: _DiffOptions) -> Answer:
     """Say in which settings two recipes differ.
 
     A and B are recipes, or folders of runs.
     """
-    names, found = (str(a), str(b)), (read_recipe(a), read_recipe(b))
-    if as_json:
-        _print_json(diff_document(names, *found))
-        return
-    colour = colour_wanted()
-    click.echo(diff_text(names, *found, width=terminal_width(), colour=colour), color=colour)
+    names = (str(options.a), str(options.b))
+    found = (read_recipe(options.a), read_recipe(options.b))
+    return Answer(
+        document=partial(diff_document, names, *found), text=partial(diff_text, names, *found)
+    )
 
 
-@recipe.command()
-@WORKLOAD
-@click.option("--gpu", type=Filled(), metavar="SLUG", help="Plan for this card, not this machine.")
-@click.option("--count", type=Whole("count"), help="How many of --gpu one machine has.")
-@INPUT_SHAPE
-@FIT
-@PYTHON
-@UNSAFE
-@_OUTPUT
-@TOLD
-def auto(**given: Any) -> None:
+@command(_AutoOptions, under=recipe)
+def auto(options: _AutoOptions) -> Answer:
     """Choose the fastest recipe for a workload by the estimate, with a reason for each line.
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task like
@@ -113,31 +123,20 @@ def auto(**given: Any) -> None:
     from tfdyno.cli.progress import progress_line
     from tfdyno.jobs.recipe.auto import auto_recipe
 
-    if given["count"] and not given["gpu"]:
+    if options.count and not options.gpu:
         raise UsageError("--count goes with --gpu", remedy="name the card, or leave --count out")
-    if given["output"]:
-        check_writable(given["output"])
-    workload = workload_from({**given, "precision": "", "input_spec": ()}, mode="train")
-    card = find(given["gpu"]) if given["gpu"] else None
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        found = auto_recipe(workload, gpu=card, count=given["count"] or 1, progress=progress)
-    if given["output"]:
-        _write(given["output"], auto_toml(found))
-    if given["as_json"]:
-        _print_json(auto_document(found))
-        return
-    colour = colour_wanted()
-    click.echo(auto_text(found, width=terminal_width(), colour=colour), color=colour)
-
-
-def _write(path: Path, text: str) -> None:
-    from tfdyno.core.base.codec import write_atomic
-
-    check_writable(path)
-    write_atomic(path, text.encode())
-
-
-def _print_json(document: Mapping[str, object]) -> None:
-    from tfdyno.core.base.codec import to_json
-
-    click.echo(to_json(document, indent=2).decode())
+    if options.output:
+        check_writable(options.output)
+    code = Code(
+        input_shapes=options.input_shapes, fit_number=options.fit_number, python=options.python,
+        unsafe=options.unsafe,
+    )  # fmt: skip
+    workload = workload_from(options, code)
+    card = find(options.gpu) if options.gpu else None
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        found = auto_recipe(workload, gpu=card, count=options.count or 1, progress=progress)
+    return Answer(
+        files=((options.output, partial(auto_toml, found)),),
+        document=partial(auto_document, found),
+        text=partial(auto_text, found),
+    )

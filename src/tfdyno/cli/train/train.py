@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
-
+from tfdyno.cli.answer import Answer
+from tfdyno.cli.command import command, flag, group, option
 from tfdyno.cli.options import (
-    INPUT_SHAPE,
-    JSON,
+    INPUT_SHAPES,
     PYTHON,
     UNSAFE,
     WAIT_FREE,
-    WORKLOAD,
+    Code,
     Filled,
+    Named,
     recipe_from,
+    workload_from,
 )
 from tfdyno.cli.progress import progress_line
-from tfdyno.cli.train.train_options import HOW_OPTIONS, WHAT_OPTIONS, kept_settings, workload_of
+from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import from_settings, typed
@@ -27,25 +31,27 @@ if TYPE_CHECKING:
 
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.train.train import Trained, TrainRequest
+    from tfdyno.view.train.document import TrainTold
 
 AUTO = "auto"
 
 
-@click.command()
-@WORKLOAD
-@WHAT_OPTIONS
-@click.option("--resume", is_flag=True, help="Go on with the run in --output where it stopped.")
-@HOW_OPTIONS
-@WAIT_FREE
-@click.option("--dry-run", is_flag=True, help="Print the plan, with time and memory of a step.")
-@click.option("--gpu", type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
-@INPUT_SHAPE
-@PYTHON
-@UNSAFE
-@JSON
-@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but what is wrong.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every stage and event as a line.")
-def train(**given: Any) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(Named):
+    what: What = group(What)
+    resume: bool = flag(help="Go on with the run in --output where it stopped.")
+    how: How = group(How)
+    wait_free: bool = WAIT_FREE
+    dry_run: bool = flag(help="Print the plan, with time and memory of a step.")
+    gpu: str | None = option(type=Filled(), metavar="SLUG", help="For --dry-run: on this GPU.")
+    input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
+    python: str | None = PYTHON
+    unsafe: bool = UNSAFE
+    told: Watched = group(Watched)
+
+
+@command(_Options)
+def train(options: _Options) -> Answer:
     """Train with a recipe: precision, XLA, input, strategy, checkpoints.
 
     WORKLOAD is an unmodified script.py, file.py:function that returns (model, data),
@@ -55,40 +61,42 @@ def train(**given: Any) -> int:
     A script runs to its end; each of its calls of fit is trained under the recipe. Ctrl-C or
     SIGTERM end the training with a checkpoint; --resume goes on as if it had not stopped.
     """
-    if given["gpu"] and not given["dry_run"]:
+    if options.gpu and not options.dry_run:
         remedy = "choose among the cards here with --set visible_devices=N"
         raise UsageError("--gpu goes with --dry-run", remedy=remedy)
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        question, reasons, notes = _question(given, progress)
-        if given["dry_run"]:
-            return _preview(question, reasons, notes, given, progress)
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        question, reasons, notes = _question(options, progress)
+        if options.dry_run:
+            return _preview(question, reasons, notes, options.gpu or "", progress)
     from tfdyno.jobs.train.train import train as run
 
-    with train_progress(quiet=given["quiet"], verbose=given["verbose"]) as shown:
+    with train_progress(quiet=options.told.quiet, verbose=options.told.verbose) as shown:
         trained = run(question, progress=shown.progress, output=shown.output)
     told = [f"{name}: {why}" for name, why in reasons.items()]
-    return answer(trained, (*notes[:1], *told, *notes[1:]), given)
+    return answer(trained, (*notes[:1], *told, *notes[1:]))
 
 
 def _question(
-    given: dict[str, Any], progress: Callable[[str], None]
+    options: _Options, progress: Callable[[str], None]
 ) -> tuple[TrainRequest, dict[str, str], tuple[str, ...]]:
     """What is asked, why each setting of a chosen recipe is there, and notes on the choice."""
     from tfdyno.core.train.training import RunSettings
     from tfdyno.jobs.train.train import TrainRequest
 
-    workload, kept = workload_of(given), kept_settings(given)
-    changes = typed(given["changes"])
+    what, kept = options.what, kept_settings(options.what, options.how)
+    code = Code(input_shapes=options.input_shapes, python=options.python, unsafe=options.unsafe)
+    workload = workload_from(options, code)
+    changes = typed(what.changes)
     recipe: Recipe | None = None
     reasons: dict[str, str] = {}
     notes: tuple[str, ...] = ()
-    if given["recipe"] == AUTO and not given["resume"]:
+    if what.recipe == AUTO and not options.resume:
         from tfdyno.catalog.gpus import find
         from tfdyno.jobs.recipe.auto import auto_recipe
 
-        card = find(given["gpu"]) if given["gpu"] else None
+        card = find(options.gpu) if options.gpu else None
         visible = from_settings(changes).visible_devices or None
-        if given["wait_free"] and not (given["gpu"] or given["dry_run"]):
+        if options.wait_free and not (options.gpu or options.dry_run):
             from tfdyno.jobs.holders.room import wait_for_room
 
             wait_for_room(visible, progress=progress)  # or it would be chosen for what is left
@@ -96,16 +104,16 @@ def _question(
         recipe = from_settings(changes, chosen.recipe)
         reasons = {name: why for name, why in chosen.reasons.items() if name not in changes}
         notes = (f"The recipe is for {chosen.target}.", *chosen.notes)
-    elif changes or given["recipe"] not in (None, AUTO):
-        recipe = recipe_from(None if given["recipe"] == AUTO else given["recipe"], changes)
+    elif changes or what.recipe not in (None, AUTO):
+        recipe = recipe_from(None if what.recipe == AUTO else what.recipe, changes)
     question = TrainRequest(
         workload=workload,
         recipe=recipe,
-        settings=RunSettings(output=given["output"] or "", resume=given["resume"], **kept),
+        settings=RunSettings(output=what.output or "", resume=options.resume, **kept),
         given=frozenset(kept),
-        data=given["data"] or "",
-        spot=given["spot"] or "",
-        wait_free=given["wait_free"],
+        data=what.data or "",
+        spot=options.how.spot or "",
+        wait_free=options.wait_free,
     )
     return question, reasons, notes
 
@@ -114,50 +122,48 @@ def _preview(
     question: TrainRequest,
     reasons: dict[str, str],
     notes: tuple[str, ...],
-    given: dict[str, Any],
+    gpu: str,
     progress: Callable[[str], None],
-) -> int:
-    from dataclasses import replace
-
+) -> Answer:
     from tfdyno.jobs.train.preview import preview
-    from tfdyno.view.base.text import colour_wanted, terminal_width
     from tfdyno.view.train.preview_text import train_preview_document, train_preview_text
 
-    plan = preview(question, gpu=given["gpu"] or "", reasons=reasons, progress=progress)
+    plan = preview(question, gpu=gpu, reasons=reasons, progress=progress)
     plan = replace(plan, notes=(*plan.notes, *notes))
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-
-        click.echo(to_json(train_preview_document(plan), indent=2).decode())
-    else:
-        click.echo(train_preview_text(plan, width=terminal_width(), colour=colour_wanted()))
-    return 0
+    return Answer(
+        document=partial(train_preview_document, plan), text=partial(train_preview_text, plan)
+    )
 
 
-def answer(trained: Trained, notes: tuple[str, ...], given: dict[str, Any]) -> int:
-    """Print the answer; 1 where something is wrong with what was trained."""
-    from dataclasses import replace
+def answer(trained: Trained, notes: tuple[str, ...] = ()) -> Answer:
+    """What came of a training on this machine."""
+    from tfdyno.view.train.document import TrainTold
 
-    from tfdyno.jobs.train.train import shown
-    from tfdyno.view.train.document import TrainTold, train_document
-
-    outcome = replace(trained.outcome, notes=(*notes, *trained.outcome.notes))
     told = TrainTold(
-        outcome=outcome,
-        output=str(trained.folder) if given["as_json"] else shown(trained.folder),
+        outcome=replace(trained.outcome, notes=(*notes, *trained.outcome.notes)),
+        output=str(trained.folder),
         reference=trained.workload.reference,
         recipe=trained.recipe,
         environment=trained.environment,
         telemetry=trained.telemetry,
         resume_command=trained.resume_command,
     )
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
+    return answer_of(told)
 
-        click.echo(to_json(train_document(told), indent=2).decode())
-    else:
-        from tfdyno.view.base.text import colour_wanted, terminal_width
-        from tfdyno.view.train.text import train_text
 
-        click.echo(train_text(told, width=terminal_width(), colour=colour_wanted()))
-    return int(any(one.severity == "error" for one in outcome.findings))
+def answer_of(told: TrainTold, **more: object) -> Answer:
+    """What came of a training; the exit code is 1 where a finding is an error.
+
+    Args:
+        told: With its folder in full, which the text shortens.
+        more: For the document.
+    """
+    from tfdyno.jobs.train.train import shown
+    from tfdyno.view.train.document import train_document
+    from tfdyno.view.train.text import train_text
+
+    return Answer(
+        document=lambda: {**train_document(told), **more},
+        text=partial(train_text, replace(told, output=shown(Path(told.output)))),
+        exit_code=int(any(one.severity == "error" for one in told.outcome.findings)),
+    )

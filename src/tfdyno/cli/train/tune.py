@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
-import click
-
+from tfdyno.cli.answer import Answer, noted
+from tfdyno.cli.command import TEXT, command, flag, group, many, option
 from tfdyno.cli.options import (
-    CODE,
     RECIPE,
     SET,
-    TOLD,
     WAIT_FREE,
-    WORKLOAD,
+    Code,
     Filled,
+    Named,
     OneOf,
     Positive,
+    Told,
     Whole,
     recipe_from,
     workload_from,
@@ -37,43 +38,50 @@ if TYPE_CHECKING:
 FAILED = 1
 
 
-@click.command()
-@WORKLOAD
-@RECIPE
-@SET
-@click.option(
-    "--space", multiple=True, metavar="KEY=A,B,C",
-    help="Values of a setting to try, beside the start's own; many.",
-)  # fmt: skip
-@click.option("--trials", type=Whole("trials"), help="Trials that are run, at most.  [default: 20]")
-@click.option("--runs", type=Whole("runs", least=2), help="Fresh processes a trial.  [default: 3]")
-@click.option(
-    "--seconds", type=Positive("seconds"), metavar="S",
-    help="Of steps in a run, at most.  [default: 20]",
-)  # fmt: skip
-@click.option(
-    "--data", type=OneOf("data", get_args(DataMode)),
-    help="Default: own; synthetic for a model alone.",
-)  # fmt: skip
-@click.option(
-    "--memory-limit", type=Filled(), metavar="SIZE",
-    help="Of a run without a GPU, as 8GiB.  [default: 90 % of this machine's]",
-)  # fmt: skip
-@click.option("--keep-batch", is_flag=True, help="Leave the samples of an update as they are.")
-@click.option("--gpu", type=Filled(), metavar="SLUG", help="With --dry-run: plan for this card.")
-@click.option("--dry-run", is_flag=True, help="List the trials with their estimates; run nothing.")
-@click.option("--output", type=Filled(), metavar="DIR", help="Folder of the study.")
-@click.option("--resume", is_flag=True, help="Go on with the study in the folder.")
-@click.option(
-    "--on", type=OneOf("engine", ("local", "ray")), default="local", show_default=True,
-    help="Where trials run: here, or one on each node of a Ray cluster.",
-)  # fmt: skip
-@click.option("--address", type=Filled(), metavar="HOST:PORT", help="Of the Ray cluster.")
-@click.option("--seed", type=Whole("seed", least=0), default=0, help="Of the order of trials.")
-@WAIT_FREE
-@CODE
-@TOLD
-def tune(**given: Any) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(Named):
+    recipe: Path | None = RECIPE
+    changes: tuple[str, ...] = SET
+    space: tuple[str, ...] = many(
+        type=TEXT, metavar="KEY=A,B,C",
+        help="Values of a setting to try, beside the start's own; many.",
+    )  # fmt: skip
+    trials: int | None = option(
+        type=Whole("trials"), help="Trials that are run, at most.  [default: 20]"
+    )
+    runs: int | None = option(
+        type=Whole("runs", least=2), help="Fresh processes a trial.  [default: 3]"
+    )
+    seconds: float | None = option(
+        type=Positive("seconds"), metavar="S", help="Of steps in a run, at most.  [default: 20]"
+    )
+    data: DataMode | None = option(
+        type=OneOf("data", get_args(DataMode)), help="Default: own; synthetic for a model alone."
+    )
+    memory_limit: str | None = option(
+        type=Filled(), metavar="SIZE",
+        help="Of a run without a GPU, as 8GiB.  [default: 90 % of this machine's]",
+    )  # fmt: skip
+    keep_batch: bool = flag(help="Leave the samples of an update as they are.")
+    gpu: str | None = option(
+        type=Filled(), metavar="SLUG", help="With --dry-run: plan for this card."
+    )
+    dry_run: bool = flag(help="List the trials with their estimates; run nothing.")
+    output: str | None = option(type=Filled(), metavar="DIR", help="Folder of the study.")
+    resume: bool = flag(help="Go on with the study in the folder.")
+    on: str = option(
+        type=OneOf("engine", ("local", "ray")), default="local", show_default=True,
+        help="Where trials run: here, or one on each node of a Ray cluster.",
+    )  # fmt: skip
+    address: str | None = option(type=Filled(), metavar="HOST:PORT", help="Of the Ray cluster.")
+    seed: int = option(type=Whole("seed", least=0), default=0, help="Of the order of trials.")
+    wait_free: bool = WAIT_FREE
+    code: Code = group(Code)
+    told: Told = group(Told)
+
+
+@command(_Options)
+def tune(options: _Options) -> Answer:
     """Find the fastest recipe by measured trials, and prove it.
 
     WORKLOAD is script.py, file.py:function, model.keras, keras:ResNet50 or a standard task.
@@ -85,73 +93,73 @@ def tune(**given: Any) -> None:
     Only speed is tuned: a larger batch is marked, since it changes what is learned. The folder
     (tfdyno-tuning without --output) gets recipe.toml, tuning.json and the study.
     """
-    _check(given)
-    question = _question(given)
-    if given["dry_run"]:
-        _plan(question, given)
-        return
+    _check(options)
+    question = _question(options)
+    if options.dry_run:
+        return _plan(question, options)
     from tfdyno.jobs.tune.tune import tune as trials_of
+    from tfdyno.jobs.tune.write import written
 
     last: Tuning | None = None
     stop: BaseException | None = None
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
         try:
-            for so_far in _on_engine(given, question, progress, trials_of):
+            for so_far in _on_engine(options, question, progress, trials_of):
                 last = so_far
         except BaseException as error:  # told after the answer so far
             if last is None:
                 raise
             stop, last = error, replace(last, ended="stopped")
     assert last
-    _answer(last, question.folder, given)
+    files = written(question.folder, last)
     if stop:
-        stop.add_note(f"the trials are kept in {question.folder}; the same command with --resume "
-                      "goes on.")  # fmt: skip
-        raise stop
-    if last.best is None:  # there is no answer
-        click.get_current_context().exit(FAILED)
+        noted(stop, f"the trials are kept in {question.folder}; the same command with --resume "
+                    "goes on.")  # fmt: skip
+    told = _answer(last, str(question.folder), tuple(map(str, files)))
+    # Without a best one there is no answer.
+    return replace(told, error=stop, exit_code=FAILED if last.best is None else 0)
 
 
-def _check(given: dict[str, Any]) -> None:
+def _check(options: _Options) -> None:
     """Refuse options that need another one; raises ``UsageError``."""
-    if given["gpu"] and not given["dry_run"]:
+    if options.gpu and not options.dry_run:
         raise UsageError("--gpu needs --dry-run", why="trials are measured on this machine",
                          remedy="add --dry-run, or leave it out")  # fmt: skip
-    if given["dry_run"] and not given["gpu"]:
+    if options.dry_run and not options.gpu:
         raise UsageError("--dry-run needs --gpu", why="there are estimates for cards only",
                          remedy="name a card, as --gpu l4")  # fmt: skip
-    if given["dry_run"] and given["resume"]:
+    if options.dry_run and options.resume:
         raise UsageError("--resume cannot go with --dry-run", why="a plan keeps no study",
                          remedy="leave one of them out")  # fmt: skip
-    if given["wait_free"] and (given["on"] == "ray" or given["dry_run"]):
-        other = "--on ray" if given["on"] == "ray" else "--dry-run"
+    if options.wait_free and (options.on == "ray" or options.dry_run):
+        other = "--on ray" if options.on == "ray" else "--dry-run"
         raise UsageError(f"--wait-free cannot go with {other}", why="it waits for cards of this "
                          "machine", remedy="leave one of them out")  # fmt: skip
-    if given["address"] and given["on"] != "ray":
+    if options.address and options.on != "ray":
         raise UsageError("--address needs --on ray", remedy="add --on ray, or leave it out")
 
 
-def _question(given: dict[str, Any]) -> TuneRequest:
+def _question(options: _Options) -> TuneRequest:
     from tfdyno.core.train.search_space import read_space
     from tfdyno.jobs.bench.bench import default_data
     from tfdyno.jobs.tune.request import DEFAULT_FOLDER, MOST_S, RUNS, TRIALS, TuneRequest
 
-    workload = workload_from({**given, "precision": ""}, mode="train")
-    recipe = recipe_from(given["recipe"], typed(given["changes"]))
+    workload = workload_from(options, options.code)
+    recipe = recipe_from(options.recipe, typed(options.changes))
     return TuneRequest(
         workload=workload,
         recipe=recipe,
-        named=read_space(given["space"], recipe),
-        trials=given["trials"] or TRIALS,
-        runs=given["runs"] or RUNS,
-        seconds_s=given["seconds"] or MOST_S,
-        data=given["data"] or default_data(workload),
-        memory_limit_bytes=_limit(given["memory_limit"]),
-        keep_batch=given["keep_batch"],
-        folder=Path(given["output"]) if given["output"] else DEFAULT_FOLDER,
-        resume=given["resume"],
-        seed=given["seed"],
-        wait_free=given["wait_free"],
+        named=read_space(options.space, recipe),
+        trials=options.trials or TRIALS,
+        runs=options.runs or RUNS,
+        seconds_s=options.seconds or MOST_S,
+        data=options.data or default_data(workload),
+        memory_limit_bytes=_limit(options.memory_limit),
+        keep_batch=options.keep_batch,
+        folder=Path(options.output) if options.output else DEFAULT_FOLDER,
+        resume=options.resume,
+        seed=options.seed,
+        wait_free=options.wait_free,
     )
 
 
@@ -165,44 +173,33 @@ def _limit(typed_size: str | None) -> int:
 
 
 def _on_engine(
-    given: dict[str, Any],
+    options: _Options,
     question: TuneRequest,
     progress: Callable[[str], None],
     trials_of: Callable[..., Iterator[Tuning]],
 ) -> Iterator[Tuning]:
-    if given["on"] == "local":
+    if options.on == "local":
         return trials_of(question, progress=progress)
     from tfdyno.jobs.tune.ray import ray_nodes
 
-    nodes = ray_nodes(question, address=given["address"] or "", progress=progress)
+    nodes = ray_nodes(question, address=options.address or "", progress=progress)
     return trials_of(question, progress=progress, engine=nodes)
 
 
-def _plan(question: TuneRequest, given: dict[str, Any]) -> None:
+def _plan(question: TuneRequest, options: _Options) -> Answer:
     from tfdyno.catalog.gpus import find
     from tfdyno.jobs.tune.plan import planned
 
-    with progress_line(quiet=given["quiet"], verbose=given["verbose"]) as progress:
-        found = planned(question, find(given["gpu"]), progress=progress)
-    _print(found, "", (), given)
+    assert options.gpu
+    with progress_line(quiet=options.told.quiet, verbose=options.told.verbose) as progress:
+        return _answer(planned(question, find(options.gpu), progress=progress))
 
 
-def _answer(told: Tuning, folder: Path, given: dict[str, Any]) -> None:
-    from tfdyno.jobs.tune.write import written
-
-    files = written(folder, told)
-    _print(told, str(folder), tuple(map(str, files)), given)
-
-
-def _print(told: Tuning, folder: str, files: tuple[str, ...], given: dict[str, Any]) -> None:
-    if given["as_json"]:
-        from tfdyno.core.base.codec import to_json
-        from tfdyno.view.train.tune_document import tune_document
-
-        click.echo(to_json(tune_document(told, folder=folder), indent=2).decode())
-        return
-    from tfdyno.view.base.text import colour_wanted, terminal_width
+def _answer(told: Tuning, folder: str = "", files: tuple[str, ...] = ()) -> Answer:
+    from tfdyno.view.train.tune_document import tune_document
     from tfdyno.view.train.tune_text import tune_text
 
-    click.echo(tune_text(told, folder=folder, files=files, width=terminal_width(),
-                         colour=colour_wanted()))  # fmt: skip
+    return Answer(
+        document=partial(tune_document, told, folder=folder),
+        text=partial(tune_text, told, folder=folder, files=files),
+    )

@@ -12,6 +12,8 @@ from tfdyno.core.train.device_mesh import DeviceMesh, filled
 from tfdyno.core.train.layout import Rule, check_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.train.training import RunSettings
 
 BACKENDS = ("tensorflow", "jax")
@@ -59,21 +61,20 @@ class JaxPlan:
         return bool(self.mesh and (self.rules or self.mesh.model_names))
 
 
-def check_backend(backend: str, given: dict[str, object]) -> str:
+def check_backend(backend: str, given: Sequence[str]) -> str:
     """The backend that is meant.
 
     Args:
         backend: As typed.
-        given: Options of JAX alone by name; those that are empty were not given.
+        given: Options of JAX alone that were given, as they are typed.
 
     Raises:
         UsageError: There is no such backend, or an option would do nothing.
     """
     found = settings.one_of(backend.lower(), BACKENDS, "backend")
-    names = [name for name, value in given.items() if value]
-    if found == "tensorflow" and names:
+    if found == "tensorflow" and given:
         raise UsageError(
-            f"{names[0]} does nothing on the TensorFlow backend",
+            f"{given[0]} does nothing on the TensorFlow backend",
             why="keras.distribution splits weights on JAX alone, and every device would hold all",
             remedy="add --backend jax",
         )
