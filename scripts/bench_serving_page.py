@@ -11,7 +11,7 @@ from bench_serving_servers import BASELINE, KINDS, NATIVE, ROUTE, UNBATCHED
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.measure.load import ACCEPTED, REFUSALS
 from tfdyno.model.measure.statistics import median, paired
-from tfdyno.view.bench.words import seconds_words
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,13 +24,13 @@ from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Measurement, Protocol
+from tfdyno.core.measure.measurement_document import Told
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.jobs.bench.compare import compare_all
 from tfdyno.jobs.bench.measured_files import measurements_at
 from tfdyno.jobs.bench.run import measured
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.document import Told
 from tfdyno.view.bench.export import exported
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement import Comparison, Measurement, Verdict
-from tfdyno.view.bench.words import seconds_words
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

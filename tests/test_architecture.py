@@ -93,7 +93,7 @@ UNIT_FREE_FIELDS = {
     "Interval.low", "Interval.best", "Interval.high", "Scaled.fixed", "Scaled.per_sample",
     "Gain.low", "Gain.best", "Gain.high",  # times as fast
     "HostFacts.usable_cpus", "HostFacts.offered_cpus",  # a count that a container may divide
-    "FeedRound.cpus", "FeedPoint.cpus",  # as well
+    "FeedRound.cpus", "FeedPoint.cpus", "FeedTold.busy_cpus",  # as well
     "LitertTensor.scale", "EdgePort.scale",  # of an integer, in the unit of what the model takes
     "StageFacts.elements",  # a count per batch
     # In the unit of the model's output.
@@ -109,6 +109,7 @@ UNIT_FREE_FIELDS = {
     "Parameter.value", "Parameter.low", "Parameter.high", "Parameter.prior",  # ``unit`` says it
     "ProductLaw.lone_tiles", "ProductLaw.exponent",  # a count with a half; of a norm
     "Constant.value", "Constant.low", "Constant.high", "Term.amount",  # as well
+    "FeedTold.grows",  # an exponent
     "TimeModel.sustained_clock",  # a share of the boost clock
     "TimeModel.values",  # each parameter has its own unit
     # Milliseconds, as the options of serve and its answer have them.

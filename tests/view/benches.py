@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from tests.measurements import ENVIRONMENT, TASK, measurement, run
 
 from tfdyno.core.measure.measurement import BenchRun, Card, CardTelemetry, Measurement, Telemetry
+from tfdyno.core.measure.measurement_document import Told
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.document import Told
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison

@@ -10,7 +10,7 @@ from tests.feeds import STAGES, feed, law
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.feed import FeedNeed, StageRate
-from tfdyno.view.data.bench_document import FeedTold
+from tfdyno.core.measure.feed_document import FeedTold
 
 RATES = tuple(
     StageRate(

@@ -6,12 +6,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import batch_cell, gib, short_hours, table_ms, table_usd
-from tfdyno.view.choose.advice_words import brief, card, range_line, terms
 from tfdyno.view.choose.estimate_text import headline
 from tfdyno.view.choose.ranking_text import distinct
 from tfdyno.view.diagnose.findings import row
 from tfdyno.view.diagnose.words import step_line
+from tfdyno.words.base.amounts import batch_cell, gib, short_hours, table_ms, table_usd
+from tfdyno.words.choose.advice import brief, card, range_line, terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

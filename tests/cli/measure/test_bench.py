@@ -15,8 +15,8 @@ from tests.view.choose.test_html import result
 from tfdyno.cli.main import main
 from tfdyno.core.base.codec import from_json
 from tfdyno.core.measure.measurement import Verdict
+from tfdyno.core.measure.measurement_document import measurement_of
 from tfdyno.store.results import Results
-from tfdyno.view.bench.document import measurement_of
 
 SCRIPT = """
 import keras, numpy

@@ -13,8 +13,8 @@ from tests.loads import result, search, stage, stretch
 
 from tfdyno.cli.main import main
 from tfdyno.core.base.codec import to_json
+from tfdyno.core.measure.measurement_document import bench_document
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.document import bench_document
 from tfdyno.view.bench.load_document import load_document
 from tfdyno.view.deploy.export_document import export_document
 

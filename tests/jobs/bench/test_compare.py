@@ -9,9 +9,9 @@ from tests.measurements import ENVIRONMENT, measurement
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import Card, Measurement
+from tfdyno.core.measure.measurement_document import bench_document
 from tfdyno.jobs.bench.compare import compare_all, priced
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.document import bench_document
 
 if TYPE_CHECKING:
     from pathlib import Path

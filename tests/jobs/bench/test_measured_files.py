@@ -8,11 +8,11 @@ from tests.measurements import measurement
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.measure.measurement_document import Told, bench_document, document_of
 from tfdyno.jobs.bench.measured_files import measurements_at
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.summary import summary
 from tfdyno.store.results import FILE, Results
-from tfdyno.view.bench.document import Told, bench_document, document_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from tfdyno.jobs.choose.advise import Outcome, Request, advise
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.view.base.documents import advice_document
-from tfdyno.view.choose.change_words import choice
 from tfdyno.view.choose.html import render_report
+from tfdyno.words.choose.changes import choice
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Candidate

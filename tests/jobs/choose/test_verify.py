@@ -15,7 +15,7 @@ from tfdyno.jobs.choose.compile import compile_exact
 from tfdyno.jobs.choose.market import Conditions
 from tfdyno.jobs.choose.predict import Predictor, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.view.choose.advice_words import fit_words
+from tfdyno.words.choose.advice import fit_words
 
 MODEL = f"{Path(__file__).parents[1].parent / 'data' / 'models' / 'small.py'}:convnet"
 T4 = find("t4")

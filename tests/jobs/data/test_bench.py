@@ -15,6 +15,7 @@ from tfdyno.catalog.gpus import parse_list
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.deploy.dataset import ConvertSettings, Dataset, Shard, Source
+from tfdyno.core.measure.feed_document import data_bench_document
 from tfdyno.core.messages.data import MeasuredData, Plan
 from tfdyno.core.messages.wire import decode
 from tfdyno.jobs.choose.reference import parse_reference
@@ -29,7 +30,6 @@ from tfdyno.jobs.data.bench import (
     reference_of,
     told,
 )
-from tfdyno.view.data.bench_document import data_bench_document
 
 ROOT = Path(__file__).parents[3]
 MODEL = f"{ROOT / 'tests/data/models/small.py'}:convnet"

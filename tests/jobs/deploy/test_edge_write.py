@@ -9,7 +9,7 @@ import pytest
 
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.deploy.edge_write import check_array
-from tfdyno.view.deploy.edge_c import model_header, model_source
+from tfdyno.render.deploy.edge_c import model_header, model_source
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engines.plans import plan
 from tests.probe.fake_nvml import FakeNvml
+from tests.render.plans import plan
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.cluster.launch_plan import ENGINES

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from tests.engines.plans import plan
+from tests.render.plans import plan
 
-from tfdyno.engines.launch.render_azureml import RUN
 from tfdyno.engines.meeting.tf_config import free_ports
 from tfdyno.jobs.launch.launch import rendered
+from tfdyno.render.launch.azureml import RUN
 from tfdyno.store.run_folder import RunFolder
 
 if TYPE_CHECKING:

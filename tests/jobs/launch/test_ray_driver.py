@@ -7,11 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.engines.plans import plan
+from tests.render.plans import plan
 
-from tfdyno.engines.launch.render_ray import ray_plan
 from tfdyno.jobs.launch import ray_driver as _ray_driver
 from tfdyno.jobs.launch.ray_driver import LONGEST_PLACE, _place, _set_token, _waiting
+from tfdyno.render.launch.ray import ray_plan
 
 
 @pytest.fixture(autouse=True)

@@ -10,16 +10,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engines.plans import plan
+from tests.render.plans import plan
 
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.engines.launch.render_ray import ray_plan
 from tfdyno.engines.process.local import together
 from tfdyno.engines.process.process import Command
 from tfdyno.jobs.child.worker import PROGRESS
 from tfdyno.jobs.launch._ray_board import Board, Said
 from tfdyno.jobs.launch._ray_failures import Fatal, NodeFailed, culprit_of, error_of, fatal_of
 from tfdyno.jobs.launch.ray_worker import Talk, command_of, metrics_of
+from tfdyno.render.launch.ray import ray_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

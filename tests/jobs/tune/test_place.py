@@ -17,7 +17,7 @@ from tfdyno.jobs.bench import bench
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.tune.request import NodeLost, TuneRequest
 from tfdyno.jobs.tune.tune import tune
-from tfdyno.view.train.tune_words import losses_warning
+from tfdyno.words.train.tune import losses_warning
 
 if TYPE_CHECKING:
     from tfdyno.core.train.search_space import Value

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.view.bench.test_document import ONE, TOLD
+from tests.core.measure.test_measurement_document import ONE, TOLD
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import Comparison
-from tfdyno.view.bench.document import measurement_of
+from tfdyno.core.measure.measurement_document import measurement_of
 from tfdyno.view.bench.export import exported
 
 OTHER = replace(TOLD, measurement=replace(ONE, id="ffff", label="b"))

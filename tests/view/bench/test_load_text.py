@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.loads import result, search, stage, stretch
 
 from tfdyno.view.bench.load_text import load_text
-from tfdyno.view.bench.load_words import main_stage
+from tfdyno.words.bench.load import main_stage
 
 
 def test_the_answer_is_the_stretch_at_the_knee() -> None:

@@ -14,7 +14,7 @@ from tests.view import benches
 from tests.view.choose.test_html import outline, result
 from tests.view.test_browser import WIDER, probe
 
-from tfdyno.view.bench.document import measurement_of
+from tfdyno.core.measure.measurement_document import measurement_of
 from tfdyno.view.bench.page import bench_page
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.core.measure.test_measurement_document import ONE, SUMMARY, TOLD
 from tests.measurements import TASK, measurement
-from tests.view.bench.test_document import ONE, SUMMARY, TOLD
 
 from tfdyno.core.measure.measurement import Comparison, Protocol
 from tfdyno.core.recipe.recipe import Recipe

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.view.edge_reports import FITS, LACKS, REPORT
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.view.deploy.edge_document import edge_document
+from tfdyno.core.deploy.edge_document import edge_document
 from tfdyno.view.deploy.edge_page import edge_page, headline
 
 

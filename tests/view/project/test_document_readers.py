@@ -12,8 +12,8 @@ from tests import past_runs
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.deploy.edge_document import edge_document
 from tfdyno.view.bench.load_document import load_document
-from tfdyno.view.deploy.edge_document import edge_document
 from tfdyno.view.deploy.export_document import export_document
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.project.document_readers import diagnosis_of, edge_of, export_of, load_of

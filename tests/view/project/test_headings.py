@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from tests.past_runs import STEPS, step_run
-from tests.view.project.test_answers import recorded, step, told
+from tests.words.project.test_answers import recorded, step, told
 
 from tfdyno.core.project.report import StepTold
-from tfdyno.view.project.answers import head
 from tfdyno.view.project.headings import heading, headline
+from tfdyno.words.project.answers import head
 
 
 def test_the_headline_has_cost_speed_and_service() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests import past_runs
 from tests.past_runs import STEPS, step_run
-from tests.view.project.test_answers import recorded, step
+from tests.words.project.test_answers import recorded, step
 
 from tfdyno.core.project.report import StepTold
 from tfdyno.view.draw.svg import available

@@ -162,7 +162,7 @@ def _check_files(options: _Options, asked: Asked) -> None:
 def _recipe(found: MemoryAnswer) -> str:
     """The settings of the plan."""
     from tfdyno.core.recipe.recipe_file import to_toml
-    from tfdyno.view.memory.plan_words import plan_headline
+    from tfdyno.words.memory.plan import plan_headline
 
     plan = found.plans[0]
     assert plan.recipe

@@ -16,9 +16,9 @@ from tfdyno.cli.data.data_bench import bench
 from tfdyno.cli.data.data_convert import convert
 from tfdyno.cli.options import JSON
 from tfdyno.core.base.errors import UsageError
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import terminal_width
 from tfdyno.view.lookup.offers_text import data_list, rejected_list
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from tfdyno.catalog.offers import Rejected

@@ -70,8 +70,8 @@ def bench(options: _Options) -> Answer:
     and the disk are looked at. Ctrl-C prints what was measured until then.
     """
     from tfdyno.core.base.codec import to_json
+    from tfdyno.core.measure.feed_document import data_bench_document
     from tfdyno.jobs.data.bench import check, measured, needs, told
-    from tfdyno.view.data.bench_document import data_bench_document
     from tfdyno.view.data.bench_text import data_bench_text
 
     question, output = _question(options), options.output

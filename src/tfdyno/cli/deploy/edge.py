@@ -56,9 +56,9 @@ def edge(options: _Options) -> Answer:
     model is run and timed. With --device the exit code is 1 where it does not fit.
     """
     from tfdyno.catalog.edge_devices import all_devices, parse_list
+    from tfdyno.core.deploy.edge_document import devices_document, edge_document
     from tfdyno.jobs.deploy.edge import EdgeRequest
     from tfdyno.jobs.deploy.edge import edge as judge
-    from tfdyno.view.deploy.edge_document import devices_document, edge_document
     from tfdyno.view.deploy.edge_text import devices_text, edge_text
 
     every = all_devices()

@@ -36,9 +36,9 @@ from tfdyno.core.recipe.recipe import from_settings, typed
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
+    from tfdyno.core.measure.measurement_document import Told as Side
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.jobs.bench.bench import BenchRequest
-    from tfdyno.view.bench.document import Told as Side
 
 _AS_SETTINGS = ("batch_size", "precision", "execution")
 """Options that are settings of the recipe with a name of their own."""
@@ -135,9 +135,9 @@ def bench(options: _Options) -> Answer:
     Every run is a fresh process; compiling and warming up are left out; the answer is the median
     step with its 95 % interval. Every run is kept at once, in --output or your data folder.
     """
+    from tfdyno.core.measure.measurement_document import document_of
     from tfdyno.jobs.bench.bench import bench as measure
     from tfdyno.jobs.bench.bench import check, default_folder
-    from tfdyno.view.bench.document import document_of
     from tfdyno.view.bench.text import report_text
 
     question = _question(options)
@@ -235,10 +235,10 @@ def _check_export(path: Path) -> None:
 
 
 def _told(measured: tuple[Any, ...]) -> tuple[list[Side], Comparison | None]:
+    from tfdyno.core.measure.measurement_document import Told as Side
     from tfdyno.model.measure.comparison import compare
     from tfdyno.model.measure.steady_part import run_medians_s
     from tfdyno.model.measure.summary import summary
-    from tfdyno.view.bench.document import Told as Side
 
     told = []
     for one in measured:
@@ -252,7 +252,7 @@ def _costs(one: Measurement, found: Summary) -> dict[str, Any]:
     """What the measured speed costs where the card is priced: as fields of ``Side``."""
     from tfdyno.core.base.codec import to_builtins
     from tfdyno.jobs.bench.compare import priced
-    from tfdyno.view.bench.compare_words import price_words
+    from tfdyno.words.bench.comparison import price_words
 
     offers = priced(one, found).offers
     return {

@@ -67,7 +67,7 @@ def _gaps(sides: tuple[Side, ...], kept: bool, quiet: bool) -> tuple[Gap | None,
 
 def _column(side: Side, gap: Gap | None) -> Column:
     from tfdyno.view.bench.compare_text import Column
-    from tfdyno.view.bench.compare_words import gap_words, price_words
+    from tfdyno.words.bench.comparison import gap_words, price_words
 
     task = side.measurement.task
     prices = tuple(

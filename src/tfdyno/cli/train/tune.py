@@ -196,8 +196,8 @@ def _plan(question: TuneRequest, options: _Options) -> Answer:
 
 
 def _answer(told: Tuning, folder: str = "", files: tuple[str, ...] = ()) -> Answer:
-    from tfdyno.view.train.tune_document import tune_document
     from tfdyno.view.train.tune_text import tune_text
+    from tfdyno.words.train.tune_document import tune_document
 
     return Answer(
         document=partial(tune_document, told, folder=folder),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.model.measure.load_figures import FULL_CPU_RATIO, least_for_end, refusals_of
-from tfdyno.view.base.amounts import listed
-from tfdyno.view.bench.load_words import main_stage
+from tfdyno.words.base.amounts import listed
+from tfdyno.words.bench.load import main_stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,8 @@ from tfdyno.model.measure.statistics import median
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.store.cache import sha256_of
 from tfdyno.store.results import Results
-from tfdyno.view.base.amounts import plural
-from tfdyno.view.bench.words import seconds_words
+from tfdyno.words.base.amounts import plural
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -68,7 +68,7 @@ def _stored(folder: Path, prefix: str) -> Measurement:
 
 
 def _written(path: Path) -> tuple[Measurement, ...]:
-    from tfdyno.view.bench.document import measurement_of
+    from tfdyno.core.measure.measurement_document import measurement_of
 
     try:
         data = path.read_bytes()

@@ -21,7 +21,7 @@ from tfdyno.model.choose.cost import (
     steps_of,
     validation_hours,
 )
-from tfdyno.view.choose.advice_words import row_reason
+from tfdyno.words.choose.advice import row_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

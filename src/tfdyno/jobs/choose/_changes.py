@@ -17,7 +17,7 @@ from tfdyno.model.choose.whatif import (
     without_deadline,
     without_spot,
 )
-from tfdyno.view.choose import change_words
+from tfdyno.words.choose import changes as change_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

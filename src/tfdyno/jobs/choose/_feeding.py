@@ -11,8 +11,8 @@ from tfdyno.core.base.interval import Interval
 from tfdyno.core.measure.feed import Feed, FeedLaw
 from tfdyno.model.measure.feed_law import law_of
 from tfdyno.model.measure.feeding import fed, feeding
-from tfdyno.view.base.amounts import listed, plural
-from tfdyno.view.data.bench_words import assumption_words
+from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.data.feed import assumption_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from tfdyno.core.choose.serving_size import (
     ServingSize,
     Title,
 )
-from tfdyno.view.choose.serving_size_words import headline, ms, per_s, pick_reason
+from tfdyno.words.choose.serving_size import headline, ms, per_s, pick_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

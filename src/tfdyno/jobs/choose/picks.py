@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.advice import Pick
 from tfdyno.model.choose.choose import cost_of, eligible, picks_of
-from tfdyno.view.choose.advice_words import pick_reason, spared_reason
+from tfdyno.words.choose.advice import pick_reason, spared_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

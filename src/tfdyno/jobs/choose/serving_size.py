@@ -28,7 +28,7 @@ from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.market import Conditions, supplies
 from tfdyno.jobs.choose.predict import check_vendor, predictor_for
 from tfdyno.jobs.choose.trace import Traced
-from tfdyno.view.choose.serving_size_words import MEASURED, ms, replica_reason, row_reason
+from tfdyno.words.choose.serving_size import MEASURED, ms, replica_reason, row_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ from tfdyno.catalog.families import family_of
 from tfdyno.core.base.errors import ToolError
 from tfdyno.jobs.choose.compile import cached_real, compile_exact
 from tfdyno.jobs.choose.predict import family_name
-from tfdyno.view.choose.advice_words import card
+from tfdyno.words.choose.advice import card
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -14,7 +14,7 @@ from tfdyno.model.time.shards import shuffle
 from tfdyno.probe.base.near import no_such
 from tfdyno.probe.files.csv_file import csv_file, csv_sha256
 from tfdyno.probe.files.image_folder import ImageFile, ImageFolder, image_folder
-from tfdyno.view.base.amounts import listed, plural
+from tfdyno.words.base.amounts import listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,7 @@ from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.deploy.dataset import READER
 from tfdyno.core.measure.feed import Feed, FeedNeed
+from tfdyno.core.measure.feed_document import FeedTold
 from tfdyno.core.messages.data import DATA, MeasureData, MeasuredData, Plan
 from tfdyno.jobs.child.recipe_env import environment_of
 from tfdyno.jobs.child.worker import run_child, silent
@@ -24,7 +25,6 @@ from tfdyno.jobs.choose.trace import interpreter
 from tfdyno.model.measure import feed_law, feed_pace
 from tfdyno.model.measure.feeding import exponent_of, need_of
 from tfdyno.store.dataset_folder import DatasetFolder
-from tfdyno.view.data.bench_document import FeedTold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

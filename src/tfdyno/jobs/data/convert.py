@@ -22,8 +22,8 @@ from tfdyno.jobs.data._convert_source import Listed, kind_of, look
 from tfdyno.jobs.data._convert_speed import read_speed
 from tfdyno.model.time.shards import MOST, shard_count, shard_name, shard_ranges
 from tfdyno.store.dataset_folder import DatasetFolder
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.data.dataset_reader import dataset_reader
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,11 +29,11 @@ from tfdyno.core.messages.export import (
     FormatMade,
     ForTorch,
 )
-from tfdyno.engines.serving import render_tensorrt
 from tfdyno.jobs.child.worker import run_child
 from tfdyno.jobs.deploy._export_place import digest, put, put_with_record, size_of
 from tfdyno.jobs.deploy._export_source import ExportSource
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
+from tfdyno.render.deploy import tensorrt as render_tensorrt
 
 LIMIT_S = 6 * 3600.0
 ENGINE_LIMIT_S = 4 * 3600.0

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.edge_devices import operations
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import ToolError, UsageError
-from tfdyno.view.deploy.edge_android import android_page
-from tfdyno.view.deploy.edge_c import bytes_of, micro_source, model_header, model_source
-from tfdyno.view.deploy.edge_document import edge_document
-from tfdyno.view.deploy.edge_python import run_script
-from tfdyno.view.deploy.edge_readme import jetson_page, readme
+from tfdyno.core.deploy.edge_document import edge_document
+from tfdyno.render.deploy.edge_android import android_page
+from tfdyno.render.deploy.edge_c import bytes_of, micro_source, model_header, model_source
+from tfdyno.render.deploy.edge_python import run_script
+from tfdyno.render.deploy.edge_readme import jetson_page, readme
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport

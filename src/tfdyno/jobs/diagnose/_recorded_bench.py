@@ -10,7 +10,7 @@ from tfdyno.jobs.diagnose._recorded import card_facts, growth_facts, host_facts,
 from tfdyno.model.measure.instability import instabilities
 from tfdyno.model.measure.statistics import median
 from tfdyno.model.measure.steady_part import judged_runs, run_medians_s, steady_points
-from tfdyno.view.base.amounts import plural
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

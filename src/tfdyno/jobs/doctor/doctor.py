@@ -235,7 +235,7 @@ def _failure(child: ChildFacts | None, language: Language) -> tuple[str, ...]:
     """What TensorFlow said when it failed, in one sentence; a finding may explain it."""
     if child is None or not child.failed:
         return ()
-    from tfdyno.view.doctor.words import word
+    from tfdyno.words.doctor.languages import word
 
     last = (child.error.strip().splitlines() or [child.failed])[-1]
     where = "" if child.failed in {"crash", "start"} else f"{child.failed}: "
@@ -244,7 +244,7 @@ def _failure(child: ChildFacts | None, language: Language) -> tuple[str, ...]:
 
 def _not_run(probes: Iterable[ProbeResult], language: Language) -> tuple[str, ...]:
     """Probes that gave nothing, those with the same reason in one line."""
-    from tfdyno.view.doctor.words import reason
+    from tfdyno.words.doctor.languages import reason
 
     names: dict[str, list[str]] = {}
     for one in probes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.wording import capital
+from tfdyno.words.base.wording import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -81,7 +81,7 @@ def known_settings(engine: str) -> dict[str, str]:
     """What ``--with`` may set for an engine, with what it means."""
     if engine == "local":
         return {}
-    found: dict[str, str] = importlib.import_module(f"tfdyno.engines.launch.render_{engine}").KNOWN
+    found: dict[str, str] = importlib.import_module(f"tfdyno.render.launch.{engine}").KNOWN
     return found
 
 
@@ -169,7 +169,7 @@ def kind_of(plan: LaunchPlan) -> str:
 def run_folder(plan: LaunchPlan) -> str:
     """Where the nodes see the run; raises ``UsageError`` where they cannot."""
     if plan.engine in OF_THEIR_OWN:
-        module = importlib.import_module(f"tfdyno.engines.launch.render_{plan.engine}")
+        module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
         found: str = module.run_folder(plan)
         return found
     return plan.output
@@ -177,7 +177,7 @@ def run_folder(plan: LaunchPlan) -> str:
 
 def rendered(plan: LaunchPlan) -> str:
     """The file of the plan's engine; raises ``UsageError`` where it cannot do what is asked."""
-    module = importlib.import_module(f"tfdyno.engines.launch.render_{plan.engine}")
+    module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
     render: Callable[[LaunchPlan], str] = getattr(module, f"render_{plan.engine}")
     if plan.engine == "local":
         plan = module.with_cards(plan, os.environ)
@@ -241,7 +241,7 @@ def submit_command(plan: LaunchPlan, path: Path) -> tuple[str, ...]:
 def submit_words(plan: LaunchPlan) -> tuple[str, ...]:
     """What stands in front of the file to start it; empty where nothing does."""
     if plan.engine in OF_THEIR_OWN:
-        module = importlib.import_module(f"tfdyno.engines.launch.render_{plan.engine}")
+        module = importlib.import_module(f"tfdyno.render.launch.{plan.engine}")
         words: tuple[str, ...] = module.submit_words(plan)
         return words
     return _ENGINES[kind_of(plan)].submit

@@ -16,7 +16,6 @@ from tfdyno.core.cluster.cluster import TOLD_BY
 from tfdyno.core.cluster.launch_plan import UNFINISHED, LaunchPlan, node_words
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.core.train.training import TrainOutcome
-from tfdyno.engines.launch.render_local import node_variables, with_cards
 from tfdyno.engines.meeting.tf_config import free_ports, loopback_variables
 from tfdyno.engines.process.local import Crew, Limits, attend, together
 from tfdyno.engines.process.process import Command, Process
@@ -24,6 +23,7 @@ from tfdyno.jobs.child.worker import PROGRESS, crash_of, silent
 from tfdyno.jobs.holders.guard import visible_to
 from tfdyno.jobs.holders.room import wait_for_room
 from tfdyno.jobs.train.run import STOP_GRACE_S
+from tfdyno.render.launch.local import node_variables, with_cards
 from tfdyno.store.run_folder import RunFolder, RunRecord
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import RetreatAsked, ToolError
-from tfdyno.engines.launch.render_ray import ray_plan
 from tfdyno.engines.process.local import Limits, attend, together
 from tfdyno.engines.process.process import ChildCrash, Command, Process
-from tfdyno.engines.yaml_text import without_none
 from tfdyno.jobs.child.worker import PROGRESS, silent
 from tfdyno.jobs.launch.local import Launched, event_of, judged, launched, note, was_asked
 from tfdyno.jobs.train.run import STOP_GRACE_S
+from tfdyno.render.base.yaml_text import without_none
+from tfdyno.render.launch.ray import ray_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

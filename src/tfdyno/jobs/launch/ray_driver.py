@@ -1,6 +1,6 @@
 """The process that gives a training to Ray Train and hears from its workers, a child of ``launch``.
 
-It reads one line of JSON, the plan of ``render_ray.ray_plan``, and speaks as ``tfdyno node
+It reads one line of JSON, the plan of ``render.launch.ray.ray_plan``, and speaks as ``tfdyno node
 --events`` does: ``progress:`` lines with events of worker 0, and the lines of all as they are.
 SIGTERM asks the workers to write a checkpoint and to end. Beside the workers of Ray themselves it
 is the only process that imports Ray.

@@ -48,7 +48,7 @@ def work(config: dict[str, Any]) -> dict[str, Any]:
     """Train as one of Ray Train's workers, from its start to its end.
 
     Args:
-        config: ``board``, the name of the actor, and ``worker`` of ``render_ray.ray_plan``.
+        config: ``board``, the name of the actor, and ``worker`` of ``render.launch.ray.ray_plan``.
 
     Returns:
         What ended it before its end, as ``stopped``.

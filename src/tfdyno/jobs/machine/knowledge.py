@@ -37,7 +37,7 @@ def knowledge_of(facts: MachineFacts) -> Knowledge:
 
 def aged(tensorflow: str, language: Language = "en") -> str:
     """Why the tables may not hold for a TensorFlow, in a sentence; empty: they do."""
-    from tfdyno.view.doctor.words import behind_words
+    from tfdyno.words.doctor.languages import behind_words
 
     today = datetime.datetime.now(tz=datetime.UTC).date()
     return behind_words(releases.behind(tensorflow, today), tensorflow, language)

@@ -11,8 +11,8 @@ from tfdyno.core.doctor.finding import Evidence, Finding
 from tfdyno.rules.causes import cause
 from tfdyno.rules.match import Match
 from tfdyno.rules.wording import finding
-from tfdyno.view.base.amounts import of_gib
-from tfdyno.view.memory.plan_words import weighed_words
+from tfdyno.words.base.amounts import of_gib
+from tfdyno.words.memory.plan import weighed_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

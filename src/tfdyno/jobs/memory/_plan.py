@@ -14,7 +14,7 @@ from tfdyno.jobs.choose.verify import proved
 from tfdyno.jobs.memory._plan_reasons import plan_notes, plan_reasons, plan_recipe
 from tfdyno.jobs.memory._weighing import Weighing, Wish
 from tfdyno.model.memory.memory_plan import chosen_of, closest_of, safe_of, time_ratio, undominated
-from tfdyno.view.base.memory_words import slower
+from tfdyno.words.memory.basis import slower
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.view.base.amounts import of_gib
+from tfdyno.words.base.amounts import of_gib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.project.output import FILE as MADE
 from tfdyno.core.project.project import ANSWER, DOCUMENT, LOG, PART
 from tfdyno.core.project.report import DONE, StepTold
-from tfdyno.view.project.key_figures import key_figures, kind_of
+from tfdyno.words.project.key_figures import key_figures, kind_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from tfdyno.jobs.project._serve import load_tested
 from tfdyno.jobs.project._state import told_of
 from tfdyno.jobs.serve.setup import serving_python
 from tfdyno.probe.base.near import no_such
-from tfdyno.view.project.step_headline import step_headline
+from tfdyno.words.project.step_headline import step_headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import tfdyno
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.measure.measurement_document import Told, measurement_of
 from tfdyno.core.project.project import StepRun
 from tfdyno.core.project.report import DONE, Gained, ProjectReport, RunsCompared, RunTold
 from tfdyno.jobs.project._report_documents import told_step
@@ -17,7 +18,6 @@ from tfdyno.model.choose import run_gain
 from tfdyno.model.measure.comparison import compare
 from tfdyno.model.measure.steady_part import run_medians_s
 from tfdyno.model.measure.summary import summary
-from tfdyno.view.bench.document import Told, measurement_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

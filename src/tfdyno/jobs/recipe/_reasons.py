@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.view.base.amounts import about_step, dashed, gib, of_gib
-from tfdyno.view.base.wording import capital
+from tfdyno.words.base.amounts import about_step, dashed, gib, of_gib
+from tfdyno.words.base.wording import capital
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,10 +15,10 @@ from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.settings import one_of
 from tfdyno.core.deploy.model_version import checked_name
 from tfdyno.core.deploy.serving_plan import ENGINES, ServingPlan, replicas
-from tfdyno.engines.serving.serving_images import image_of
 from tfdyno.jobs.deploy.model_reference import exported_first, resolve
 from tfdyno.jobs.deploy.model_source import model_source
 from tfdyno.jobs.deploy.models import model_store
+from tfdyno.render.serving.images import image_of
 from tfdyno.store.model_files import copy_contents
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def render(asked: RenderRequest, *, heard: Callable[[str], None] = lambda _text:
     if not asked.output.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {asked.output.absolute().parent}")
     plan, source = _plan(asked)
-    module = importlib.import_module(f"tfdyno.engines.serving.render_serving_{plan.engine}")
+    module = importlib.import_module(f"tfdyno.render.serving.{plan.engine}")
     write: Callable[[ServingPlan], dict[str, str]] = getattr(module, f"render_{plan.engine}")
     files, place = write(plan), _model_place(plan)
     heard(f"copying {source}")
@@ -210,7 +210,7 @@ def _sized(path: Path) -> dict[str, Any]:
 def _model_place(plan: ServingPlan) -> str:
     """Where the model lies in the folder: as the server, or the storage, wants it."""
     if plan.engine != "rayserve" and plan.server == "triton":
-        from tfdyno.engines.serving.render_serving_triton import model_file
+        from tfdyno.render.serving.triton import model_file
 
         return model_file(plan)
     return f"models/{plan.version}" if plan.engine == "kserve" else (
@@ -221,7 +221,7 @@ def _model_place(plan: ServingPlan) -> str:
 def _notes(plan: ServingPlan) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     if plan.engine != "rayserve" and plan.server == "triton":
-        from tfdyno.engines.serving.render_serving_triton import notes
+        from tfdyno.render.serving.triton import notes
 
         found = notes(plan)
     if plan.engine in ("kserve", "kubernetes"):

@@ -37,7 +37,7 @@ from tfdyno.model.measure import trial_judge as judge
 from tfdyno.model.measure.steady_part import beside_s
 from tfdyno.model.measure.trial_law import PROBABILITY, interval, is_behind, middle, moved_ratio
 from tfdyno.store.tuning_study import TuningStudy, check_optuna
-from tfdyno.view.bench.words import device_words
+from tfdyno.words.bench.measurement import device_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.codec import to_json, write_atomic
 from tfdyno.core.recipe.recipe_file import FILE_NAME, to_toml
-from tfdyno.view.train.tune_document import tune_document
-from tfdyno.view.train.tune_words import batch_warning, headline, losses_warning
+from tfdyno.words.train.tune import batch_warning, headline, losses_warning
+from tfdyno.words.train.tune_document import tune_document
 
 if TYPE_CHECKING:
     from pathlib import Path

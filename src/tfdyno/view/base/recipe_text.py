@@ -9,8 +9,8 @@ from tfdyno.core.recipe.recipe import Recipe, diff, flat
 from tfdyno.core.recipe.recipe_file import to_toml
 from tfdyno.core.recipe.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.recipe.recipe_words import UNITS
-from tfdyno.view.base.amounts import about_step, gib, of_gib, plural
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+from tfdyno.words.base.amounts import about_step, gib, of_gib, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

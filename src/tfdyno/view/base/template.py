@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import wording
+from tfdyno.words.base import wording
 
 if TYPE_CHECKING:
     from jinja2 import Environment

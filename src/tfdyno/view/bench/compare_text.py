@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.measure.measurement import Comparison, Measurement, Summary
-from tfdyno.view.base.amounts import listed
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.bench.compare_words import interval_words, ratio_words, verdict_words
-from tfdyno.view.bench.words import device_words, seconds_words, step_words, unit_of
+from tfdyno.words.base.amounts import listed
+from tfdyno.words.bench.comparison import interval_words, ratio_words, verdict_words
+from tfdyno.words.bench.measurement import device_words, seconds_words, step_words, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.bench.compare_words import verdict_words
-from tfdyno.view.bench.document import document_of
+from tfdyno.core.measure.measurement_document import document_of
 from tfdyno.view.bench.text import facts, headline
-from tfdyno.view.bench.words import metric_words, seconds_words
+from tfdyno.words.bench.comparison import verdict_words
+from tfdyno.words.bench.measurement import metric_words, seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 COLUMNS = ("measurement", "label", "run", "order", "sample", "steps", "step_s", "steady")
 

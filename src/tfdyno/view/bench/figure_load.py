@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.core.measure.load import ACCEPTED
-from tfdyno.view.bench.load_words import (
+from tfdyno.view.draw.bar_scale import absolute
+from tfdyno.view.draw.bars import Row, Segment, narrow, wide
+from tfdyno.view.draw.palette import paint
+from tfdyno.view.draw.plane import line, marks, padded, plane, rules, spec
+from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.bench.load import (
     batch_rows,
     load_words,
     mark_of,
@@ -16,11 +21,6 @@ from tfdyno.view.bench.load_words import (
     plan_words,
     wrong_words,
 )
-from tfdyno.view.draw.bar_scale import absolute
-from tfdyno.view.draw.bars import Row, Segment, narrow, wide
-from tfdyno.view.draw.palette import paint
-from tfdyno.view.draw.plane import line, marks, padded, plane, rules, spec
-from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

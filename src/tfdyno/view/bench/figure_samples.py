@@ -15,7 +15,7 @@ from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, d
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 _HEIGHT_PX, _ROW_GAP_PX, _GAP_PX = 78.0, 56.0, 18.0
 _MOST_POINTS = 240

@@ -14,7 +14,7 @@ from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, d
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 MOST_DOTS = 1500
 """In one drawing; of longer runs every n-th sample in order of size is drawn."""

@@ -17,7 +17,7 @@ from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 _LANE_PX, _BETWEEN_PX, _GAP_PX = 56.0, 40.0, 8.0
 _LEAST_LABEL_PX = 34.0

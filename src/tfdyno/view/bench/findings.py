@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.amounts import listed, plural
-from tfdyno.view.base.wording import sentence
-from tfdyno.view.bench.document import metrics_of
-from tfdyno.view.bench.words import (
+from tfdyno.core.measure.measurement_document import metrics_of
+from tfdyno.view.choose.sentences import Finding
+from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.wording import sentence
+from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
     rate_words,
@@ -16,13 +17,12 @@ from tfdyno.view.bench.words import (
     step_unit,
     step_words,
 )
-from tfdyno.view.choose.sentences import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
     from tfdyno.view.bench.runs import ShownRun
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.measure.load import LOAD_FORMAT
-from tfdyno.view.bench.load_words import main_stage
+from tfdyno.words.bench.load import main_stage
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.load import LoadResult

@@ -11,11 +11,11 @@ from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.bench.figure_load import batches_figure, rate_figure, spread_figure, stages_table
 from tfdyno.view.bench.load_document import load_document
 from tfdyno.view.bench.load_text import facts
-from tfdyno.view.bench.load_words import headline, main_stage, ms, ms_range, plan_words, rows_words
-from tfdyno.view.bench.words import seconds_words
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.draw import palette, svg
+from tfdyno.words.bench.load import headline, main_stage, ms, ms_range, plan_words, rows_words
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

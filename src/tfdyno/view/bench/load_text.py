@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.bench.load_words import (
+from tfdyno.words.bench.load import (
     batch_rows,
     headline,
     load_words,

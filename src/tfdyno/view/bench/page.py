@@ -6,24 +6,24 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
+from tfdyno.core.measure.measurement_document import document_of
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.bench import findings as bench_findings
 from tfdyno.view.bench import tables as bench_tables
-from tfdyno.view.bench.document import document_of
 from tfdyno.view.bench.figure_ratio import ratio_figure
 from tfdyno.view.bench.figure_samples import samples_figure
 from tfdyno.view.bench.figure_steps import steps_figure
 from tfdyno.view.bench.figure_telemetry import telemetry_figure
 from tfdyno.view.bench.runs import shown_runs
-from tfdyno.view.bench.words import batch_words, recipe_words, task_words
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.draw import palette, svg
+from tfdyno.words.bench.measurement import batch_words, recipe_words, task_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import Comparison
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 
 def bench_page(

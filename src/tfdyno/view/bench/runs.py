@@ -8,12 +8,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import BenchRun
-from tfdyno.view.bench.words import step_unit
+from tfdyno.words.bench.measurement import step_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 _LEAST_SPAN_RATIO = 0.04
 _TAIL_SHARE = 0.02

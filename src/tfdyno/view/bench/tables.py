@@ -16,7 +16,7 @@ from tfdyno.view.bench.runs import shown_runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
     from tfdyno.view.bench.runs import ShownRun
 
 _ABBREVIATIONS = {

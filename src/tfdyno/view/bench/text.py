@@ -6,11 +6,11 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import plural
+from tfdyno.core.measure.measurement_document import metrics_of
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.bench.compare_words import verdict_words
-from tfdyno.view.bench.document import metrics_of
-from tfdyno.view.bench.words import (
+from tfdyno.words.base.amounts import plural
+from tfdyno.words.bench.comparison import verdict_words
+from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
     energy_words,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfdyno.core.measure.measurement import BenchRun, Comparison, Measurement, Summary
-    from tfdyno.view.bench.document import Told
+    from tfdyno.core.measure.measurement_document import Told
 
 _MOST_METRICS = 2
 """Columns of the table of runs that accuracy, loss, ... may take."""

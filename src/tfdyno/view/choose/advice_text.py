@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.view.base.amounts import A_CENT_USD, about_usd, short_hours, table_usd
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
-from tfdyno.view.choose.advice_words import (
+from tfdyno.view.choose.cards import old_price
+from tfdyno.view.choose.ranking_text import ranking_lines
+from tfdyno.words.base.amounts import A_CENT_USD, about_usd, short_hours, table_usd
+from tfdyno.words.choose.advice import (
     card,
     copied_line,
     feed_line,
@@ -17,8 +19,6 @@ from tfdyno.view.choose.advice_words import (
     terms,
     validation_line,
 )
-from tfdyno.view.choose.cards import old_price
-from tfdyno.view.choose.ranking_text import ranking_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

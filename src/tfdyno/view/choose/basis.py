@@ -6,8 +6,8 @@ import shlex
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import wording
 from tfdyno.view.choose.cards import stale
+from tfdyno.words.base import wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

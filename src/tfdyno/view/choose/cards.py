@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, get_args
 
 from tfdyno.core.choose.advice import Advice, Candidate, Verdict
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.view.base.amounts import usd_per_h
-from tfdyno.view.choose.advice_words import brief
-from tfdyno.view.choose.advice_words import card as card_words
+from tfdyno.words.base.amounts import usd_per_h
+from tfdyno.words.choose.advice import brief
+from tfdyno.words.choose.advice import card as card_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

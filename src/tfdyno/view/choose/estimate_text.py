@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
 from tfdyno.core.base.units import format_bytes, format_si, significant
-from tfdyno.view.base.amounts import (
+from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.view.draw.figure_memory import peak_of, sparkline, tensor_name
+from tfdyno.words.base.amounts import (
     GIB,
     about_step,
     batch_cell,
@@ -17,10 +19,8 @@ from tfdyno.view.base.amounts import (
     percent,
     table_ms,
 )
-from tfdyno.view.base.memory_words import proof, recomputed, slower, standings, taken
-from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.choose.advice_words import PROBABLY_NOT, brief, fit_state, is_longer_in_fit
-from tfdyno.view.draw.figure_memory import peak_of, sparkline, tensor_name
+from tfdyno.words.choose.advice import PROBABLY_NOT, brief, fit_state, is_longer_in_fit
+from tfdyno.words.memory.basis import proof, recomputed, slower, standings, taken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

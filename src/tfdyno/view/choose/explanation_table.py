@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.amounts import percent
-from tfdyno.view.choose import explanation_words as words
 from tfdyno.view.draw.svg import Table
+from tfdyno.words.base.amounts import percent
+from tfdyno.words.choose import explanation as words
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import BY_OPERATION
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import percent, plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.base.wording import kind as kind_words
-from tfdyno.view.choose import explanation_words as words
-from tfdyno.view.choose.advice_words import brief
+from tfdyno.words.base.amounts import percent, plural
+from tfdyno.words.base.wording import kind as kind_words
+from tfdyno.words.choose import explanation as words
+from tfdyno.words.choose.advice import brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.advice import Candidate
-from tfdyno.view.base import amounts, wording
 from tfdyno.view.choose.cards import card_name, offer_words, recommended
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.base import amounts, wording
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Advice

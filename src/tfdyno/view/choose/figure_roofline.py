@@ -6,13 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import amounts, wording
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.layers import block_names
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, spec
 from tfdyno.view.draw.svg import Figure, Spec, Table, draw
+from tfdyno.words.base import amounts, wording
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate, RooflinePoint

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import table_ms
 from tfdyno.view.choose.scale_out_text import sentence
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import line, marks, plane, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.base.amounts import table_ms
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.scale_out import ScaleOut

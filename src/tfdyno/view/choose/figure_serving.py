@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.choose.advice_words import brief
-from tfdyno.view.choose.serving_size_words import machine_words, ms, per_s, seller_words, usd
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.choose.advice import brief
+from tfdyno.words.choose.serving_size import machine_words, ms, per_s, seller_words, usd
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.serving_size import LatencyCurve, ServingCandidate, ServingSize

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import amounts, wording
-from tfdyno.view.choose.advice_words import fit_state
 from tfdyno.view.choose.cards import card_name, fits, same
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.bars import BarChart, Row, Segment, narrow, wide
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.words.base import amounts, wording
+from tfdyno.words.choose.advice import fit_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.units import significant
-from tfdyno.view.base import amounts, wording
 from tfdyno.view.base.documents import scaling_document
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.choose import basis, cards, ranking, sections, sentences
 from tfdyno.view.choose.cards import card_name
 from tfdyno.view.draw import palette, svg
+from tfdyno.words.base import amounts, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
-from tfdyno.view.base import amounts, wording
-from tfdyno.view.base.memory_words import recomputed
-from tfdyno.view.choose.advice_words import fed_words, fit_state
 from tfdyno.view.choose.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.choose.figures import term_shares
+from tfdyno.words.base import amounts, wording
+from tfdyno.words.choose.advice import fed_words, fit_state
+from tfdyno.words.memory.basis import recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.choose.hardware import OWNED
-from tfdyno.view.base.amounts import (
+from tfdyno.view.base.text import paint, shorten, telling_width, wrapped
+from tfdyno.words.base.amounts import (
     batch_cell,
     dashed,
     percent,
@@ -14,8 +15,7 @@ from tfdyno.view.base.amounts import (
     table_time,
     table_usd,
 )
-from tfdyno.view.base.text import paint, shorten, telling_width, wrapped
-from tfdyno.view.choose.advice_words import card
+from tfdyno.words.choose.advice import card
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

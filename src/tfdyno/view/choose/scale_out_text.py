@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base import wording
-from tfdyno.view.base.amounts import table_ms
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
-from tfdyno.view.choose.advice_words import brief
+from tfdyno.words.base import wording
+from tfdyno.words.base.amounts import table_ms
+from tfdyno.words.choose.advice import brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import amounts, wording
-from tfdyno.view.base.memory_words import proof, slower, standing
-from tfdyno.view.choose.advice_words import PROBABLY_NOT, copied_line, fit_state, validation_line
 from tfdyno.view.choose.cards import (
     by_verdict,
     card_in_words,
@@ -22,6 +19,9 @@ from tfdyno.view.choose.cards import (
 )
 from tfdyno.view.choose.figures import term_shares
 from tfdyno.view.draw.layers import OTHER
+from tfdyno.words.base import amounts, wording
+from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state, validation_line
+from tfdyno.words.memory.basis import proof, slower, standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,13 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
-from tfdyno.view.base.amounts import percent
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.choose.figure_serving import cost_figure, rate_figure
 from tfdyno.view.choose.serving_size_document import size_document
-from tfdyno.view.choose.serving_size_words import (
+from tfdyno.view.draw import palette, svg
+from tfdyno.view.draw.svg import Table
+from tfdyno.words.base.amounts import percent
+from tfdyno.words.choose.serving_size import (
     goal_words,
     machine_words,
     ms,
@@ -18,8 +20,6 @@ from tfdyno.view.choose.serving_size_words import (
     seller_words,
     usd,
 )
-from tfdyno.view.draw import palette, svg
-from tfdyno.view.draw.svg import Table
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.serving_size import ServingCandidate, ServingSize

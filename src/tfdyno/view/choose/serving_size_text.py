@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.amounts import percent
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.choose.serving_size_words import (
+from tfdyno.words.base.amounts import percent
+from tfdyno.words.choose.serving_size import (
     goal_words,
     machine_words,
     ms,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.amounts import gib, table_ms
 from tfdyno.view.base.text import WIDTH, table, wrapped
-from tfdyno.view.choose.advice_words import brief
+from tfdyno.words.base.amounts import gib, table_ms
+from tfdyno.words.choose.advice import brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

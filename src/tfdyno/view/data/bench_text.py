@@ -6,10 +6,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_si, significant
-from tfdyno.view.base.amounts import percent
 from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, table, wrapped
-from tfdyno.view.bench.words import seconds_words
-from tfdyno.view.data.bench_words import (
+from tfdyno.words.base.amounts import percent
+from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.data.feed import (
     about,
     headline,
     limits,
@@ -20,7 +20,7 @@ from tfdyno.view.data.bench_words import (
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.feed import StageRate
-    from tfdyno.view.data.bench_document import FeedTold
+    from tfdyno.core.measure.feed_document import FeedTold
 
 _STAGES = ("stage", "at", "gives/s", "out", "per sample", "share", "threads", "could/s")
 _LONGEST = 28

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.amounts import short_hours
+from tfdyno.words.base.amounts import short_hours
 
 LEAST_S = 1.0
 """So much must be past before a rate is told."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.deploy.dataset import READER, Dataset, ReadSpeed, Verified
-from tfdyno.view.base.amounts import listed, plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
-from tfdyno.view.bench.compare_words import interval_words, ratio_words, verdict_words
-from tfdyno.view.bench.words import seconds_words
+from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.bench.comparison import interval_words, ratio_words, verdict_words
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.units import format_bytes, format_si
-from tfdyno.view.base.amounts import listed
+from tfdyno.core.deploy.edge_document import edge_document
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.view.deploy.edge_document import edge_document
-from tfdyno.view.deploy.edge_words import (
+from tfdyno.view.deploy.figure_edge import measured_figure
+from tfdyno.view.draw import palette, svg
+from tfdyno.view.draw.svg import Table
+from tfdyno.words.base.amounts import listed
+from tfdyno.words.deploy.edge import (
     BOUND,
     GUESSED,
     MARK,
@@ -22,9 +25,6 @@ from tfdyno.view.deploy.edge_words import (
     threads_words,
     unverified_words,
 )
-from tfdyno.view.deploy.figure_edge import measured_figure
-from tfdyno.view.draw import palette, svg
-from tfdyno.view.draw.svg import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.view.base.text import paint, wrapped
-from tfdyno.view.deploy.edge_words import (
+from tfdyno.words.deploy.edge import (
     BOUND,
     GUESSED,
     MARK,

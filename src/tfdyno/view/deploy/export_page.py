@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.view.base.template import environment, script_safe
-from tfdyno.view.bench.words import environment_words, seconds_words
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.deploy.export_document import export_document
-from tfdyno.view.deploy.export_words import (
+from tfdyno.view.deploy.figure_export import table_of, trade_off_figure
+from tfdyno.view.draw import palette, svg
+from tfdyno.view.draw.svg import Table
+from tfdyno.words.bench.measurement import environment_words, seconds_words
+from tfdyno.words.deploy.export import (
     about,
     accuracy_lines,
     answer,
@@ -22,9 +25,6 @@ from tfdyno.view.deploy.export_words import (
     percent_words,
     ratio_words,
 )
-from tfdyno.view.deploy.figure_export import table_of, trade_off_figure
-from tfdyno.view.draw import palette, svg
-from tfdyno.view.draw.svg import Table
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.export import ExportResult

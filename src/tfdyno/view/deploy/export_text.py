@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.deploy.export_words import (
+from tfdyno.words.deploy.export import (
     ALIGN,
     HEADINGS,
     SPARE,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.deploy.edge_words import seconds, threads_words
 from tfdyno.view.draw import bars
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.words.deploy.edge import seconds, threads_words
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport, EdgeTiming

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.deploy.export_words import HEADINGS, cells, difference_words, used_columns
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, marks, padded, placed_labels, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
+from tfdyno.words.deploy.export import HEADINGS, cells, difference_words, used_columns
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.export import Artefact, ExportResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import listed, plural
-from tfdyno.view.bench.words import seconds_words
+from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tfdyno.view.bench.figure_samples import thinned
 from tfdyno.view.bench.runs import round_ticks
-from tfdyno.view.bench.words import seconds_words, step_unit
 from tfdyno.view.diagnose.course import (
     KINDS,
     ends,
@@ -23,6 +22,7 @@ from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import LogAxis, line, marks, rules
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.words.bench.measurement import seconds_words, step_unit
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis

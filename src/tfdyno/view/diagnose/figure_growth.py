@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import short_hours
 from tfdyno.view.bench.runs import round_ticks
 from tfdyno.view.diagnose.growth_text import HOUR_S, bytes_range, hours_words
 from tfdyno.view.draw.bars import texts
@@ -17,6 +16,7 @@ from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import line, marks, rules
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.words.base.amounts import short_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

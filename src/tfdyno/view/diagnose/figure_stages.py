@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base import wording
-from tfdyno.view.base.amounts import percent
-from tfdyno.view.bench.words import seconds_words, step_unit
 from tfdyno.view.diagnose.course import bytes_rate_words, rate_words, told_stages
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.bars import Row, Segment, narrow, wide
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.words.base import wording
+from tfdyno.words.base.amounts import percent
+from tfdyno.words.bench.measurement import seconds_words, step_unit
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis

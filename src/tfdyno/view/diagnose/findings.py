@@ -7,9 +7,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base import wording
-from tfdyno.view.base.amounts import listed, percent, plural
-from tfdyno.view.bench.words import seconds_words
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.diagnose.course import (
     rate_words,
@@ -25,6 +22,9 @@ from tfdyno.view.diagnose.words import (
     gain_words,
     middle_half,
 )
+from tfdyno.words.base import wording
+from tfdyno.words.base.amounts import listed, percent, plural
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis

@@ -6,8 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import plural, short_hours
-from tfdyno.view.base.wording import capital, listing
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.diagnose import findings as diagnose_findings
@@ -25,6 +23,8 @@ from tfdyno.view.diagnose.growth_text import (
     no_account_words,
 )
 from tfdyno.view.diagnose.page import page_of, told_finding
+from tfdyno.words.base.amounts import plural, short_hours
+from tfdyno.words.base.wording import capital, listing
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import plural, short_hours
 from tfdyno.view.base.text import WIDTH
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.diagnose.text import Layout
+from tfdyno.words.base.amounts import plural, short_hours
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook

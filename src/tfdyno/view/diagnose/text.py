@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.amounts import listed
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
-from tfdyno.view.bench.words import seconds_words
 from tfdyno.view.diagnose.course import (
     highs,
     longest_stalls,
@@ -26,6 +24,8 @@ from tfdyno.view.diagnose.words import (
     shares,
     step_line,
 )
+from tfdyno.words.base.amounts import listed
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import Bottleneck, StepDiagnosis

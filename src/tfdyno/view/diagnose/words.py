@@ -7,9 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import percent, plural
-from tfdyno.view.bench.compare_words import interval_words, ratio_words
-from tfdyno.view.bench.words import seconds_words, step_words
+from tfdyno.words.base.amounts import percent, plural
+from tfdyno.words.bench.comparison import interval_words, ratio_words
+from tfdyno.words.bench.measurement import seconds_words, step_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import WIDTH, paint, shorten, shown_width, wrapped
-from tfdyno.view.doctor.words import counted, word
+from tfdyno.words.doctor.languages import counted, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base import amounts
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import line, marks, rules
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Spec, Table, draw
+from tfdyno.words.base import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.amounts import plural, short_hours
 from tfdyno.view.base.text import WIDTH, table, wrapped
+from tfdyno.words.base.amounts import plural, short_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

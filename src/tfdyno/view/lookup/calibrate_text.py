@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import format_bytes, format_si
 from tfdyno.core.choose.card_file import CPU
-from tfdyno.view.base.amounts import percent, plural
 from tfdyno.view.base.text import WIDTH, pairs, table, wrapped
+from tfdyno.words.base.amounts import percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

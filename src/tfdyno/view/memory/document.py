@@ -8,7 +8,7 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.view.base.documents import trace_document
 from tfdyno.view.base.recipe_text import recipe_document
 from tfdyno.view.doctor.document import finding_document
-from tfdyno.view.memory.plan_words import plan_headline
+from tfdyno.words.memory.plan import plan_headline
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.memory_answer import MemoryAnswer

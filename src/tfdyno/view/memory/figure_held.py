@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base import amounts
 from tfdyno.view.choose.figures import PARTS
 from tfdyno.view.draw.figure_memory import LEFT_PX, RIGHT_PX, course_spec, height_px, planner
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import marks
 from tfdyno.view.draw.svg import NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
+from tfdyno.words.base import amounts
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.memory_map import HeldTensor, MemoryMap

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.amounts import gib, of_gib, percent
-from tfdyno.view.base.memory_words import train_command, typed
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
@@ -15,7 +13,10 @@ from tfdyno.view.draw import palette, svg
 from tfdyno.view.draw.svg import Table
 from tfdyno.view.memory.document import memory_document
 from tfdyno.view.memory.figure_held import held_figure
-from tfdyno.view.memory.plan_words import (
+from tfdyno.view.memory.text import device_words, peak_sentence, pieces_words
+from tfdyno.words.base.amounts import gib, of_gib, percent
+from tfdyno.words.memory.basis import train_command, typed
+from tfdyno.words.memory.plan import (
     base_sentence,
     batch_words,
     fit_cell,
@@ -24,7 +25,6 @@ from tfdyno.view.memory.plan_words import (
     safe_sentence,
     weighed_words,
 )
-from tfdyno.view.memory.text import device_words, peak_sentence, pieces_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

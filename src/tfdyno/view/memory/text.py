@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.doctor.finding import Diagnosis
-from tfdyno.view.base.amounts import gib, of_gib, percent, plural
-from tfdyno.view.base.memory_words import proof, standing, train_command
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
-from tfdyno.view.choose.advice_words import brief, fit_state
 from tfdyno.view.choose.estimate_text import FITS
 from tfdyno.view.doctor.text import doctor_text
 from tfdyno.view.draw.figure_memory import bars_of
 from tfdyno.view.memory.figure_held import alive_words, held_name, shape_words
-from tfdyno.view.memory.plan_words import (
+from tfdyno.words.base.amounts import gib, of_gib, percent, plural
+from tfdyno.words.choose.advice import brief, fit_state
+from tfdyno.words.memory.basis import proof, standing, train_command
+from tfdyno.words.memory.plan import (
     base_sentence,
     batch_words,
     fit_cell,

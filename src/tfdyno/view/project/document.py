@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.view.project.answers import answer, head
-from tfdyno.view.project.words import (
+from tfdyno.words.project.answers import answer, head
+from tfdyno.words.project.report import (
     change_words,
     error_words,
     gained_words,

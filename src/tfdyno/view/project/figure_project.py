@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.view.base.amounts import table_usd
-from tfdyno.view.bench.words import seconds_words
 from tfdyno.view.draw import bars
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
-from tfdyno.view.project.answers import figure_of, settings_words
-from tfdyno.view.project.key_figures import each, number, part, picked
-from tfdyno.view.project.words import bounds_words, figure_words, value_words, when
+from tfdyno.words.base.amounts import table_usd
+from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.project.answers import figure_of, settings_words
+from tfdyno.words.project.key_figures import each, number, part, picked
+from tfdyno.words.project.report import bounds_words, figure_words, value_words, when
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

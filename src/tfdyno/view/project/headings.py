@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.amounts import plural, roughly_usd
-from tfdyno.view.base.wording import capital
-from tfdyno.view.project.answers import figure_of, limit_words, same_offer
-from tfdyno.view.project.key_figures import each, number, part, picked
-from tfdyno.view.project.words import figure_words, value_words
+from tfdyno.words.base.amounts import plural, roughly_usd
+from tfdyno.words.base.wording import capital
+from tfdyno.words.project.answers import figure_of, limit_words, same_offer
+from tfdyno.words.project.key_figures import each, number, part, picked
+from tfdyno.words.project.report import figure_words, value_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.view.base.template import environment, script_safe
-from tfdyno.view.base.wording import capital
-from tfdyno.view.bench.words import seconds_words
 from tfdyno.view.draw import palette, svg
-from tfdyno.view.project.answers import head
 from tfdyno.view.project.document import report_document
 from tfdyno.view.project.figure_project import runs_figures
 from tfdyno.view.project.headings import headline
 from tfdyno.view.project.sections import step_section
-from tfdyno.view.project.words import (
+from tfdyno.words.base.wording import capital
+from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.project.answers import head
+from tfdyno.words.project.report import (
     changes_words,
     duration_words,
     gained_words,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.project.project import FIRST, FOLDER, LOG, PART
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from pathlib import Path

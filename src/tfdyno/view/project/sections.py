@@ -6,12 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError
-from tfdyno.view.base.wording import capital
 from tfdyno.view.bench.figure_load import rate_figure, spread_figure
 from tfdyno.view.bench.figure_ratio import ratio_figure
 from tfdyno.view.bench.figure_samples import samples_figure
 from tfdyno.view.bench.figure_steps import steps_figure
-from tfdyno.view.bench.load_words import main_stage
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.deploy.figure_edge import measured_figure
@@ -20,12 +18,14 @@ from tfdyno.view.diagnose.figure_course import course_figure
 from tfdyno.view.diagnose.figure_split import compute_figure, split_figure
 from tfdyno.view.diagnose.figure_stages import stages_figure
 from tfdyno.view.draw.svg import Figure, Table
-from tfdyno.view.project.answers import answer
 from tfdyno.view.project.document_readers import diagnosis_of, edge_of, export_of, load_of
 from tfdyno.view.project.figure_project import offers_figure, trials_figure
 from tfdyno.view.project.headings import heading
-from tfdyno.view.project.key_figures import number, part
-from tfdyno.view.project.words import (
+from tfdyno.words.base.wording import capital
+from tfdyno.words.bench.load import main_stage
+from tfdyno.words.project.answers import answer
+from tfdyno.words.project.key_figures import number, part
+from tfdyno.words.project.report import (
     TITLES,
     basis_words,
     bounds_words,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tfdyno.core.measure.measurement import Comparison
+    from tfdyno.core.measure.measurement_document import Told
     from tfdyno.core.project.report import StepTold
-    from tfdyno.view.bench.document import Told
 
     Raw = Mapping[str, Any]
     Benches = Mapping[str, tuple[Sequence[Told], Comparison | None]]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, table, telling_width, wrapped
-from tfdyno.view.base.wording import listing
-from tfdyno.view.bench.words import seconds_words
-from tfdyno.view.project.answers import answer, head
-from tfdyno.view.project.words import (
+from tfdyno.words.base.amounts import plural
+from tfdyno.words.base.wording import listing
+from tfdyno.words.bench.measurement import seconds_words
+from tfdyno.words.project.answers import answer, head
+from tfdyno.words.project.report import (
     changes_words,
     duration_words,
     error_words,

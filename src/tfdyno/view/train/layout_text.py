@@ -19,8 +19,8 @@ from tfdyno.core.train.layout import (
     unmatched,
     whole_bytes,
 )
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

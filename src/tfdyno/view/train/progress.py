@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.units import format_bytes, significant
-from tfdyno.view.base.amounts import short_hours
+from tfdyno.words.base.amounts import short_hours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.core.train.training import NAN_LOSS, NAN_WEIGHTS
-from tfdyno.view.base.amounts import plural
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
-from tfdyno.view.bench.words import (
+from tfdyno.view.train.layout_text import headline as layout_headline
+from tfdyno.view.train.layout_text import warnings
+from tfdyno.view.train.progress import named_metrics
+from tfdyno.words.base.amounts import plural
+from tfdyno.words.bench.measurement import (
     device_words,
     environment_words,
     peak_words,
     recipe_words,
     seconds_words,
 )
-from tfdyno.view.train.layout_text import headline as layout_headline
-from tfdyno.view.train.layout_text import warnings
-from tfdyno.view.train.progress import named_metrics
 
 if TYPE_CHECKING:
     from tfdyno.core.doctor.finding import Finding

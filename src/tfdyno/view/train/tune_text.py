@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, wrapped
-from tfdyno.view.train.tune_words import (
+from tfdyno.words.train.tune import (
     STATUS_WORDS,
     batch_warning,
     changes_words,

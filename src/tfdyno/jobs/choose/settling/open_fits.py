@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.jobs.choose.picks import sober_picks
 from tfdyno.model.choose.choose import ranked, verdict_of
-from tfdyno.view.choose.advice_words import headline
+from tfdyno.words.choose.advice import headline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -1,0 +1,1 @@
+"""Files written for the user: source code, manifests, configurations."""

@@ -1,0 +1,1 @@
+"""Sentences and amounts made of nouns, which jobs and views share; no page, no terminal."""

@@ -1,0 +1,1 @@
+"""Amounts, lists and plurals."""

@@ -1,0 +1,1 @@
+"""Measurements, comparisons and load tests in words."""

@@ -1,0 +1,77 @@
+"""Comparisons in words: the verdict with its interval, prices, gaps to the estimate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import significant
+from tfdyno.words.bench.measurement import seconds_words, step_words, unit_of
+
+if TYPE_CHECKING:
+    from tfdyno.core.choose.hardware import Offer
+    from tfdyno.core.choose.recalibration import Gap
+    from tfdyno.core.measure.measurement import BenchTask, Comparison
+
+
+def verdict_words(base: str, other: str, found: Comparison) -> str:
+    """The answer in one sentence, such as ``B is 1.24x as fast as A (1.19–1.30, 99 %)``."""
+    if found.verdict == "not_comparable":
+        return f"{other} does not compare with {base}: {found.reason}"
+    bounds = interval_words(found.interval)
+    sure = f"{found.confidence_ratio:.0%}".replace("%", " %")
+    if found.verdict == "no_difference":
+        head = f"No difference between {other} and {base}"
+        return f"{head}: {other} is {ratio_words(found.ratio)} as fast ({bounds}, {sure})."
+    return f"{other} is {ratio_words(found.ratio)} as fast as {base} ({bounds}, {sure})."
+
+
+def ratio_words(ratio: float) -> str:
+    """``1.24x``; three decimals close to 1, where the second would hide the effect."""
+    return f"{ratio:.{_decimals(ratio)}f}x"
+
+
+def interval_words(interval: tuple[float, float]) -> str:
+    """``1.19–1.30``; one more decimal, or two, where the bounds would read the same."""
+    digits = max(map(_decimals, interval))
+    ways = [tuple(f"{bound:.{digits + more}f}" for bound in interval) for more in range(3)]
+    low, high = next((way for way in ways if way[0] != way[1]), ways[0])
+    return f"{low}–{high}"
+
+
+def _decimals(ratio: float) -> int:
+    return 3 if abs(ratio - 1.0) < 0.095 else 2
+
+
+def price_words(
+    task: BenchTask,
+    offer: Offer,
+    machines: int,
+    samples_per_usd: float,
+    usd_per_epoch: float | None,
+) -> str:
+    """What a dollar buys on one offer, with the date and the source of its price."""
+    kind = "spot" if offer.spot else "on demand"
+    times = f"{machines} x " if machines > 1 else ""
+    epoch = f", {dollars(usd_per_epoch)} an epoch" if usd_per_epoch is not None else ""
+    return (
+        f"{significant(samples_per_usd)} {unit_of(task)} per US${epoch}: {times}{offer.provider} "
+        f"{offer.instance}, {offer.region}, {kind}, {dollars(offer.usd_per_h)}/h on "
+        f"{offer.priced_on} ({offer.source})"
+    )
+
+
+def dollars(usd: float) -> str:
+    """``$1.20``, ``$0.0694``, ``$1,230``."""
+    if usd >= 100.0:
+        return f"${usd:,.0f}"
+    return f"${usd:.2f}" if usd >= 1.0 else f"${significant(usd)}"
+
+
+def gap_words(found: Gap) -> str:
+    """The measured step beside its estimate."""
+    estimated_s, anchor = found.estimated_s, found.anchor
+    best, bounds = step_words(estimated_s.best, (estimated_s.low, estimated_s.high))
+    measured = seconds_words(anchor.measured_s)
+    where = "inside" if found.inside else "outside"
+    factor = f"{anchor.factor_ratio:.2f} times it"
+    return f"{best} ({bounds}); measured {measured}, {factor}, {where} its interval"

@@ -1,0 +1,155 @@
+"""A measurement in words: times as precise as they were measured, places, settings."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.recipe.recipe import Recipe, diff
+from tfdyno.words.base.amounts import listed, plural
+
+if TYPE_CHECKING:
+    from tfdyno.core.measure.measurement import (
+        BenchRun,
+        BenchTask,
+        Environment,
+        Measurement,
+        Summary,
+    )
+
+_UNITS = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (math.inf, 1.0, "s"))
+_IMAGE = re.compile(r"\w+\[[^,\]]+,[^,\]]+,[134]\]")
+_DATA = {
+    "own": "the workload's own data",
+    "synthetic": "one made-up batch again and again through tf.data",
+    "synthetic-device": "one made-up batch held on the device",
+    "real": "real data",
+}
+
+
+def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, str]:
+    """Median and interval in the unit that reads best: (``52.1 ms``, ``51.8–52.6``).
+
+    Three digits, and up to two more where the bounds would read the same.
+    """
+    if median_s <= 0:
+        return "0 s", "0"
+    factor, unit = step_unit(median_s)
+    digits = 3
+    for digits in (3, 4, 5):
+        decimals = max(0, digits - 1 - math.floor(math.log10(median_s / factor)))
+        low, best, high = (
+            f"{value / factor:,.{decimals}f}" for value in (interval_s[0], median_s, interval_s[1])
+        )
+        if low != high:
+            break
+    return f"{best} {unit}", f"{low}–{high}" if low != high else low
+
+
+def step_unit(median_s: float) -> tuple[float, str]:
+    """The unit that a step reads best in: its seconds and its sign."""
+    return next((factor, unit) for below_s, factor, unit in _UNITS if median_s < below_s)
+
+
+def seconds_words(seconds: float) -> str:
+    """``8.21 s``, ``412 ms``; ``2 min 5 s`` from two minutes on."""
+    if seconds >= 120.0:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return step_words(seconds, (seconds, seconds * 2))[0]
+
+
+def rate_words(task: BenchTask, per_s: float) -> str:
+    """``614 images/s`` where the first input is a picture, else ``614 samples/s``."""
+    return f"{significant(per_s)} {unit_of(task)}/s"
+
+
+def unit_of(task: BenchTask) -> str:
+    """What one sample of the batch is: images, else samples; steps where the batch is unknown."""
+    if not task.batch_size:
+        return "steps"
+    return "images" if task.inputs and _IMAGE.fullmatch(task.inputs[0]) else "samples"
+
+
+def batch_words(task: BenchTask) -> str:
+    """``batch 128``."""
+    return f"batch {task.batch_size:,}" if task.batch_size else "an unknown batch"
+
+
+def device_words(environment: Environment) -> str:
+    """``NVIDIA H100 80GB HBM3``, ``2 x NVIDIA L4``, ``2 CPUs (AMD EPYC 7B13)``."""
+    if environment.device == "cpu" or not environment.cards:
+        return f"{plural(environment.cpu_count, 'CPU')} ({environment.cpu})"
+    names = [card.name for card in environment.cards]
+    counts = {name: names.count(name) for name in names}
+    return listed([name if n == 1 else f"{n} x {name}" for name, n in counts.items()])
+
+
+def environment_words(environment: Environment) -> str:
+    """Versions and machine in one sentence; what is unknown is left out."""
+    named = [
+        ("driver", environment.driver), ("CUDA", environment.cuda), ("cuDNN", environment.cudnn),
+        ("TensorFlow", environment.tensorflow), ("Keras", environment.keras),
+        ("Python", environment.python), ("tfdyno", environment.tfdyno),
+    ]  # fmt: skip
+    on_card = environment.device == "gpu"
+    versions = [
+        f"{name} {version}"
+        for name, version in named
+        if version and (on_card or name not in {"driver", "CUDA", "cuDNN"})
+    ]
+    cpu = f"{plural(environment.cpu_count, 'CPU')} ({environment.cpu}), " if on_card else ""
+    memory = f"{cpu}{format_bytes(environment.memory_bytes)} of memory"
+    container = environment.container_image or environment.container
+    inside = f", in {container}" if container else ""
+    return f"{', '.join(versions)}; {environment.system} on {environment.host}{inside}; {memory}"
+
+
+def recipe_words(recipe: Recipe) -> str:
+    """Settings that are not as the script has them: ``precision=mixed_float16``; empty: none."""
+    return ", ".join(f"{name}={given}" for name, (_, given) in diff(Recipe(), recipe).items())
+
+
+def task_words(one: Measurement) -> str:
+    """What was run, in one sentence."""
+    task = one.task
+    parts = [
+        f"{'training' if task.mode == 'train' else 'inference'} in {task.policy}",
+        {"xla": "compiled by XLA", "graph": "graph without XLA", "eager": "eager"}[task.execution],
+        f"{significant(task.parameter_count)} parameters",
+        *([f"inputs {' '.join(task.inputs)}"] if task.inputs else []),
+        *([f"{task.replica_count} replicas"] if task.replica_count > 1 else []),
+        task.data_set or _DATA[one.protocol.data],
+    ]
+    return ", ".join(parts)
+
+
+def memory_words(one: Measurement, summary: Summary) -> str:
+    """Peak memory and whose it is."""
+    return peak_words(summary.peak_memory_bytes, one.runs[0].memory_kind if one.runs else "process")
+
+
+def peak_words(peak_bytes: float, kind: str) -> str:
+    """``3.1 GiB at most (TensorFlow's allocator on the GPU)``; kind: ``allocator``, ``process``."""
+    whose = "TensorFlow's allocator on the GPU"
+    if kind == "process":
+        whose = "the process, Python and TensorFlow included"
+    return f"{format_bytes(peak_bytes)} at most ({whose})"
+
+
+def energy_words(summary: Summary) -> str:
+    """Power and energy; empty where no card told of them."""
+    parts = []
+    if summary.utilisation_ratio is not None:
+        parts.append(f"GPU busy {summary.utilisation_ratio:.0%} of the time")
+    if summary.power_w is not None:
+        parts.append(f"{significant(summary.power_w)} W")
+    if summary.energy_j_per_step is not None:
+        parts.append(f"{significant(summary.energy_j_per_step)} J a step")
+    return ", ".join(parts)
+
+
+def metric_words(run: BenchRun) -> str:
+    """``accuracy 0.912, loss 0.31`` at the end of a run's last epoch."""
+    return ", ".join(f"{name} {significant(value)}" for name, value in run.metrics.items())

@@ -1,0 +1,1 @@
+"""Picks, offers, changes and explanations in words."""

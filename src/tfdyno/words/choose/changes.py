@@ -1,0 +1,112 @@
+"""What would change the answer, in words: one function per kind of change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.core.base.settings import MOST_SAMPLES
+from tfdyno.core.base.units import significant
+from tfdyno.core.choose.advice import Change
+from tfdyno.words.base.amounts import about_usd, plural, short_hours, usd_per_h
+from tfdyno.words.choose.advice import brief, card, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.choose.advice import Candidate
+    from tfdyno.core.choose.hardware import Gpu
+
+
+def choice(candidate: Candidate) -> str:
+    """``4 x A100 on demand, 2.8 h, $14``."""
+    money = f", {about_usd(candidate.cost_usd.best)}" if candidate.cost_usd else ""
+    return f"{card(candidate)} {terms(candidate)}, {short_hours(candidate.hours.best)}{money}"
+
+
+def no_spot(candidate: Candidate) -> Change:
+    """Without capacity that can be taken away."""
+    return Change(condition="no spot instances", consequence=choice(candidate))
+
+
+def sooner(deadline_h: float, candidate: Candidate) -> Change:
+    """With a deadline that the answer misses."""
+    return Change(condition=f"done in {short_hours(deadline_h)}", consequence=choice(candidate))
+
+
+def input_in_time(candidate: Candidate) -> Change:
+    """With an input pipeline that keeps up with every card."""
+    return Change(condition="input that keeps up", consequence=choice(candidate))
+
+
+def no_deadline(candidate: Candidate) -> Change:
+    """Without the deadline that was asked for."""
+    return Change(condition="no deadline", consequence=choice(candidate))
+
+
+def no_budget(candidate: Candidate) -> Change:
+    """Without the budget that was asked for."""
+    return Change(condition="no budget", consequence=choice(candidate))
+
+
+def price_flip(price_usd_per_h: float, pick: Candidate, other: Candidate) -> Change:
+    """With another price of the picked card."""
+    offer = pick.offer
+    price = f"{usd_per_h(offer.usd_per_h)} in {offer.priced_on[:7]}" if offer else "no price"
+    listed = f"{card(pick)}: {price}"
+    return Change(
+        condition=f"{card(pick)} over {usd_per_h(price_usd_per_h)}",
+        consequence=(f"{card(other)} {terms(other)} becomes cheaper ({listed})"),
+    )
+
+
+def larger_batch(limits: Sequence[tuple[int, str]], pick: Candidate) -> Change | None:
+    """With a larger batch: the first card to drop out, half of them, the pick.
+
+    None without any, and where every card holds as many samples as are estimated.
+    """
+    if not limits or limits[0][0] == MOST_SAMPLES:
+        return None
+    first, half = limits[0], limits[(len(limits) - 1) // 2]
+    own = pick.estimate.max_batch_size or 0
+    parts = [f"{brief(first[1])} drops out"]
+    if first[0] < half[0] < own:
+        gone = sum(1 for limit, _ in limits if limit <= half[0])
+        parts.append(f"above {half[0]:,} {gone} of {plural(len(limits), 'card')}")
+    if first[0] < own < MOST_SAMPLES:
+        parts.append(f"above {own:,} {brief(pick.gpu_name)} too")
+    return Change(condition=f"batch above {first[0]:,}", consequence="; ".join(parts))
+
+
+def newer_tensorflow(names: Sequence[str], release: str) -> Change:
+    """With a TensorFlow that has code for the cards that had to leave."""
+    what = brief(names[0]) if len(names) == 1 else plural(len(names), "card")
+    verb = "joins" if len(names) == 1 else "join"
+    return Change(
+        condition=f"TensorFlow {release} or newer", consequence=f"{what} {verb} the choice"
+    )
+
+
+def buying(gpu: Gpu, hours: float, rent_usd_per_h: float, runs: float) -> Change:
+    """When a card at its launch price has paid for itself, and what it asks of the computer.
+
+    ``runs`` below 1 are not told.
+    """
+    rent = usd_per_h(rent_usd_per_h)
+    condition = f"buy {brief(gpu.name)}"
+    price = f"${gpu.launch_price_usd:,.0f}"
+    consequence = (
+        f"at {price} pays for itself after about {significant(hours, 2)} h of renting "
+        f"at {rent}" + (f", {significant(runs, 2)} runs like this one" if runs >= 1 else "")
+    )
+    return Change(condition=condition, consequence="; ".join([consequence, *_needs(gpu)]))
+
+
+def _needs(gpu: Gpu) -> list[str]:
+    needs = []
+    if gpu.recommended_power_supply_w:
+        needs.append(f"needs a power supply of {gpu.recommended_power_supply_w:.0f} W")
+    if not gpu.ecc:
+        needs.append("no ECC memory")
+    if gpu.continuous_duty == "no":
+        needs.append("not sold for running around the clock")
+    return needs

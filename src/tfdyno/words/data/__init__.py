@@ -1,0 +1,1 @@
+"""Measured input pipelines in words."""

@@ -1,0 +1,1 @@
+"""The doctor's words in the languages it speaks."""

@@ -1,0 +1,1 @@
+"""Memory figures and plans in words."""

@@ -1,0 +1,125 @@
+"""A memory plan in words: the answer, an option, what it changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfdyno.words.base.amounts import GIB, dashed, gib, listed, of_gib, plural
+from tfdyno.words.memory.basis import UNVERIFIED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfdyno.core.base.interval import Interval
+    from tfdyno.core.choose.auto_recipe import Option
+    from tfdyno.core.choose.memory_plan import MemoryPlan, PlannedOption
+
+OTHER_LEARNING = "changes what is learned"
+
+
+def plan_headline(plan: MemoryPlan, card: str) -> str:
+    """The answer: whether it fits, with what, at what cost."""
+    if plan.chosen is None:
+        return _closest(plan, card)
+    one = plan.chosen
+    if one.option == plan.base.option:
+        return f"{_verb(one.option)} {card} as it is: {memory_words(one.option)}."
+    means = listed(changes_of(one.option, plan.base.option))
+    learning = f" ({OTHER_LEARNING})" if "optimizer" in one.learns_differently else ""
+    return (
+        f"{_verb(one.option)} {card} with {means}{learning}: {memory_words(one.option)}, "
+        f"{ratio_words(one.time_ratio)} the time per sample."
+    )
+
+
+def safe_sentence(plan: MemoryPlan) -> str:
+    """What to take where the chosen one is too near the limit; empty where there is no need."""
+    if plan.safe is None:
+        return ""
+    one = plan.safe
+    means = listed(changes_of(one.option, plan.base.option))
+    return (
+        f"Certain to fit, with all of its range: {means}, {memory_words(one.option)}, "
+        f"{ratio_words(one.time_ratio)} the time per sample."
+    )
+
+
+def base_sentence(plan: MemoryPlan) -> str:
+    """What the script takes on its own."""
+    one = plan.base.option
+    said = "does not fit" if not one.fits else "fits" if is_settled(one) else "should fit"
+    return f"As it is ({one.precision}, {batch_words(one)}) it {said}: {memory_words(one)}."
+
+
+def changes_of(option: Option, base: Option) -> list[str]:
+    """What is to be changed: ``mixed_float16``, ``batch 32 x 2``, ``recomputed blocks``."""
+    found = [option.precision] if option.precision != base.precision else []
+    if option.accumulation > 1:
+        found.append(f"batch {option.batch_size:,} × {option.accumulation}")
+    if option.remat:
+        found.append("recomputed blocks")
+    if option.optimizer:
+        found.append(f"optimizer {option.optimizer}")
+    return found or ["the script as it is"]
+
+
+def weighed_words(plan: MemoryPlan) -> str:
+    """``12 options were weighed``."""
+    return f"{plural(plan.weighed, 'option')} {'was' if plan.weighed == 1 else 'were'} weighed"
+
+
+def batch_words(option: Option) -> str:
+    """``batch 64``, ``batch 32 × 2``."""
+    parts = f" × {option.accumulation}" if option.accumulation > 1 else ""
+    return f"batch {option.batch_size:,}{parts}"
+
+
+def memory_words(option: Option) -> str:
+    """``14.2 of 15 GiB (12–16), unverified on a device``."""
+    held = option.device_memory_bytes
+    spread = dashed(held.low / GIB, held.high / GIB)
+    return f"{of_gib(held.best, option.usable_memory_bytes)} ({spread}), {standing(option)}"
+
+
+def standing(option: Option) -> str:
+    """What stands behind a figure of memory."""
+    if option.verified:
+        return f"compiled at this very batch, {UNVERIFIED}"
+    return UNVERIFIED if option.memory_made_by == "quick" else f"compiled, {UNVERIFIED}"
+
+
+def ratio_words(ratio: Interval) -> str:
+    """``1.04× [0.98–1.10]``."""
+    return f"{ratio.best:.2f}× [{ratio.low:.2f}–{ratio.high:.2f}]"
+
+
+def fit_cell(option: Option) -> str:
+    """``yes``, ``?`` where the range reaches over the limit, ``no``."""
+    return "no" if not option.fits else "yes" if is_settled(option) else "?"
+
+
+def is_settled(option: Option) -> bool:
+    """Whether an option that fits does so with its whole range, or by a compile of it."""
+    return option.fits_surely or option.verified
+
+
+def shown_options(plan: MemoryPlan, most: int) -> list[PlannedOption]:
+    """The first of the front, with the chosen and the safe one among them; fastest first."""
+    named = [one.option for one in (plan.chosen, plan.safe) if one]
+    first: Sequence[PlannedOption] = plan.options[:most]
+    return [*first, *(one for one in plan.options[most:] if one.option in named)]
+
+
+def _verb(option: Option) -> str:
+    return "Fits" if is_settled(option) else "Should fit"
+
+
+def _closest(plan: MemoryPlan, card: str) -> str:
+    assert plan.closest is not None
+    one = plan.closest.option
+    means = listed(changes_of(one, plan.base.option))
+    short = gib(one.device_memory_bytes.best - one.usable_memory_bytes)
+    return (
+        f"Nothing that was weighed fits {card}. The closest is {means}: {memory_words(one)}, "
+        f"{short} GiB too much."
+    )

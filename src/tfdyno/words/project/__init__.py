@@ -1,0 +1,1 @@
+"""What the steps of a project found, in figures and in words."""

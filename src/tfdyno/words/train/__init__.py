@@ -1,0 +1,1 @@
+"""Tunings in words."""
