@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.version import VERSION
+
 if TYPE_CHECKING:
     from tfdyno.api import AdviceResult, EstimateResult, TrainResult, advise, estimate, fit, trace
     from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from tfdyno.jobs.choose.trace import Traced
     from tfdyno.tuned import TuneResult, tune
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Advice",
     "AdviceResult",

@@ -16,7 +16,7 @@ from tfdyno.jobs.choose.trace import Traced, trace
 
 PACKAGE = Path(tfdyno.__file__).parent
 IN_THE_USERS_PYTHON = [
-    *("__init__", "core/base/errors", "core/choose/workload"),
+    *("__init__", "core/base/errors", "core/base/version", "core/choose/workload"),
     *(f"process/{name}" for name in ("child", "environment", "failure")),
     *(f"runtime/workload/{name}" for name in ("batch", "capture", "capture_loop", "dataspec")),
     *(f"runtime/workload/{name}" for name in ("kerasfile", "loop_step", "standins")),

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfdyno import __version__
 from tfdyno.cli.lazy import Entry, LazyGroup
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
+from tfdyno.core.base.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -174,7 +174,7 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 good, 1 a finding of severity error, 2 wrong use, 3 tool failure.",
 )
-@click.version_option(__version__, prog_name="tfdyno", message="%(prog)s %(version)s")
+@click.version_option(VERSION, prog_name="tfdyno", message="%(prog)s %(version)s")
 def tfdyno() -> None:
     """Which GPU for your Keras model, without a GPU in the room."""
 

@@ -22,8 +22,9 @@ import psutil
 import pytest
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.cluster.cluster import LOOPBACK
 from tfdyno.core.cluster.launch_plan import LaunchPlan
-from tfdyno.engines.meeting.tf_config import LOOPBACK, free_ports
+from tfdyno.engines.meeting.tf_config import free_ports
 from tfdyno.jobs.launch.local import Launched, launch_local
 from tfdyno.jobs.launch.ray import launch_ray
 

@@ -12,7 +12,7 @@ from tests.runtime.pipelines import asked, epochs
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.deploy.dataset import Feature
-from tfdyno.view.data.dataset_reader import dataset_reader
+from tfdyno.render.data.dataset_reader import dataset_reader
 
 OPTIONED = """
 OPTIONS = {

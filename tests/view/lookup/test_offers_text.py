@@ -1,18 +1,10 @@
 from __future__ import annotations
 
-from tfdyno.view.lookup.offers_text import left_out_note
+from tfdyno.view.lookup.offers_text import rejected_list
 
 
-def test_one_sentence_tells_how_many_rows_stay_out_and_why() -> None:
-    assert left_out_note("mine.csv", []) == ""
-    assert left_out_note("mine.csv", [("there is no GPU 't44'",)]) == (
-        "1 row of mine.csv was left out: there is no GPU 't44'."
-    )
-    assert left_out_note("mine.csv", [("a",), ("b", "c"), ("a",)]) == (
-        "3 rows of mine.csv were left out: a; b and c."
-    )
-
-
-def test_many_causes_are_counted() -> None:
-    note = left_out_note("mine.csv", [(str(cause),) for cause in range(5)])
-    assert note == "5 rows of mine.csv were left out: 0; 1; 2; and 2 more causes."
+def test_every_reason_stands_with_its_row_within_the_screen() -> None:
+    lines = rejected_list([("row 3", ("no price", "no date " * 9))], width=40).splitlines()
+    assert lines[0].startswith("  row 3: no price; no date")
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert max(map(len, lines)) <= 40

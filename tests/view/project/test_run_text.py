@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tfdyno.core.project.project import FIRST, ProjectRun, StepRun
-from tfdyno.view.project.run_text import ended_words, run_text, time_words
+from tfdyno.core.project.project import FIRST, Project, ProjectRun, StepRun
+from tfdyno.view.project.run_text import ended_words, run_text, start_text, time_words
 
 
 def step(name: str, status: str, **more: object) -> StepRun:
@@ -80,3 +80,12 @@ def test_a_steps_end_is_one_line() -> None:
     assert ended_words(step("a", "finished", headline="good")) == "a: done in 2.0 s: good"
     assert ended_words(step("a", "failed", error="no.")) == "a: failed in 2.0 s: no."
     assert ended_words(step("a", "stopped")) == "a: stopped in 2.0 s"
+
+
+@pytest.mark.parametrize(("file", "typed"), [("project.toml", ""), ("a b.toml", " 'a b.toml'")])
+def test_a_new_project_says_what_to_type_next(file: str, typed: str) -> None:
+    project = Project(file=Path(file), name="shop", steps=())
+    assert [line.split(maxsplit=1)[1] for line in start_text(project).splitlines()[-2:]] == [
+        f"tfdyno run{typed} --dry-run",
+        f"tfdyno run{typed}",
+    ]

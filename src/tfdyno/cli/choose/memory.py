@@ -171,7 +171,7 @@ def _recipe(found: MemoryAnswer) -> str:
 
 
 def _page(found: MemoryAnswer) -> str:
-    from tfdyno import __version__
+    from tfdyno.core.base.version import VERSION
     from tfdyno.view.memory.page import memory_page
 
-    return memory_page(found, __version__)
+    return memory_page(found, VERSION)

@@ -101,8 +101,8 @@ def _threads(counts: tuple[int, ...]) -> tuple[int, ...]:
 def _page(report: EdgeReport) -> str:
     import datetime
 
-    import tfdyno
+    from tfdyno.core.base.version import VERSION
     from tfdyno.view.deploy.edge_page import edge_page
 
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    return edge_page(report, date=today, version=tfdyno.__version__)
+    return edge_page(report, date=today, version=VERSION)

@@ -89,7 +89,7 @@ def run(options: _Options) -> Answer:
 def _begin(options: _Options, workload: str) -> Answer:
     """Write a project's file and say what to do with it."""
     from tfdyno.jobs.project.start import start
-    from tfdyno.view.project.start import start_text
+    from tfdyno.view.project.run_text import start_text
 
     for name in given(options, "only", "begin", "force", "dry_run"):
         raise UsageError(f"--init and {name} contradict", why="--init runs nothing",

@@ -18,6 +18,9 @@ TOLD_BY = (
     "SLURM_PROCID",
 )  # fmt: skip
 """Variables that tell a process that it is one of several."""
+LOOPBACK = "127.0.0.1"
+NO_CARD = "-1"
+"""In ``CUDA_VISIBLE_DEVICES``."""
 PORT = 12355
 SLURM_PORTS = (15_000, 10_000)
 """The first one and how many: jobs that share a node have ports of their own."""

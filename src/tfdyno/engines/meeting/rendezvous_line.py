@@ -10,8 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
-from tfdyno.core.cluster.cluster import host_of, port_of
-from tfdyno.engines.meeting.tf_config import LOOPBACK
+from tfdyno.core.cluster.cluster import LOOPBACK, host_of, port_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.cluster.cluster import LOOPBACK, NO_CARD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Kind = Literal["chief", "worker", "ps", "evaluator"]
 
-LOOPBACK = "127.0.0.1"
-NO_CARD = "-1"
 NAMES = {"ps": "parameter server"}
 """What people call a kind; the others are called as TensorFlow writes them."""
 PROXY_KEYS = ("no_proxy", "NO_PROXY")

@@ -12,10 +12,10 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import tfdyno
 from tfdyno.catalog.containers import container_images
 from tfdyno.catalog.releases import release_of
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.version import VERSION
 from tfdyno.probe.machine.fingerprint import IMAGE_VARIABLE
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def container(
             why=f"it has Python {image.python} and tfdyno needs 3.11",
             remedy=f"name a release from {_first_usable()} on",
         )
-    script = _script(image, version, arguments, install or f"tfdyno=={tfdyno.__version__}")
+    script = _script(image, version, arguments, install or f"tfdyno=={VERSION}")
     release = release_of(version)
     return Container(
         tensorflow=version,

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tfdyno
 from tfdyno.core.base.errors import Failure, ToolError, UsageError
+from tfdyno.core.base.version import PACKAGE
 from tfdyno.core.messages.wire import decode, encode, fields_of
 from tfdyno.engines.process.local import END_S, LAST_LINES, Limits, attend, together
 from tfdyno.engines.process.oom_kills import SIGKILLED, oom_kills, why_killed
@@ -128,7 +128,7 @@ def _python_path(python: str, folder: Path, given: str) -> str:
         return given
     (folder / "path").mkdir(exist_ok=True)
     if not (folder / "path" / "tfdyno").exists():
-        (folder / "path" / "tfdyno").symlink_to(Path(tfdyno.__file__).parent)
+        (folder / "path" / "tfdyno").symlink_to(PACKAGE)
     return os.pathsep.join(filter(None, [str(folder / "path"), given]))
 
 

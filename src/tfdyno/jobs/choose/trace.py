@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-import tfdyno
 from tfdyno.catalog.generations import lowering_of, newest
 from tfdyno.core.base.codec import from_json, to_json
 from tfdyno.core.base.errors import Failure, UsageError
+from tfdyno.core.base.version import PACKAGE
 from tfdyno.core.choose.generation import Software
 from tfdyno.core.choose.program import Program
 from tfdyno.core.choose.workload import Trace, Workload
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 600.0  # a script that has not reached fit by then is stopped
 OLDEST_PYTHON = (3, 10)  # that the modules which run the user's code can be read by
-PACKAGE = Path(tfdyno.__file__).parent
 _PROGRAMS = tuple(one.name for one in fields(QuickPrograms))
 CODE = (
     "runtime/**/*.py",

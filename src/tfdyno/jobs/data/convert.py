@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tfdyno
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.units import format_bytes
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.deploy.dataset import Begun, ConvertSettings, Dataset, ReadSpeed, Written
 from tfdyno.core.messages.data import WRITE_SHARDS, WriteShards
 from tfdyno.jobs.child.worker import run_child, silent
@@ -21,8 +21,8 @@ from tfdyno.jobs.choose.trace import interpreter_named
 from tfdyno.jobs.data._convert_source import Listed, kind_of, look
 from tfdyno.jobs.data._convert_speed import read_speed
 from tfdyno.model.time.shards import MOST, shard_count, shard_name, shard_ranges
+from tfdyno.render.data.dataset_reader import dataset_reader
 from tfdyno.store.dataset_folder import DatasetFolder
-from tfdyno.view.data.dataset_reader import dataset_reader
 from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _dataset(found: Listed, settings: ConvertSettings, written: tuple[Written, .
         raise UsageError(f"nothing in {found.source.path} could be read",
                          why=f"the first fault: {written[0].skipped[0].why}")  # fmt: skip
     return Dataset(
-        tfdyno=tfdyno.__version__,
+        tfdyno=VERSION,
         records=records,
         features=found.features,
         classes=found.classes,

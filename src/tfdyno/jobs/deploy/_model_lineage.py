@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tfdyno
 from tfdyno.core.base.codec import to_builtins, to_json
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.deploy.dataset import MANIFEST
 from tfdyno.core.deploy.model_version import Lineage
 from tfdyno.core.recipe.recipe import flat
@@ -75,7 +75,7 @@ def lineage_of(
         verification=verification,
         sources={**found.sources, **{str(one): _digest(one) for one in code}},
         parent=parent,
-        tfdyno=tfdyno.__version__,
+        tfdyno=VERSION,
     )
 
 

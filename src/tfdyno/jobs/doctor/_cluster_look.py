@@ -7,7 +7,7 @@ import platform
 import socket
 from typing import TYPE_CHECKING
 
-import tfdyno
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.cluster.cluster import host_of
 from tfdyno.core.cluster.cluster_facts import NodeFacts
 from tfdyno.jobs.launch.node import TENSORFLOW
@@ -83,7 +83,7 @@ def look(seat: ProcessRank, folder: Path, environment: Mapping[str, str]) -> Nod
 
 
 def _versions() -> dict[str, str]:
-    found = {"tfdyno": tfdyno.__version__, "python": platform.python_version()}
+    found = {"tfdyno": VERSION, "python": platform.python_version()}
     for name, distributions in PACKAGES.items():
         for one in distributions:
             try:

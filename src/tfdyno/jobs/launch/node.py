@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tfdyno
 from tfdyno.core.base.codec import from_builtins, to_builtins
 from tfdyno.core.base.errors import ToolError, UsageError
 from tfdyno.core.base.settings import positive
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.cluster.cluster import ProcessRank, cluster_of
 from tfdyno.core.cluster.launch_plan import check_strategy
 from tfdyno.core.recipe.recipe import Recipe
@@ -181,7 +181,7 @@ def facts_of(workload: Workload, *, with_jax: bool = False) -> dict[str, str]:
         with_jax: Whether it trains on JAX.
     """
     python = platform.python_version_tuple()
-    facts = {"tfdyno": tfdyno.__version__, "python": ".".join(python[:2])}
+    facts = {"tfdyno": VERSION, "python": ".".join(python[:2])}
     if not workload.python:  # another interpreter has packages of its own
         facts |= {"tensorflow": _version(*TENSORFLOW), "keras": _version("keras")}
         facts |= {name: _version(name) for name in ("jax", "jaxlib") if with_jax}

@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 from typing import TYPE_CHECKING
 
-from tfdyno import __version__
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.project.project import FOLDER
 from tfdyno.core.project.step_key import change_words
 from tfdyno.jobs.project._files import files_of
@@ -59,7 +59,7 @@ def rests_on(
     for path in files_of(step, shape, project.file.parent):
         found[f"{_FILE}{path}"] = _content(project.file.parent / path, digest)
     found |= {f"step {name}": before[name] for name in step.needs}
-    return found | {"tfdyno": __version__} | versions_of(step, shape, project.file.parent)
+    return found | {"tfdyno": VERSION} | versions_of(step, shape, project.file.parent)
 
 
 def changed_files(rests_on: Mapping[str, str], root: Path, digest: Callable[[Path], str]) -> str:

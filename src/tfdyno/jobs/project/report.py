@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import tfdyno
 from tfdyno.core.base.errors import TfdynoError, UsageError
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.measure.measurement_document import Told, measurement_of
 from tfdyno.core.project.project import StepRun
 from tfdyno.core.project.report import DONE, Gained, ProjectReport, RunsCompared, RunTold
@@ -64,7 +64,7 @@ def report(
         run_count=len(own),
         compared=tuple(compare_runs(history, one, runs, base) for one in after),
         made_at=datetime.now(tz=UTC).isoformat(timespec="seconds"),
-        tfdyno=tfdyno.__version__,
+        tfdyno=VERSION,
     )
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tfdyno import __version__
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import TfdynoError, ToolError, UsageError
 from tfdyno.core.base.lock import lock_folder
+from tfdyno.core.base.version import VERSION
 from tfdyno.core.project.file import FILE, project_from
 from tfdyno.core.project.project import LOCK, ProjectRun, RunStatus, StepRun
 from tfdyno.jobs.project._check import SERVE, Commands, shapes_of
@@ -71,7 +71,7 @@ def run(question: RunRequest, commands: Commands, told: RunReporter | None = Non
     """
     project, told = read_project(question.file), told or RunReporter()
     shapes = shapes_of(project, commands)
-    begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=__version__)
+    begun = ProjectRun(id=_id(), project=project.name, started_at=_now(), tfdyno=VERSION)
     state = RunState(
         project=project, question=question, shapes=shapes, earlier=(), so_far=begun,
         digests=Digests(folder=project.folder, reads=told.reads),
@@ -116,7 +116,7 @@ def preview(
     state = RunState(
         project=project, question=question, shapes=shapes_of(project, commands),
         earlier=history.runs(), digests=_unwritten(project, told or RunReporter()),
-        so_far=ProjectRun(id="", project=project.name, tfdyno=__version__),
+        so_far=ProjectRun(id="", project=project.name, tfdyno=VERSION),
     )  # fmt: skip
     return replace(state.so_far, steps=state.previewed())
 

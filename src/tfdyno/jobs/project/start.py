@@ -12,7 +12,7 @@ from tfdyno.core.base.codec import write_atomic
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.project.file import project_from
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.view.project.start import project_start
+from tfdyno.render.project.start import project_start
 
 if TYPE_CHECKING:
     from tfdyno.core.project.project import Project

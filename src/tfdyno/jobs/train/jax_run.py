@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from tfdyno.engines.meeting.tf_config import NO_CARD
+from tfdyno.core.cluster.cluster import NO_CARD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

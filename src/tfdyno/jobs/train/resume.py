@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.store.cache import sha256_of
-from tfdyno.view.base.recipe_text import value_words
+from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
     from tfdyno.store.run_folder import RunRecord

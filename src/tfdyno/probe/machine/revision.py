@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from importlib import import_module
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-PACKAGE = Path(__file__).parents[2]
+from tfdyno.core.base.version import PACKAGE, VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 SHOWN = 10
 ASK_LIMIT_S = 2.0
@@ -22,16 +25,14 @@ def revision(package: Path | None = None) -> str:
             repository has a commit: an installed wheel may lie in somebody else's.
     """
     package = package or PACKAGE
-    # Asked for by name, since a plain import would count as one of all that the package offers.
-    version = str(import_module(PACKAGE.name).__version__)
     if package.parent.name != "src":
-        return version
+        return VERSION
     root = package.parents[1]
     commit = _commit(root / ".git")
     if not commit:
-        return version
+        return VERSION
     changed = ", changed" if _is_changed(root, package) else ""
-    return f"{version} ({commit[:SHOWN]}{changed})"
+    return f"{VERSION} ({commit[:SHOWN]}{changed})"
 
 
 def _commit(git: Path) -> str:

@@ -1,1 +1,1 @@
-"""YAML and text protos."""
+"""YAML, text protos and templates."""

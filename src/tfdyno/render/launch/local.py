@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.cluster.cluster import PORT, RANK, TOLD_BY, WORKERS
+from tfdyno.core.cluster.cluster import LOOPBACK, NO_CARD, PORT, RANK, TOLD_BY, WORKERS
 from tfdyno.core.cluster.launch_plan import node_words
-from tfdyno.engines.meeting.tf_config import LOOPBACK, NO_CARD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,59 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.units import format_bytes
 from tfdyno.core.recipe.recipe import Recipe, diff, flat
 from tfdyno.core.recipe.recipe_file import to_toml
-from tfdyno.core.recipe.recipe_reading import TENSORFLOW_CHOOSES
 from tfdyno.core.recipe.recipe_words import UNITS
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
 from tfdyno.words.base.amounts import about_step, gib, of_gib, plural
+from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfdyno.core.choose.auto_recipe import AutoRecipe
-
-_LEFT = {
-    "precision": "the script's own",
-    "execution": "what Keras chooses",
-    "batch_size": "the script's own",
-    "remat": "nothing",
-    "ema": "the optimizer's own",
-    "ema_overwrite": "only at the end",
-    "clip_norm": "the optimizer's own",
-    "loss_scale": "found while training",
-    "strategy": "the script's own",
-    "devices": "all cards",
-    "memory_limit_bytes": "none",
-    "memory_fraction": "all that is free",
-    "visible_devices": "all cards",
-    "threads_intra": "TensorFlow's choice",
-    "threads_inter": "TensorFlow's choice",
-    "seed": "drawn anew",
-    "input.prefetch": "as the pipeline has it",
-    "input.parallel_calls": "as the pipeline has it",
-    "input.shuffle_buffer": "as the pipeline has it",
-    "input.deterministic": "as the pipeline has it",
-    "input.private_threads": "TensorFlow's own, shared",
-}
-"""What a setting means that is left as it is; the others say it themselves."""
-_BYTES = "_bytes"
-
-
-def value_words(name: str, value: object) -> str:
-    """The value of a setting, by its flat name, with its unit or with what leaving it means."""
-    if name in _LEFT and value == flat(Recipe())[name]:
-        return _LEFT[name]
-    if name.startswith("input.") and value == TENSORFLOW_CHOOSES:
-        return "TensorFlow's choice"
-    if name.endswith(_BYTES) and isinstance(value, int):
-        return format_bytes(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if name in UNITS and isinstance(value, int):
-        return f"{value:,} {_one(UNITS[name]) if value == 1 else UNITS[name]}"
-    return f"{value:,}" if isinstance(value, int) and name != "seed" else str(value)
 
 
 def recipe_text(recipe: Recipe, name: str, *, full: bool = False, colour: bool = False) -> str:
@@ -194,10 +152,5 @@ def _dimmed(toml: str, *, colour: bool) -> str:
     return "\n".join(paint(one, "dim", colour=colour and one.startswith("#")) for one in lines)
 
 
-def _one(units: str) -> str:
-    """``batches`` to ``batch``, ``samples`` to ``sample``."""
-    return units.removesuffix("es") if units.endswith("ches") else units.removesuffix("s")
-
-
 def _unit(name: str) -> str:
-    return "bytes" if name.endswith(_BYTES) else UNITS.get(name, "")
+    return "bytes" if name.endswith("_bytes") else UNITS.get(name, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tfdyno.render.base import template
 from tfdyno.words.base import wording
 
 if TYPE_CHECKING:
@@ -14,15 +15,7 @@ if TYPE_CHECKING:
 
 def environment() -> Environment:
     """Everything that is put into a page is escaped, and an unknown name is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    found = Environment(
-        loader=PackageLoader("tfdyno.view"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    found = template.environment("tfdyno.view", autoescape=True)
     found.filters |= {"tied": wording.tied, "sentence": wording.sentence, "coded": coded}
     return found
 

@@ -10,8 +10,8 @@ from tfdyno.core.base.units import format_bytes, format_si, significant
 from tfdyno.core.measure.measurement import Card, Environment
 from tfdyno.core.recipe.composition import is_trainer_only
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.view.base.recipe_text import value_words
 from tfdyno.view.bench.runs import shown_runs
+from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

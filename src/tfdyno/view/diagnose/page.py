@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_json
 from tfdyno.core.recipe.recipe import diff
-from tfdyno.view.base.recipe_text import value_words
 from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.bench.tables import Pair, machine_rows
 from tfdyno.view.choose.sections import Panel, Section
@@ -18,6 +17,7 @@ from tfdyno.view.diagnose.figure_stages import stages_figure
 from tfdyno.view.diagnose.words import next_steps, proof_words, run_words
 from tfdyno.view.draw import palette, svg
 from tfdyno.words.base.wording import capital
+from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

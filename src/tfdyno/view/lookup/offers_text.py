@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _HEADERS = ("provider", "machine", "region", "n", "$/h", "$/GPU", "", "date", "age")
-_MOST_CAUSES = 3
 Line = tuple[Offer, float, int, str]
 """Offer, price per GPU in USD/h, age in days, ``stale`` or ``very old`` or empty."""
 
@@ -32,22 +31,6 @@ def offer_list(lines: Sequence[Line], *, width: int = WIDTH, colour: bool = Fals
             "the provider, or merge a newer list with 'tfdyno data refresh --offers FILE'."
         )
     return "\n\n".join([*blocks, wrapped(note, width=width)])
-
-
-def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
-    """One sentence on the rows of a price list that stay out; empty where all are taken.
-
-    Args:
-        path: The list, as the user named it.
-        reasons: Of every row that is out.
-    """
-    if not reasons:
-        return ""
-    rows = "1 row" if len(reasons) == 1 else f"{len(reasons):,} rows"
-    was = "was" if len(reasons) == 1 else "were"
-    causes = list(dict.fromkeys(" and ".join(texts) for texts in reasons))
-    more = f"; and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
-    return f"{rows} of {path} {was} left out: {'; '.join(causes[:_MOST_CAUSES])}{more}."
 
 
 def rejected_list(rows: Iterable[tuple[str, Sequence[str]]], *, width: int = WIDTH) -> str:

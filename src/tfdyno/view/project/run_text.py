@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
+from tfdyno.core.project.file import FILE
 from tfdyno.core.project.project import FIRST, FOLDER, LOG, PART
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import plural
@@ -11,7 +13,7 @@ from tfdyno.words.base.amounts import plural
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tfdyno.core.project.project import ProjectRun, StepRun
+    from tfdyno.core.project.project import Project, ProjectRun, StepRun
 
 _STYLES = {"finished": "green", "failed": "red", "stopped": "yellow"}
 _WORDS = {"finished": "done", "running": "would run"}
@@ -45,6 +47,24 @@ def run_text(
     if outputs and not dry:
         blocks.append("Outputs\n" + pairs(outputs, width=width))
     return "\n\n".join(blocks)
+
+
+def start_text(project: Project, *, width: int = WIDTH) -> str:
+    """What was written, and what to type next.
+
+    Args:
+        project: As it stands in its file.
+        width: Columns of the screen.
+    """
+    steps = [step.name for step in project.steps]
+    head = f"Wrote {project.file} with {len(steps)} steps: {', '.join(steps)}."
+    run = (
+        "tfdyno run"
+        if str(project.file) == FILE
+        else f"tfdyno run {shlex.quote(str(project.file))}"
+    )
+    rows = [("look", f"{run} --dry-run"), ("run", run)]
+    return f"{wrapped(head, width=width)}\n\n{pairs(rows, width=width)}"
 
 
 def ended_words(step: StepRun) -> str:

@@ -8,9 +8,9 @@ from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.core.recipe.recipe_words import MEANINGS
-from tfdyno.view.base.recipe_text import value_words
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
 from tfdyno.words.base.amounts import about_hours, about_step, plural
+from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:
     from tfdyno.core.train.train_preview import TrainPreview

@@ -9,7 +9,7 @@ from pathlib import Path
 from tfdyno.cli.project import step_commands
 from tfdyno.core.project.file import project_from
 from tfdyno.jobs.project._check import shapes_of
-from tfdyno.view.project.start import project_start, start_text
+from tfdyno.render.project.start import project_start
 
 TRAINED = ("advise", "train", "bench", "diagnose", "export", "keep", "serve")
 
@@ -47,10 +47,3 @@ def test_what_is_proposed_in_comments_is_an_option_too() -> None:
 def test_awkward_names_are_quoted() -> None:
     found = tomllib.loads(text(name="a", workload='my "best"/größe & <b>.py'))
     assert found["steps"]["train"]["workload"] == 'my "best"/größe & <b>.py'
-
-
-def test_the_answer_says_what_to_type_next() -> None:
-    here = project_from(tomllib.loads(text()), Path("project.toml"))
-    assert start_text(here).splitlines()[-1].split() == ["run", "tfdyno", "run"]
-    other = project_from(tomllib.loads(text()), Path("a b.toml"))
-    assert "tfdyno run 'a b.toml' --dry-run" in start_text(other)

@@ -1,4 +1,4 @@
-"""view/dataset_reader: a module of plain TensorFlow; what it reads is in runtime's tests."""
+"""render/data/dataset_reader: a module of plain TensorFlow; what it reads is in runtime's tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.core.deploy.test_dataset import DATASET
 
 from tfdyno.core.deploy.dataset import Feature
-from tfdyno.view.data.dataset_reader import dataset_reader
+from tfdyno.render.data.dataset_reader import dataset_reader
 
 if TYPE_CHECKING:
     from pathlib import Path

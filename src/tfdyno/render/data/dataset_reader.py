@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.view.base.template import environment
+from tfdyno.render.base.template import environment
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.dataset import Dataset

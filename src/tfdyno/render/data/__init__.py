@@ -1,0 +1,1 @@
+"""The reader beside a converted data set."""
