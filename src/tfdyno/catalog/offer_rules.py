@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import GIB
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -125,7 +127,7 @@ def wrong_memory(listing: Listing, gpus: Mapping[str, Gpu]) -> str:
     gpu = gpus.get(listing.gpu_slug)
     if gpu is None or not listing.gpu_memory_total_gb:
         return ""
-    expected = gpu.memory_bytes / 1024**3 * listing.gpus
+    expected = gpu.memory_bytes / GIB * listing.gpus
     if abs(listing.gpu_memory_total_gb / expected - 1) <= MEMORY_TOLERANCE_RATIO:
         return ""
     return f"{listing.gpu_memory_total_gb:g} GB of GPU memory stated, {expected:g} GB expected"

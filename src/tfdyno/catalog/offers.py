@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog import gpus
 from tfdyno.catalog.offer_rules import Listing, judge
 from tfdyno.catalog.tables import DATA, Faulty, Row, read_table, sift_table
+from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.hardware import Offer
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ KEY = ("provider", "instance", "region")
 OPTIONAL_COLUMNS = ("gpu_memory_total_gb",)
 STALE_DAYS = 90
 VERY_OLD_DAYS = 365
-GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

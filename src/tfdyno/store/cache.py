@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.lock import FileLock
+from tfdyno.core.base.units import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ MANIFEST = "manifest.json"
 LIMIT_BYTES = 4 << 30
 PROGRAMS = "compiled"
 """Folder of what other compilers keep, with entries and a limit of its own."""
-ABANDONED_S = 24 * 3600.0  # a temporary folder as old as this has no living owner
+ABANDONED_S = DAY_S  # a temporary folder as old as this has no living owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

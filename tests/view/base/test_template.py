@@ -6,8 +6,10 @@ import json
 
 import jinja2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tfdyno.view.base.template import environment, script_safe
+from tfdyno.view.base.template import environment, script_safe, sentence, tied
 
 
 def test_text_is_escaped_and_an_unknown_name_is_an_error() -> None:
@@ -29,3 +31,28 @@ def test_json_cannot_end_the_script_it_stands_in() -> None:
     assert "<" not in safe
     assert "\u2028" not in safe
     assert json.loads(safe) == whole
+
+
+def test_no_line_breaks_between_a_number_and_its_unit() -> None:
+    assert tied("6.7 hours on 24 GiB") == "6.7\u00a0hours on 24\u00a0GiB"
+    assert tied("3 heads and 5 msgs") == "3 heads and 5 msgs"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("", ""),
+        ("why is it slow?", "Why is it slow?"),
+        ("2.5x the price", "2.5 times the price."),
+        ("8 x H100", "8 × H100."),
+        ("it fits.", "It fits."),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_and_stops(text: str, made: str) -> None:
+    assert sentence(text) == made
+
+
+@given(st.text("abc x123.?: ", max_size=30))
+def test_a_sentence_of_the_page_stays_as_it_is(text: str) -> None:
+    once = sentence(text)
+    assert sentence(once) == once

@@ -91,7 +91,72 @@ def test_memory_is_told_against_what_the_card_can_give() -> None:
     assert amounts.gib(4094 * GIB) == "4,094"
 
 
-def test_lists_and_plurals_read_as_words() -> None:
-    assert amounts.listed(["a", "b", "c"]) == "a, b and c"
-    assert amounts.listed(["a"]) == "a"
-    assert [amounts.plural(n, "card") for n in (1, 1200)] == ["1 card", "1,200 cards"]
+def around(best: float) -> Interval:
+    return Interval(low=best * 0.8, best=best, high=best * 1.25)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(24, "24"), (0.5, "0.5"), (1000, "1,000"), (1e6, "1,000,000"), (1.5e9, "1,500,000,000")],
+)
+def test_a_number_of_the_user_stays_as_it_was_given(value: float, text: str) -> None:
+    assert amounts.plain(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value_h", "text"), [(0.034, "0.03"), (0.5, "0.50"), (6.71, "6.7"), (1296.2, "1,296")]
+)
+def test_hours_have_the_digits_that_a_table_needs(value_h: float, text: str) -> None:
+    assert amounts.table_hours(value_h) == text
+
+
+def test_both_ends_of_a_range_have_the_digits_of_the_best() -> None:
+    assert amounts.table_hours_range(around(0.9)) == "0.72–1.12"  # 1.125, to even
+    assert amounts.table_hours_range(around(6.0)) == "4.8–7.5"
+    assert amounts.table_hours_range(around(2000.0)) == "1,600–2,500"
+    assert amounts.table_ms_range(around(0.02)) == "16–25"
+    assert amounts.table_ms_range(around(0.002)) == "1.6–2.5"
+    assert amounts.table_ms_range(around(0.0002)) == "0.16–0.25"
+
+
+def test_parts_of_the_memory_can_be_added_up() -> None:
+    assert amounts.gib_part(0.1 * GIB) == "0.10"
+    assert amounts.gib_part(9.994 * GIB) == "9.99"
+    assert amounts.gib_part(12.34 * GIB) == "12.3"
+    assert amounts.gib_range(around(10 * GIB)) == "8.0–12.5"
+
+
+def test_a_range_is_told_in_percent_of_the_best() -> None:
+    assert amounts.interval_percent(around(7.0)) == "−20 to +25%"
+    assert amounts.interval_percent(Interval(low=0.0, best=0.0, high=1.0)) == "–"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 cards"), (1, "1 card"), (2, "2 cards"), (1340, "1,340 cards")]
+)
+def test_a_count_agrees_with_its_noun(number: int, text: str) -> None:
+    assert amounts.plural(number, "card") == text
+
+
+def test_an_irregular_plural_is_given() -> None:
+    assert amounts.plural(3, "kernel launch", "kernel launches") == "3 kernel launches"
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "text"),
+    [
+        ([], 0, ""),
+        (["a"], 0, "a"),
+        (["a", "b"], 0, "a and b"),
+        (["a", "b", "c"], 0, "a, b and c"),
+        (["a", "b", "c", "d"], 2, "a, b and 2 more"),
+        (["a", "b", "c"], 2, "a, b and c"),  # "1 more" would be no shorter
+    ],
+)
+def test_names_are_listed_and_the_rest_is_counted(names: list[str], most: int, text: str) -> None:
+    assert amounts.listed(names, most=most) == text
+
+
+def test_only_the_first_letter_changes() -> None:
+    assert amounts.capital("tf.function runs") == "Tf.function runs"
+    assert amounts.capital("") == ""

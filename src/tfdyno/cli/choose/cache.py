@@ -12,9 +12,10 @@ from tfdyno.cli.answer import Answer, tell
 from tfdyno.cli.command import command, flag, many, option
 from tfdyno.cli.options import JSON, OneOf, Read
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.units import DAY_S, HOUR_S
 from tfdyno.core.choose.cache_content import CACHE_KINDS
 
-_UNITS_S = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_UNITS_S = {"h": HOUR_S, "d": DAY_S, "w": 7 * DAY_S}
 
 
 def _age_s(value: object) -> float:

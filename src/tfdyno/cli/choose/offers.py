@@ -14,7 +14,7 @@ from tfdyno.cli.options import JSON, Filled, OneOf
 from tfdyno.core.base.errors import UsageError
 from tfdyno.jobs.lookup.offers import SortKey, list_offers
 from tfdyno.view.lookup.offers_text import offer_list
-from tfdyno.words.lookup.offers import left_out_note
+from tfdyno.words.choose.offers import left_out_note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

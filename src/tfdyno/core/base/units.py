@@ -1,4 +1,4 @@
-"""Print and read quantities: the only place where a unit changes."""
+"""Units and their factors; quantities printed and read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 
 from tfdyno.core.base.errors import UsageError
 
+MIB, GIB = 1 << 20, 1 << 30
+"""Bytes."""
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BYTE_FACTORS: dict[str, float] = {

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.units import DAY_S
 from tfdyno.core.choose.hardware import Offer
 
-SECONDS_PER_DAY = 86_400.0
 HOURS_PER_MONTH = 730.0
 """365 days of 24 hours over 12."""
 DAYS_PER_MONTH = HOURS_PER_MONTH / 24.0
@@ -37,7 +37,7 @@ class ServingGoal:
     @property
     def mean_per_s(self) -> float:
         """Requests, over the day."""
-        return self.requests_per_day / SECONDS_PER_DAY
+        return self.requests_per_day / DAY_S
 
     @property
     def peak_per_s(self) -> float:

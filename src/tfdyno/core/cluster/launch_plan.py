@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import DAY_S, HOUR_S, MINUTE_S
 
 EngineName = Literal[
     "local", "ray", "slurm", "kubernetes", "skypilot", "vertex", "azureml", "sagemaker"
@@ -29,7 +30,7 @@ LONGEST_NAME = 40
 """Kubernetes adds ``-node-0-123-abcde`` to it, and 63 characters are the most of a host's name."""
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_UNITS_S = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS_S = {"s": 1.0, "min": MINUTE_S, "m": MINUTE_S, "h": HOUR_S, "d": DAY_S}
 _DURATION = re.compile(r"([\d.]+)\s*(s|min|m|h|d)")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d{1,3}):(\d{2}):(\d{2})")
 

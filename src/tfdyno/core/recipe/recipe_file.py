@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.codec import read_toml
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.toml_text import quoted
+from tfdyno.core.base.units import GIB, MIB
 from tfdyno.core.recipe.recipe import Recipe, diff, flat, from_settings
 from tfdyno.core.recipe.recipe_words import MEANINGS
 
@@ -22,7 +23,6 @@ FILE_NAME = "recipe.toml"
 """Of the recipe in the folder of a run."""
 _HEAD = "A recipe of tfdyno. What is not set here stays as the script has it."
 _WIDTH = 76
-_GIB, _MIB = 1 << 30, 1 << 20
 
 
 def given_recipe(given: Given) -> Recipe | None:
@@ -97,7 +97,7 @@ def _value(name: str, value: object) -> str:
 
 def _amount(amount_bytes: int) -> str:
     """Bytes with the largest unit that keeps them whole."""
-    for unit_bytes, unit in ((_GIB, "GiB"), (_MIB, "MiB")):
+    for unit_bytes, unit in ((GIB, "GiB"), (MIB, "MiB")):
         if amount_bytes and amount_bytes % unit_bytes == 0:
             return f'"{amount_bytes // unit_bytes}{unit}"'
     return str(amount_bytes)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import HOUR_S, MINUTE_S
 from tfdyno.core.doctor.finding import Finding
 from tfdyno.core.measure.measurement import Software
 from tfdyno.core.recipe.retreat import Retreat
@@ -22,7 +23,7 @@ NAN_LOSS, NAN_WEIGHTS = "NaN loss", "NaN weights"
 MARKERS = "step-*.json"
 """In ``CHECKPOINTS``: what makes a checkpoint count."""
 _TIME = re.compile(r"([\d.]+)\s*(s|min|h)")
-_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_UNITS_S = {"s": 1.0, "min": MINUTE_S, "h": HOUR_S}
 
 
 def how_often(asked: object, what: str) -> tuple[int, float]:

@@ -11,6 +11,7 @@ from typing import Protocol as Shape
 from tfdyno.core.base.errors import ToolError
 from tfdyno.core.base.flags import is_file_name
 from tfdyno.core.base.lasting import Lasting
+from tfdyno.core.base.units import DAY_S, HOUR_S
 from tfdyno.core.measure.measurement import BenchRun, Measured, Protocol
 from tfdyno.core.messages.bench import RUN, MeasuredRun, MeasureRun
 from tfdyno.core.recipe.retreat import told_of
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from tfdyno.core.recipe.recipe import Recipe
     from tfdyno.core.recipe.retreat import Retreat
 
-START_LIMIT_S = 3600.0
+START_LIMIT_S = HOUR_S
 """For imports, the user's code up to ``fit`` and the first step, compiled."""
-EPOCHS_LIMIT_S = 30 * 24 * 3600.0
+EPOCHS_LIMIT_S = 30 * DAY_S
 """Whole epochs take what they take; this only ends what hangs for ever."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.assumptions import assumed
 from tfdyno.catalog.software import wheel_support
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.advice import Candidate
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.jobs.choose.market import is_stale
@@ -14,7 +15,6 @@ from tfdyno.jobs.choose.predict import shared_batch
 from tfdyno.jobs.machine.wheels import supported
 from tfdyno.model.choose.choose import ranked, verdict_of
 from tfdyno.model.choose.cost import (
-    SECONDS_PER_HOUR,
     run_cost_usd,
     run_energy_kwh,
     run_hours,
@@ -148,7 +148,7 @@ def start_h(supply: Supply, estimate: Estimate) -> float:
     boot_s = assumed().start_up_s if rented else 0.0
     graph = estimate.execution == "graph"
     build_s = assumed().graph_build_s * estimate.replicas if graph else 0.0
-    return (boot_s + build_s) / SECONDS_PER_HOUR
+    return (boot_s + build_s) / HOUR_S
 
 
 def with_reason(draft: Candidate, run: Run) -> Candidate:

@@ -37,7 +37,7 @@ from tfdyno.jobs.choose.settling.open_fits import deciding
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
 from tfdyno.jobs.machine.card_files import sweep_notes
-from tfdyno.words.lookup.offers import left_out_note
+from tfdyno.words.choose.offers import left_out_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

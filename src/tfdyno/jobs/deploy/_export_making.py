@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tfdyno.core.base.codec import to_builtins, to_json, write_atomic
 from tfdyno.core.base.errors import ToolError
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.deploy.export import (
     ENDINGS,
     RECORD,
@@ -35,8 +36,8 @@ from tfdyno.jobs.deploy._export_source import ExportSource
 from tfdyno.jobs.holders.guard import Asked, guarded, visible_to
 from tfdyno.render.deploy import tensorrt as render_tensorrt
 
-LIMIT_S = 6 * 3600.0
-ENGINE_LIMIT_S = 4 * 3600.0
+LIMIT_S = 6 * HOUR_S
+ENGINE_LIMIT_S = 4 * HOUR_S
 """Ends what hangs for ever; a large engine takes an hour."""
 _NO_TF_TRT = (
     "TF-TRT, TensorFlow's own bridge, ended with TensorFlow 2.17: the engine is built from ONNX."
@@ -165,7 +166,7 @@ def _build(script: Path) -> None:
         done = subprocess.run(["sh", str(script)], capture_output=True, text=True,
                               timeout=ENGINE_LIMIT_S, check=False)  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise ToolError(f"trtexec did not end in {ENGINE_LIMIT_S / 3600:g} h") from None
+        raise ToolError(f"trtexec did not end in {ENGINE_LIMIT_S / HOUR_S:g} h") from None
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise ToolError("trtexec did not build the engine", why=lines[-1] if lines else "")

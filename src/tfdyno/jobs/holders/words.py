@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import capital, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ def names(holders: Sequence[Holder]) -> str:
     told = [_one(one) for one in holders[:NAMED]]
     if len(holders) > NAMED:
         told.append(f"{len(holders) - NAMED} more")
-    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return listed(told)
 
 
 def blame(held: Iterable[HeldCard]) -> str:

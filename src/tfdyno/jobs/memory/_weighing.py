@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.core.base.settings import Route
+from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.jobs.choose.options import Way, computing_once
@@ -108,4 +109,4 @@ def _too_large(trace: Trace) -> str:
     held = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed <= _MOST_HOST_RATIO * held:
         return ""
-    return f"{needed / 2**30:.1f} GiB of weights and state do not go well into this machine."
+    return f"{needed / GIB:.1f} GiB of weights and state do not go well into this machine."

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import GIB, format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.words.base.amounts import about_step, dashed, gib, of_gib
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import about_step, capital, dashed, gib, of_gib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -237,7 +236,7 @@ def _time(update_s: Interval) -> str:
 
 def _memory(one: Option) -> str:
     held = one.device_memory_bytes
-    spread = dashed(held.low / (1 << 30), held.high / (1 << 30))
+    spread = dashed(held.low / GIB, held.high / GIB)
     return f"{of_gib(held.best, one.usable_memory_bytes)} ({spread})"
 
 

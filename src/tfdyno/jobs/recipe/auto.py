@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.catalog.recipe_rules import recipe_rules
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import MIB
 from tfdyno.core.choose.auto_recipe import AutoRecipe, Option
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.recipe.recipe import Recipe
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 STRATEGY_WARNING = "tf.distribute."
 """How a trace begins to say that the script trains under a strategy of its own."""
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
     kept += SUM_BYTES * trace.trainable_parameter_count if share > 1 else 0.0
     slack_ratio = parts.get("allocator", 0.0) / one.peak_memory_bytes.best
     room_bytes = (usable_bytes - one.context_bytes) / (1.0 + slack_ratio) - kept
-    if room_bytes < _MIB:
+    if room_bytes < MIB:
         raise told.does_not_fit(trace.title, case.gpu, kept + one.context_bytes, usable_bytes)
     split = replace(
         least,
@@ -212,7 +212,7 @@ def _least(case: _Case, options: Sequence[Option]) -> tuple[Option, int]:
         update_s=one.step_s.times(share),
         device_memory_bytes=one.device_memory_bytes,
     )
-    return split, int(room_bytes) // _MIB * _MIB
+    return split, int(room_bytes) // MIB * MIB
 
 
 def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
@@ -226,7 +226,7 @@ def _recipe(case: _Case, chosen: Option, budget_bytes: int) -> Recipe:
         execution=chosen.execution,
         batch_size=chosen.batch_size if is_split else 0,
         accumulation=chosen.accumulation,
-        remat=f"{budget_bytes // _MIB}MiB" if budget_bytes else "",
+        remat=f"{budget_bytes // MIB}MiB" if budget_bytes else "",
         strategy=_strategy(case, chosen),
         memory_growth=any(one.held_bytes for one in case.found[: chosen.replicas]),
         visible_devices=names if some else "",

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.model.time.energy import JOULES_PER_KWH
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Assumed, Run
     from tfdyno.core.choose.estimate import Estimate
     from tfdyno.core.choose.hardware import Offer
-
-SECONDS_PER_HOUR = 3600.0
 
 
 def steps_of(run: Run, estimate: Estimate) -> int:
@@ -40,7 +39,7 @@ def run_hours(run: Run, estimate: Estimate, *, spot_overhead_ratio: float) -> In
     """
     training = _sum(estimate.step_s.times(steps_of(run, estimate)), estimate.compile_s)
     seconds = _sum(training, _validation_s(run, estimate))
-    return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
+    return seconds.times((1.0 + spot_overhead_ratio) / HOUR_S)
 
 
 def validation_hours(
@@ -55,7 +54,7 @@ def validation_hours(
     if not run.validation_passes:
         return None
     seconds = _validation_s(run, estimate)
-    return seconds.times((1.0 + spot_overhead_ratio) / SECONDS_PER_HOUR)
+    return seconds.times((1.0 + spot_overhead_ratio) / HOUR_S)
 
 
 def run_energy_kwh(run: Run, estimate: Estimate) -> Interval:

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.hardware import Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfdyno.core.measure.measurement import Measurement
-
-HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

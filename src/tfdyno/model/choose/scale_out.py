@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.choose.scale_out import GpuPrice, ScaleOut, ScaleRow
-from tfdyno.model.choose.cost import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,7 @@ def _pays_until(rows: Sequence[ScaleRow]) -> int:
 def _usd(one: Estimate, price: GpuPrice | None, samples: float) -> Interval | None:
     if price is None:
         return None
-    per_s = price.usd_per_h * one.replicas / SECONDS_PER_HOUR
+    per_s = price.usd_per_h * one.replicas / HOUR_S
     rate = one.samples_per_s
     return Interval(
         low=per_s * samples / rate.high,

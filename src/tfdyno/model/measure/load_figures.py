@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfdyno.core.base.interval import Interval
+from tfdyno.core.base.units import HOUR_S
 from tfdyno.core.measure.load import ACCEPTED, CODE_WORDS, REFUSALS, StageFigures
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ FULL_CPU_RATIO = 0.9
 """Of one CPU, from which on a client with one thread is taken to be at its end."""
 LATE_RATIO, LATE_S = 0.25, 0.010
 """A client later than both, this share of the p99 and this time, tells latencies of its own."""
-SECONDS_PER_H = 3600.0
 MILLION = 1e6
 
 
@@ -82,7 +82,7 @@ def usd_per_million(usd_per_h: float | None, accepted_per_s: float) -> float | N
     """Dollars per million accepted requests at this rate; None without a price or a rate."""
     if usd_per_h is None or accepted_per_s <= 0.0:
         return None
-    return usd_per_h / SECONDS_PER_H / accepted_per_s * MILLION
+    return usd_per_h / HOUR_S / accepted_per_s * MILLION
 
 
 def errors_of(run: StageRun) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
-from tfdyno.words.deploy.edge import seconds, shape_words
+from tfdyno.words.deploy.edge import seconds, shape_words, threads_words
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport
@@ -26,7 +26,7 @@ def readme(report: EdgeReport, files: dict[str, str]) -> str:
         for one in given
     ]
     timings = [
-        f"- {one.threads} thread{'s' * (one.threads > 1)}: {seconds(one.median_s)} a call "
+        f"- {threads_words(one)}: {seconds(one.median_s)} a call "
         f"({seconds(one.interval_s[0])} to {seconds(one.interval_s[1])}) on {report.cpu}"
         for one in report.timings
     ]

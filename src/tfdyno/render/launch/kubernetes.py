@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import one_of
+from tfdyno.core.base.units import MIB
 from tfdyno.core.cluster.cluster import ADDRESS, PORT
 from tfdyno.core.cluster.launch_plan import node_words
 from tfdyno.render.base.yaml_text import yaml_text
@@ -33,7 +34,6 @@ GPU = "nvidia.com/gpu"
 GRACE_S = 180
 """For the last checkpoint of a pod that is to go."""
 WRONG_USE = 2
-_MIB = 1 << 20
 
 
 def render_kubernetes(plan: LaunchPlan) -> str:
@@ -188,7 +188,7 @@ def plain(text: str) -> str:
 def _resources(plan: LaunchPlan) -> dict[str, Any] | None:
     asked = {
         "cpu": str(plan.cpus) if plan.cpus else None,
-        "memory": f"{-(-plan.memory_bytes // _MIB)}Mi" if plan.memory_bytes else None,
+        "memory": f"{-(-plan.memory_bytes // MIB)}Mi" if plan.memory_bytes else None,
     }
     requests = {name: value for name, value in asked.items() if value}
     limits = {"memory": requests["memory"]} if plan.memory_bytes else {}

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import GIB
 from tfdyno.core.cluster.launch_plan import node_words
 from tfdyno.render.base.yaml_text import yaml_text
 from tfdyno.render.launch.managed import RUNS, is_spot
@@ -26,7 +27,6 @@ KNOWN = {
 """Settings of the engine alone."""
 TABLE = Path(__file__).parents[1] / "data" / "skypilot_gpus.csv"
 MOUNT = PurePosixPath("/tfdyno-run")
-_GIB = 1 << 30
 _CPU_SETUP = "python3 -m pip install 'tfdyno[tf]'"
 _GPU_SETUP = "python3 -m pip install tfdyno 'tensorflow[and-cuda]' keras"
 GRACE_S = 180
@@ -99,7 +99,7 @@ def _resources(plan: LaunchPlan, *, spot: bool) -> dict[str, Any]:
         "infra": plan.option("infra") or None,
         "accelerators": f"{accelerator(plan.gpu)}:{plan.gpus_per_node}" if plan.gpu else None,
         "cpus": f"{plan.cpus}+" if plan.cpus else None,
-        "memory": f"{-(-plan.memory_bytes // _GIB)}+" if plan.memory_bytes else None,
+        "memory": f"{-(-plan.memory_bytes // GIB)}+" if plan.memory_bytes else None,
         "disk_size": int(disk) if disk else None,
         "use_spot": spot or None,
         "image_id": f"docker:{plan.image}" if plan.image else None,

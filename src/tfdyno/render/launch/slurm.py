@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.errors import UsageError
+from tfdyno.core.base.units import MIB
 from tfdyno.core.cluster.launch_plan import node_words
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ KNOWN = {
 _HEADER = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude")
 MOST_MARGIN_S = 180
 """For the last checkpoint before the time is over."""
-_MIB = 1 << 20
 _LOOP = """\
 over= ended=
 # Before the time is over Slurm sends USR1 to this shell: let all tasks write a checkpoint. They are
@@ -74,7 +74,7 @@ def _options(plan: LaunchPlan) -> list[str]:
         kind = plan.option("gpu_type")
         found.append(f"--gpus-per-node={f'{kind}:' * bool(kind)}{plan.gpus_per_node}")
     found += [f"--cpus-per-task={plan.cpus}"] if plan.cpus else []
-    found += [f"--mem={-(-plan.memory_bytes // _MIB)}M"] if plan.memory_bytes else []
+    found += [f"--mem={-(-plan.memory_bytes // MIB)}M"] if plan.memory_bytes else []
     if plan.time_limit_s:
         minutes = math.ceil(plan.time_limit_s / 60)  # the smallest unit of Slurm
         margin_s = min(MOST_MARGIN_S, minutes * 60 // 3)

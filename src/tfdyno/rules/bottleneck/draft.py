@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from tfdyno.core.base.errors import ToolError
-from tfdyno.core.base.units import significant
+from tfdyno.core.base.units import DAY_S, HOUR_S, MINUTE_S, significant
 from tfdyno.core.doctor.finding import Evidence, FixStep
 from tfdyno.core.measure.bottleneck import Bottleneck, BottleneckClass, Gain
 from tfdyno.rules.bottleneck.seen import Seen
@@ -16,7 +16,7 @@ from tfdyno.rules.condition import holds
 from tfdyno.rules.wording import fill
 
 _UNITS = (
-    (259_200.0, "days", 1 / 86_400), (5_400.0, "h", 1 / 3600), (120.0, "min", 1 / 60),
+    (259_200.0, "days", 1 / DAY_S), (5_400.0, "h", 1 / HOUR_S), (120.0, "min", 1 / MINUTE_S),
     (1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6),
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import format_si
+from tfdyno.core.base.units import MIB, format_si
 from tfdyno.rules.cluster.draft import draft
 from tfdyno.rules.cluster.tables import limits
 
@@ -65,7 +65,7 @@ def slow_exchange(facts: ClusterFacts, bandwidths: Sequence[Bandwidth]) -> Itera
                 (f"{one.implementation} over {one.replicas} replicas",
                  f"{measured} ({format_si(one.low_bytes_per_s, 'B/s', 2)} to "
                  f"{format_si(one.high_bytes_per_s, 'B/s', 2)}) at "
-                 f"{one.size_bytes / 2**20:g} MiB"),
+                 f"{one.size_bytes / MIB:g} MiB"),
                 ("expected", one.expected_from),
             ],
             fix="Look at the findings about the network and the cards; with cards, NCCL_DEBUG=INFO "

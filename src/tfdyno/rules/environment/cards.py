@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import GIB
 from tfdyno.core.doctor.machine_facts import GpuFacts
 from tfdyno.rules.condition import version_key
 from tfdyno.rules.environment.seen import CHOSEN, gpu_evidence, has_gpu, hides_cards, seen
@@ -102,7 +103,7 @@ def held(facts: MachineFacts, _knowledge: Knowledge) -> Match | None:
             continue
         if card.memory_used_bytes > FULL_RATIO * card.memory_bytes:
             names = ", ".join(f"{one.name} ({one.pid})" for one in card.processes)
-            used = f"{card.memory_used_bytes / 2**30:.1f} of {card.memory_bytes / 2**30:.1f} GiB"
+            used = f"{card.memory_used_bytes / GIB:.1f} of {card.memory_bytes / GIB:.1f} GiB"
             return seen(
                 "mem.held_by_other_process", "possible", (card.name, f"{used}: {names}"),
                 processes=names,

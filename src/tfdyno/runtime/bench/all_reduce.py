@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from tfdyno.core.base.units import MIB
 from tfdyno.core.cluster.cluster_facts import AllReduce, SizeTimes
 from tfdyno.core.messages.bench import ALL_REDUCE, MeasureAllReduce
 from tfdyno.process.child import Progress, leave, serve
@@ -34,7 +35,7 @@ def handle(request: MeasureAllReduce, progress: Progress) -> AllReduce:
     reduced = _reduced(tf, strategy, implementation)
     agreed = _agreed(tf, reduced, strategy, replicas)
     for size in request.sizes_bytes:
-        progress(f"all-reduce of {size / 2**20:g} MiB over {replicas} replicas")
+        progress(f"all-reduce of {size / MIB:g} MiB over {replicas} replicas")
         values = _filled(tf, strategy, size)
         _timed(strategy, reduced, values)  # memory is taken and connections are opened
         each_s = agreed(_timed(strategy, reduced, values)[0])

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.errors import ToolError, UsageError
+from tfdyno.core.base.units import MIB
 from tfdyno.core.recipe.retreat import FIRST_STEP, FIRST_STEP_XLA
 from tfdyno.runtime.base.replaced import replaced
 from tfdyno.runtime.base.replicas import replicas
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 TRAINING_ONLY = {"accumulation": 1, "clip_norm": 0.0}
 OWN_LOOP = {**TRAINING_ONLY, "steps_per_execution": 1, "batch_size": 0}
 """Settings that only Keras' own loop can take, with the values that mean nothing is asked."""
-_MIB = 1 << 20
 
 
 def check_recipe(recipe: Recipe, mode: Mode) -> None:
@@ -77,7 +77,7 @@ def _set_devices(recipe: Recipe) -> None:
     _check_devices(recipe, len(gpus))
     if recipe.memory_limit_bytes:
         for gpu in gpus:
-            limit = tf.config.LogicalDeviceConfiguration(recipe.memory_limit_bytes / _MIB)
+            limit = tf.config.LogicalDeviceConfiguration(recipe.memory_limit_bytes / MIB)
             tf.config.set_logical_device_configuration(gpu, [limit])
     elif recipe.memory_growth:
         for gpu in gpus:
@@ -297,7 +297,7 @@ def limit_bytes(cards: list[Any]) -> int:
     found = set()
     for card in cards:
         parts = tf.config.get_logical_device_configuration(card) or []
-        found.add(int((parts[0].memory_limit or 0) * _MIB) if len(parts) == 1 else 0)
+        found.add(int((parts[0].memory_limit or 0) * MIB) if len(parts) == 1 else 0)
     return found.pop() if len(found) == 1 else 0
 
 

@@ -1,1 +1,1 @@
-"""Words, numbers and tables that all answers share."""
+"""Text, templates and documents that several answers share."""

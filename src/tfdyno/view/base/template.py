@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tfdyno.render.base import template
-from tfdyno.words.base import wording
+from tfdyno.words.base.amounts import capital
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def environment() -> Environment:
     """Everything that is put into a page is escaped, and an unknown name is an error."""
     found = template.environment("tfdyno.view", autoescape=True)
-    found.filters |= {"tied": wording.tied, "sentence": wording.sentence, "coded": coded}
+    found.filters |= {"tied": tied, "sentence": sentence, "coded": coded}
     return found
 
 
@@ -26,6 +26,19 @@ def coded(text: str) -> Markup:
 
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return Markup(re.sub(r"(\d) %", r"\1%", safe))
+
+
+def tied(text: str) -> str:
+    """``text`` with numbers tied to their units, so that no line breaks between them."""
+    units = "hours?|h|minutes?|days|ms|GiB|GB|epochs"
+    return re.sub(rf"(\d) (?=(?:{units})\b)", "\\1\u00a0", text)
+
+
+def sentence(text: str) -> str:
+    """``text`` as a sentence of the page: a capital, a stop, and × for a count."""
+    text = re.sub(r"(\d)x (?=the\b)", r"\1 times ", text)
+    text = re.sub(r"\b(\d+) x (?=\w)", r"\1 × ", text)
+    return capital(text) + ("" if not text or text.endswith((".", "?", ":")) else ".")
 
 
 def script_safe(json: str) -> str:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.core.measure.measurement_document import metrics_of
+from tfdyno.view.base.template import sentence
 from tfdyno.view.choose.sentences import Finding
-from tfdyno.words.base.amounts import listed, plural
-from tfdyno.words.base.wording import sentence
+from tfdyno.words.base.amounts import listed, plural, step_unit
 from tfdyno.words.bench.measurement import (
     batch_words,
     device_words,
     rate_words,
     seconds_words,
-    step_unit,
     step_words,
 )
 

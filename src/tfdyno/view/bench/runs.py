@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tfdyno.core.measure.measurement import BenchRun
-from tfdyno.words.bench.measurement import step_unit
+from tfdyno.words.base.amounts import step_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

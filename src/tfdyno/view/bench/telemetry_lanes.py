@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import GIB, MIB
 from tfdyno.core.measure.measurement import MISSING
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 MOST_CARDS = 4
 """Drawn with a line of their own; of more the mean is drawn."""
 _CARD_COLOURS = ("c1", "c3", "c4", "c2")
-_MIB, _GIB = 2.0**20, 2.0**30
 
 Column = tuple[float | None, ...]
 """One value per point of a run; None: it could not be read."""
@@ -71,8 +71,8 @@ def _card_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
         return Lane(title=title, unit=unit, lines=lines, least_end=least_end)
 
     clocks = read("Graphics clock", "MHz", "graphics_clock_hz", 1e-6)
-    others = _card_lines(runs, count, lambda card: card.other_memory_bytes, 1.0 / _GIB)
-    memory = read("GPU memory in use", "GiB", "memory_bytes", 1.0 / _GIB)
+    others = _card_lines(runs, count, lambda card: card.other_memory_bytes, 1.0 / GIB)
+    memory = read("GPU memory in use", "GiB", "memory_bytes", 1.0 / GIB)
     if count == 1 and others and any(v for column in others[0].runs for v in column):
         memory = _joined(memory, Line(name="of it by others", colour="c2", runs=others[0].runs))
     return (
@@ -139,7 +139,7 @@ def _host_lanes(runs: Sequence[BenchRun]) -> tuple[Lane, ...]:
         ("this run", "c1", [_scaled(t.cpu_ratio, 100.0) for t in told]),
         ("other processes", "c2", [_scaled(t.other_cpu_ratio, 100.0) for t in told]),
     )
-    memory = (("", "c1", [_scaled(t.memory_bytes, 1.0 / _GIB) for t in told]),)
+    memory = (("", "c1", [_scaled(t.memory_bytes, 1.0 / GIB) for t in told]),)
     return (
         Lane(title="CPU busy, of all", unit="%", lines=_lines(shares), least_end=100.0),
         Lane(title="Memory of the process", unit="GiB", lines=_lines(memory)),
@@ -166,5 +166,5 @@ def _rate(at_s: Sequence[float], counter_bytes: Sequence[int]) -> Column:
     found: list[float | None] = [None]
     for (t0, b0), (t1, b1) in pairwise(zip(at_s, counter_bytes, strict=True)):
         unknown = MISSING in (b0, b1) or t1 <= t0
-        found.append(None if unknown else (b1 - b0) / (t1 - t0) / _MIB)
+        found.append(None if unknown else (b1 - b0) / (t1 - t0) / MIB)
     return tuple(found)

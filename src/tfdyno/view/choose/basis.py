@@ -7,7 +7,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tfdyno.view.choose.cards import stale
-from tfdyno.words.base import wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +29,10 @@ def facts(
     if best is not None:
         found.append(("Recipe", _recipe(best)))
     found += [("Trace", _trace(trace)), ("Program", _program(program))]
-    found += [(wording.capital(name), text) for name, text in advice.assumptions.items()]
+    found += [(amounts.capital(name), text) for name, text in advice.assumptions.items()]
     found += [("Prices", _prices(advice)), ("Hardware", _hardware(advice))]
     found.append(("Not included", "storage, egress, validation passes, image download, tax"))
-    warnings = wording.unique([*advice.notes, *trace.warnings, *program.notes])
+    warnings = dict.fromkeys([*advice.notes, *trace.warnings, *program.notes])
     found += [("Note", text) for text in warnings]
     return tuple(found)
 
@@ -44,7 +45,7 @@ def _workload(advice: Advice, trace: Trace, best: Candidate | None) -> str:
         for tensor in trace.tensors
         if tensor.role == "input"
     ]
-    inputs = f", input {wording.listing(shapes, most=3)}" if shapes else ""
+    inputs = f", input {amounts.listed(shapes, most=3)}" if shapes else ""
     loss = f", loss {trace.loss}" if trace.loss else ""
     optimizer = f", optimizer {trace.optimizer}" if trace.optimizer else ""
     amount = f"{run.samples:,} samples"
@@ -66,7 +67,7 @@ def _recipe(best: Candidate) -> str:
     many = f", global batch {estimate.global_batch_size:,}" if estimate.replicas > 1 else ""
     link = f", link {estimate.link}" if estimate.link else ""
     return (
-        f"precision {estimate.precision}, execution {wording.execution(estimate.execution)}, "
+        f"precision {estimate.precision}, execution {kernels.execution(estimate.execution)}, "
         f"batch {estimate.batch_size:,} per GPU{many}{link}, mode {estimate.mode}"
     )
 
@@ -80,7 +81,7 @@ def _trace(trace: Trace) -> str:
 
 
 def _program(program: Program) -> str:
-    launches = wording.count(
+    launches = amounts.plural(
         sum(kernel.count for kernel in program.kernels), "kernel launch", "kernel launches"
     )
     if program.route == "exact":
@@ -106,7 +107,7 @@ def _prices(advice: Advice) -> str:
     text = f"recorded {dates[0]} to {dates[-1]}; catalogue of {advice.catalogue_date}"
     if old:
         names = [f"{provider} ({min(months)})" for provider, months in sorted(old.items())]
-        text += f". Older than 12 months: {wording.listing(names, most=8)}"
+        text += f". Older than 12 months: {amounts.listed(names, most=8)}"
     return text
 
 
@@ -126,7 +127,7 @@ def sources(advice: Advice, best: Candidate | None, gpus: Mapping[str, Gpu]) -> 
             found.append(gpus[best.gpu].source)
         if best.offer:
             found.append(best.offer.source)
-    return wording.unique(source for source in found if source)
+    return tuple(dict.fromkeys(source for source in found if source))
 
 
 def commands(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[Fact, ...]:

@@ -7,6 +7,7 @@ from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
+from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.advice import Advice, Candidate, Verdict
 from tfdyno.core.choose.hardware import OWNED
 from tfdyno.words.base.amounts import usd_per_h
@@ -156,7 +157,7 @@ def memory_cards(advice: Advice, most: int) -> list[Candidate]:
     sizes: dict[int, Candidate] = {}
     picked = {pick.candidate.gpu for pick in advice.picks}
     for card in distinct_cards(advice, single=True):
-        size = round(card.estimate.usable_memory_bytes / 2**30 / 2)
+        size = round(card.estimate.usable_memory_bytes / GIB / 2)
         sizes.setdefault(size, card)
     ordered = [sizes[size] for size in sorted(sizes)]
     while len(ordered) > most:

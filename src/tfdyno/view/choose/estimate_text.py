@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
-from tfdyno.core.base.units import format_bytes, format_si, significant
+from tfdyno.core.base.units import GIB, format_bytes, format_si, significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.view.draw.figure_memory import peak_of, sparkline, tensor_name
 from tfdyno.words.base.amounts import (
-    GIB,
     about_step,
     batch_cell,
     batch_words,
     dashed,
     gib,
+    listed,
     of_gib,
     percent,
     table_ms,
@@ -305,8 +305,8 @@ def _leads(fitting: Sequence[Estimate], quickest: Estimate, names: Mapping[str, 
         return f"{_cards(quickest, names)} is the quickest"
     shown = [_cards(one, names) for one in level]
     if len(shown) > _MOST_NAMED:
-        return f"{shown[0]} and {len(shown) - 1} more are the quickest"
-    return f"{', '.join(shown[:-1])} and {shown[-1]} are the quickest"
+        shown = [shown[0], f"{len(shown) - 1} more"]
+    return f"{listed(shown)} are the quickest"
 
 
 def _left_out(estimates: Sequence[Estimate]) -> str:

@@ -8,9 +8,9 @@ from tfdyno.core.base.settings import BY_OPERATION
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, table, wrapped
 from tfdyno.words.base.amounts import percent, plural
-from tfdyno.words.base.wording import kind as kind_words
 from tfdyno.words.choose import explanation as words
 from tfdyno.words.choose.advice import brief
+from tfdyno.words.choose.kernels import kind as kind_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

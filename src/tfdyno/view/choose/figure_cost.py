@@ -12,7 +12,7 @@ from tfdyno.view.draw.labels import Anchor
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, rules, spec
 from tfdyno.view.draw.svg import Figure, Key, Spec, Table, draw
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.advice import Advice
@@ -146,7 +146,7 @@ def _limits(advice: Advice, board: Plane) -> tuple[list[Spec], list[list[tuple[f
     if run.deadline_h:
         x = board.x.at(run.deadline_h)
         ends.append((x, 0.0, x, bottom))
-        words.append((x - 6, 8.0, f"{wording.plain(run.deadline_h)} h deadline"))
+        words.append((x - 6, 8.0, f"{amounts.plain(run.deadline_h)} h deadline"))
         blocked.append([(x - 90, 8.0), (x, 8.0)])
     if run.budget_usd and board.y.low < run.budget_usd < board.y.high:
         y = bottom - board.y.at(run.budget_usd)
@@ -206,7 +206,7 @@ def _tip(point: _Point) -> str:
     cost = card.cost_usd
     return (
         f"{card_name(card)}, {offer_words(card)}: "
-        f"{wording.hours(card.hours.best)} h ({wording.hours_range(card.hours)}), "
+        f"{amounts.table_hours(card.hours.best)} h ({amounts.table_hours_range(card.hours)}), "
         + (f"${amounts.table_usd(cost.best)} ({amounts.usd_range(cost)})" if cost else "no price")
     )
 
@@ -214,7 +214,7 @@ def _tip(point: _Point) -> str:
 def _label(advice: Advice, points: list[_Point]) -> str:
     front = [
         f"{card_name(card)} {'spot' if card.spot else 'on demand'} "
-        f"{wording.hours(card.hours.best)} hours ${amounts.table_usd(card.cost_usd.best)}"
+        f"{amounts.table_hours(card.hours.best)} hours ${amounts.table_usd(card.cost_usd.best)}"
         for card in frontier(advice)
         if card.cost_usd
     ]
@@ -222,7 +222,7 @@ def _label(advice: Advice, points: list[_Point]) -> str:
         f"Scatter plot of run cost against run time for {len(points)} offers on logarithmic axes."
     )
     if front:
-        text += f" Offers that nothing beats on both: {wording.listing(front)}."
+        text += f" Offers that nothing beats on both: {amounts.listed(front)}."
     return text
 
 
@@ -233,8 +233,8 @@ def _table(points: list[_Point]) -> Table:
         rows.append(
             (
                 f"{card_name(card)} · {offer_words(card)}",
-                wording.hours(card.hours.best),
-                wording.hours_range(card.hours),
+                amounts.table_hours(card.hours.best),
+                amounts.table_hours_range(card.hours),
                 f"{cost.best:,.2f}" if cost else "–",
                 amounts.usd_range(cost).lstrip("$") if cost else "–",
             )

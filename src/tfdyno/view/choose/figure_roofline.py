@@ -12,7 +12,8 @@ from tfdyno.view.draw.layers import block_names
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import Plane, line, marks, padded, placed_labels, plane, spec
 from tfdyno.view.draw.svg import Figure, Spec, Table, draw
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate, RooflinePoint
@@ -80,7 +81,7 @@ def drawable(estimate: Estimate) -> list[RooflinePoint]:
     blocks = block_names(estimate.layers)
     for point in points:
         name = blocks.get(point.label, point.label)
-        members[f"{name} {wording.kind(point.kind)}"].append(point)
+        members[f"{name} {kernels.kind(point.kind)}"].append(point)
     return sorted((_sum(*item) for item in members.items()), key=lambda point: -point.time_s)
 
 
@@ -137,8 +138,8 @@ def _board(
         y_range=padded((max(value, floor) for value in rates), below=2.5, above=2.2),
         x_title="FLOP per byte moved (log scale)",
         y_title="TFLOP/s reached (log scale)",
-        x_words=wording.plain,
-        y_words=lambda value: wording.plain(value / 1e12),
+        x_words=amounts.plain,
+        y_words=lambda value: amounts.plain(value / 1e12),
         narrow=narrow,
     )
 
@@ -212,7 +213,7 @@ def _tip(point: RooflinePoint, estimate: Estimate) -> str:
         f"{amounts.percent(_share(point, estimate))} of the kernels' time, "
         f"{point.rate_flops_per_s / 1e12:,.3g} TFLOP/s at "
         f"{point.intensity_flops_per_byte:,.3g} FLOP per byte, "
-        f"{wording.count(point.launches, 'launch', 'launches')}"
+        f"{amounts.plural(point.launches, 'launch', 'launches')}"
     )
 
 
@@ -228,7 +229,7 @@ def _label(
         f"Roofline plot of {gpu.name} at {estimate.precision}: "
         f"highest roof {ceilings[0].flops_per_s / 1e12:,.0f} TFLOP/s, memory "
         f"{gpu.memory_bytes_per_s / 1e9:,.0f} GB/s. Longest groups of kernels: "
-        f"{wording.listing(parts)}."
+        f"{amounts.listed(parts)}."
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import GIB
 from tfdyno.view.choose.cards import card_name, fits, same
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.bars import BarChart, Row, Segment, narrow, wide
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import fit_state
 
 if TYPE_CHECKING:
@@ -62,11 +64,11 @@ def parts_figure(estimate: Estimate) -> Figure | None:
     rows = tuple(
         Row(
             name={"context": "CUDA context", "optimizer": "optimizer state"}.get(name, name),
-            number=f"{wording.gib_part(size)} GiB · {amounts.percent(size / total)}",
+            number=f"{amounts.gib_part(size)} GiB · {amounts.percent(size / total)}",
             segments=(
                 Segment(
                     variable=colours.get(name, "c5"),
-                    value=size / amounts.GIB,
+                    value=size / GIB,
                     tip=f"{name}: {amounts.gib(size)} GiB",
                 ),
             ),
@@ -78,7 +80,7 @@ def parts_figure(estimate: Estimate) -> Figure | None:
     parts = [f"{row.name} {row.number}" for row in rows]
     return Figure(
         label=f"Bars of the memory that the step holds, {amounts.gib(total)} GiB in all: "
-        f"{wording.listing(parts)}.",
+        f"{amounts.listed(parts)}.",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
         key=(),
@@ -113,7 +115,7 @@ def memory_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
     keys = [Key(text=words, variable=found[words]) for words, _, _ in PARTS if words in found]
     return Figure(
         label="Bars of memory use per card as a share of its usable memory: "
-        + wording.listing([f"{row.name} {row.number}" for row in rows])
+        + amounts.listed([f"{row.name} {row.number}" for row in rows])
         + ".",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
@@ -162,7 +164,7 @@ def _memory_table(cards: Sequence[Candidate]) -> Table:
             card.gpu_name,
             amounts.gib(card.estimate.usable_memory_bytes),
             amounts.gib(card.estimate.device_memory_bytes.best),
-            wording.gib_range(card.estimate.device_memory_bytes),
+            amounts.gib_range(card.estimate.device_memory_bytes),
             amounts.percent(
                 card.estimate.device_memory_bytes.best / card.estimate.usable_memory_bytes
             ),
@@ -200,13 +202,13 @@ def terms_figure(cards: Sequence[Candidate], best: Candidate) -> Figure | None:
         axis_title="share of the time that the causes of one step take",
     )
     present = {name for card in known for name in term_shares(card.estimate)}
-    key = tuple(Key(text=wording.cause(n), variable=c) for n, c in TERMS if n in present)
+    key = tuple(Key(text=kernels.cause(n), variable=c) for n, c in TERMS if n in present)
     headings = ["GPU", "Step ms", "9 in 10"]
-    headings += [wording.capital(wording.cause(n)) for n, _ in TERMS if n in present]
+    headings += [amounts.capital(kernels.cause(n)) for n, _ in TERMS if n in present]
     shown = [n for n, _ in TERMS if n in present]
     return Figure(
         label="Stacked bars of what one step waits for, by card: "
-        + wording.listing([_terms_words(card) for card in known])
+        + amounts.listed([_terms_words(card) for card in known])
         + ".",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
@@ -226,26 +228,26 @@ def _terms_row(card: Candidate, *, strong: bool) -> Row:
             variable=colour,
             value=shares[term],
             numeral=f"{shares[term] * 100:.0f}",
-            tip=f"{name}, {wording.cause(term)}: {amounts.percent(shares[term])}, "
+            tip=f"{name}, {kernels.cause(term)}: {amounts.percent(shares[term])}, "
             f"{amounts.table_ms(card.estimate.terms_s[term])} ms",
         )
         for term, colour in TERMS
         if term in shares
     )
-    number = f"{amounts.table_ms(step.best)} ms ({wording.milliseconds_range(step)})"
+    number = f"{amounts.table_ms(step.best)} ms ({amounts.table_ms_range(step)})"
     return Row(name=name, number=number, segments=segments, strong=strong)
 
 
 def _terms_words(card: Candidate) -> str:
     shares = term_shares(card.estimate)
     largest = max(shares, key=lambda name: shares[name])
-    return f"{card_name(card)} {wording.cause(largest)} {amounts.percent(shares[largest])}"
+    return f"{card_name(card)} {kernels.cause(largest)} {amounts.percent(shares[largest])}"
 
 
 def _terms_cells(card: Candidate, shown: Sequence[str]) -> tuple[str, ...]:
     shares, step = term_shares(card.estimate), card.estimate.step_s
     causes = [amounts.percent(shares[name]) if name in shares else "–" for name in shown]
-    range_ = wording.milliseconds_range(step)
+    range_ = amounts.table_ms_range(step)
     return (card_name(card), amounts.table_ms(step.best), range_, *causes)
 
 
@@ -255,10 +257,10 @@ def certainty_table(cards: Sequence[Candidate]) -> Table:
         (
             card_name(card),
             amounts.table_ms(card.estimate.step_s.best),
-            wording.interval_percent(card.estimate.step_s),
+            amounts.interval_percent(card.estimate.step_s),
             _route(card.estimate, "time"),
             amounts.gib(card.estimate.device_memory_bytes.best),
-            wording.interval_percent(card.estimate.device_memory_bytes),
+            amounts.interval_percent(card.estimate.device_memory_bytes),
             _route(card.estimate, "memory"),
         )
         for card in cards
@@ -287,7 +289,7 @@ def layers_figure(groups: Sequence[LayerGroup], estimate: Estimate) -> Figure | 
     return Figure(
         label=f"Stacked bars of milliseconds per step by layer group, batch "
         f"{estimate.batch_size:,}: "
-        + wording.listing([f"{row.name} {row.number}" for row in rows])
+        + amounts.listed([f"{row.name} {row.number}" for row in rows])
         + ".",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
@@ -325,5 +327,5 @@ def _layer_table(groups: Sequence[LayerGroup], total_s: float) -> Table:
         )
         for group in groups
     )
-    headings = ("Layers", "Number", *(f"{wording.capital(phase)} ms" for phase in phases), "Share")
+    headings = ("Layers", "Number", *(f"{amounts.capital(phase)} ms" for phase in phases), "Share")
     return Table(headings=(*headings, "GFLOP", "GB moved"), rows=rows)

@@ -12,7 +12,8 @@ from tfdyno.view.base.template import environment, script_safe
 from tfdyno.view.choose import basis, cards, ranking, sections, sentences
 from tfdyno.view.choose.cards import card_name
 from tfdyno.view.draw import palette, svg
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,11 +73,11 @@ def _setup(advice: Advice, trace: Trace, best: Candidate | None) -> tuple[str, .
         found += [
             f"batch {estimate.batch_size:,}",
             estimate.precision,
-            wording.execution(estimate.execution),
+            kernels.execution(estimate.execution),
         ]
     found.append(f"{run.epochs:,} epochs" if run.epochs else f"{run.steps:,} steps")
     if run.deadline_h:
-        found.append(f"within {wording.plain(run.deadline_h)} h")
+        found.append(f"within {amounts.plain(run.deadline_h)} h")
     if run.budget_usd:
         found.append(f"at most ${run.budget_usd:,.0f}")
     return tuple(found)
@@ -94,7 +95,7 @@ def _picks(advice: Advice) -> list[dict[str, Any]]:
             cost = card.cost_usd
             made.append(
                 {
-                    "title": wording.capital(title) + (": our pick" if title == "balanced" else ""),
+                    "title": amounts.capital(title) + (": our pick" if title == "balanced" else ""),
                     "best": title == "balanced" or (first and len(advice.picks) == 1),
                     "name": card_name(card),
                     "machine": cards.machine(card),

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
+from tfdyno.view.base.template import sentence
 from tfdyno.view.choose.cards import by_verdict, card_name, machine, pick_titles, rent_words, stale
 from tfdyno.view.choose.figures import term_shares
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import fed_words, fit_state
 from tfdyno.words.memory.basis import recomputed
 
@@ -130,7 +132,7 @@ def group_title(
     verdict: str, run: Run, rows: Sequence[RankRow], members: Sequence[Candidate]
 ) -> str:
     """The heading of a group, with what would help where something would."""
-    deadline, budget = wording.plain(run.deadline_h), f"${run.budget_usd:,.0f}"
+    deadline, budget = amounts.plain(run.deadline_h), f"${run.budget_usd:,.0f}"
     limits = [f"within {deadline} hours"] if run.deadline_h else []
     limits += [f"for at most {budget}"] if run.budget_usd else []
     if verdict == "does not fit":
@@ -175,7 +177,7 @@ def _row(
         hours=_hours_cell(candidate, advice.run),
         step=Cell(
             text=amounts.table_ms(estimate.step_s.best),
-            small=wording.milliseconds_range(estimate.step_s),
+            small=amounts.table_ms_range(estimate.step_s),
             key=estimate.step_s.best,
         ),
         memory=Cell(
@@ -210,10 +212,10 @@ def _hours_cell(candidate: Candidate, run: Run) -> Cell:
     hours = candidate.hours
     may_miss = candidate.verdict == "feasible" and 0 < run.deadline_h < hours.high
     return Cell(
-        text=wording.hours(hours.best),
-        small=wording.hours_range(hours),
+        text=amounts.table_hours(hours.best),
+        small=amounts.table_hours_range(hours),
         key=hours.best,
-        warning=f"may miss {wording.plain(run.deadline_h)} h" if may_miss else "",
+        warning=f"may miss {amounts.plain(run.deadline_h)} h" if may_miss else "",
     )
 
 
@@ -223,20 +225,20 @@ def _held(candidate: Candidate) -> tuple[str, str]:
     small = f"{amounts.percent(share)} of the step" if share else ""
     if candidate.feeding and candidate.feeding.is_short:
         small = f"{small}; {fed_words(candidate)}".removeprefix("; ")
-    return wording.cause(estimate.bound_by), small
+    return kernels.cause(estimate.bound_by), small
 
 
 def _refusal(candidate: Candidate) -> str:
     """Why the candidate cannot do the run at all, and the way out where there is one."""
     estimate = candidate.estimate
     if candidate.verdict == "cannot run":
-        return wording.sentence((candidate.tensorflow or candidate.reason).removeprefix("cannot: "))
+        return sentence((candidate.tensorflow or candidate.reason).removeprefix("cannot: "))
     if candidate.verdict != "does not fit":
         return ""
     needed, usable = estimate.device_memory_bytes.best, estimate.usable_memory_bytes
     may = "may need" if fit_state(estimate) in ("may not", "probably not") else "needs"
     out = f"; a batch of {estimate.max_batch_size:,} would fit" if estimate.max_batch_size else ""
-    return wording.sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
+    return sentence(f"{may} {amounts.gib(needed)} GiB and has {amounts.gib(usable)}{out}")
 
 
 def _memory_warning(estimate: Estimate) -> str:

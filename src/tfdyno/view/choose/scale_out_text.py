@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
-from tfdyno.words.base import wording
 from tfdyno.words.base.amounts import table_ms
+from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import brief
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def assumed(series: ScaleOut) -> str:
     kind = "weak" if series.holds == "batch per replica" else "strong"
     parts = [f"Held: the {held} ({kind} scaling)."]
     if series.switched_to:
-        before = wording.execution(series.rows[0].estimate.execution)
-        after = wording.execution(series.switched_to)
+        before = kernels.execution(series.rows[0].estimate.execution)
+        after = kernels.execution(series.switched_to)
         parts.append(f"One GPU runs {before}, several {after}: part of the loss is that.")
     if any(row.capped for row in series.rows):
         parts.append(

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfdyno.core.base.units import GIB
 from tfdyno.view.choose.cards import (
     by_verdict,
     card_in_words,
@@ -19,7 +20,8 @@ from tfdyno.view.choose.cards import (
 )
 from tfdyno.view.choose.figures import term_shares
 from tfdyno.view.draw.layers import OTHER
-from tfdyno.words.base import amounts, wording
+from tfdyno.words.base import amounts
+from tfdyno.words.choose import kernels
 from tfdyno.words.choose.advice import PROBABLY_NOT, copied_line, fit_state, validation_line
 from tfdyno.words.memory.basis import proof, slower, standing
 
@@ -92,7 +94,7 @@ def _pace(estimate: Estimate) -> str:
     other = ", not arithmetic," if name == "memory" else ""
     if name == "input":
         return f"Waiting for input sets its pace ({share} of a step)."
-    return f"{wording.capital(wording.cause(name))}{other} sets its pace ({share} of a step)."
+    return f"{amounts.capital(kernels.cause(name))}{other} sets its pace ({share} of a step)."
 
 
 def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
@@ -104,7 +106,7 @@ def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
         return Finding("No candidate has a price", "So there is no cost to set against the hours.")
     fastest, cheapest = front[0], front[-1]
     if len(front) == 1:
-        only = wording.capital(card_in_words(fastest))
+        only = amounts.capital(card_in_words(fastest))
         return Finding(
             f"{only}{_spot(fastest)} is both the cheapest and the fastest",
             f"Every other offer costs more or takes longer, or both. {lead}",
@@ -121,7 +123,7 @@ def cost(advice: Advice, front: Sequence[Candidate]) -> Finding:
     extra, saved = _trade(knee, fastest)
     rate = amounts.roughly_usd(extra / saved) if saved > 0 else "nothing"
     lead_from = (
-        f"{wording.capital(card_in_words(fastest))}{_spot(fastest)} saves "
+        f"{amounts.capital(card_in_words(fastest))}{_spot(fastest)} saves "
         f"{amounts.about_hours(saved)} for {amounts.about_usd(extra)} more. "
     )
     return Finding(f"Past {card_in_words(knee)}, each hour saved costs {rate}", lead_from + joined)
@@ -153,7 +155,7 @@ def ranking(advice: Advice) -> Finding:
     if not total:
         return Finding("There is nothing to rank", "The catalogue has no card for this question.")
     if not fine:
-        heading = f"None of {wording.count(rentable or total, 'candidate')} {end[1]}"
+        heading = f"None of {amounts.plural(rentable or total, 'candidate')} {end[1]}"
     elif fine == rentable:
         every = f"All {fine:,} candidates" if fine > 1 else "The one candidate"
         heading = f"{every} {end[0] if fine > 1 else end[1]}"
@@ -161,7 +163,7 @@ def ranking(advice: Advice) -> Finding:
         heading = f"{fine:,} of {rentable:,} candidates {end[0] if fine > 1 else end[1]}"
     if priced and total > rentable:
         idle = total - rentable
-        lead += f" {wording.capital(wording.count(idle, 'more card'))} of the catalogue"
+        lead += f" {amounts.capital(amounts.plural(idle, 'more card'))} of the catalogue"
         lead += " has no offer." if idle == 1 else " have no offer."
     return Finding(heading, lead)
 
@@ -171,7 +173,7 @@ def _limits(run: Run) -> tuple[str, str]:
     limits = []
     if run.deadline_h:
         day = run.deadline_h == 24
-        limits.append("within a day" if day else f"within {wording.plain(run.deadline_h)} h")
+        limits.append("within a day" if day else f"within {amounts.plain(run.deadline_h)} h")
     if run.budget_usd:
         limits.append(f"for at most ${run.budget_usd:,.0f}")
     if not limits:
@@ -205,7 +207,7 @@ def memory(advice: Advice, best: Candidate, gpus: Mapping[str, Gpu]) -> Finding:
 
 def _label_gb(size_bytes: float) -> str:
     """Size on the box: GiB where that is whole, else GB."""
-    gib = size_bytes / amounts.GIB
+    gib = size_bytes / GIB
     return f"{gib:.0f} GB" if abs(gib - round(gib)) < 0.02 else f"{size_bytes / 1e9:.0f} GB"
 
 
@@ -240,18 +242,18 @@ def terms(cards: Sequence[Candidate]) -> Finding:
     counts = Counter(bound for _, bound in bounds).most_common()
     first, number = counts[0]
     lead = _terms_lead(first)
-    subject = wording.capital(wording.cause(first))
+    subject = amounts.capital(kernels.cause(first))
     if number == len(bounds):
         every = "each of these cards" if number > 1 else card_name(bounds[0][0])
         return Finding(f"{subject} sets the pace on {every}", lead)
-    odd = [f"{card_name(c)} ({wording.cause(b)})" for c, b in bounds if b != first]
+    odd = [f"{card_name(c)} ({kernels.cause(b)})" for c, b in bounds if b != first]
     if number > len(bounds) / 2:
         but = "one" if len(odd) == 1 else str(len(odd))
-        exceptions = f"Otherwise: {wording.listing(odd, most=4)}."
+        exceptions = f"Otherwise: {amounts.listed(odd, most=4)}."
         return Finding(f"{subject} sets the pace on every card but {but}", f"{lead} {exceptions}")
     second, other = counts[1]
     heading = (
-        f"{subject} holds back {number} of {len(bounds)} cards, {wording.cause(second)} {other}"
+        f"{subject} holds back {number} of {len(bounds)} cards, {kernels.cause(second)} {other}"
     )
     return Finding(heading, "There is no one remedy: it depends on the card.")
 
@@ -274,7 +276,7 @@ def roofline(estimate: Estimate) -> Finding:
     kind = max(estimate.class_s, key=lambda name: estimate.class_s[name])
     share = estimate.class_s[kind] / total
     arithmetic = estimate.class_s.get("convolution", 0.0) + estimate.class_s.get("gemm", 0.0)
-    words = wording.capital(wording.kind(kind))
+    words = amounts.capital(kernels.kind(kind))
     verb = "take" if kind != "window" else "takes"
     lead = (
         "Each dot is a group of kernels, its area the share of the step. Dots on the slanted roof "
@@ -283,7 +285,7 @@ def roofline(estimate: Estimate) -> Finding:
     )
     if share < 0.4:
         return Finding(
-            f"No kind of kernel dominates: {wording.kind(kind)} {verb} {amounts.percent(share)}",
+            f"No kind of kernel dominates: {kernels.kind(kind)} {verb} {amounts.percent(share)}",
             lead,
         )
     if kind in ("convolution", "gemm"):
@@ -328,7 +330,7 @@ def layers(groups: Sequence[LayerGroup]) -> Finding:
 
 def sure(advice: Advice, best: Candidate) -> Finding:
     """How wide the ranges are, and how many other offers lie within the pick's."""
-    reach = wording.interval_percent(best.estimate.step_s)
+    reach = amounts.interval_percent(best.estimate.step_s)
     rivals = [
         card
         for card in distinct_cards(advice)
@@ -343,7 +345,7 @@ def sure(advice: Advice, best: Candidate) -> Finding:
         "one is mostly wrong for all, so their order is surer than the hours."
     )
     if rivals:
-        card_words = wording.listing([card_name(card) for card in rivals], most=3)
+        card_words = amounts.listed([card_name(card) for card in rivals], most=3)
         lead += f" Within its range the pick costs the same as {card_words}."
     return Finding(f"A step’s time is known to within {reach}, nine times in ten", lead)
 
@@ -351,7 +353,7 @@ def sure(advice: Advice, best: Candidate) -> Finding:
 def _memory_certainty(estimate: Estimate) -> str:
     """Where the memory came from and how wide its range is."""
     needed = estimate.device_memory_bytes
-    reach = wording.interval_percent(needed)
+    reach = amounts.interval_percent(needed)
     route = estimate.made_by.get("memory", "")
     if route == "quick":
         return (

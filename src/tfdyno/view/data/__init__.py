@@ -1,1 +1,1 @@
-"""Measured and converted data sets in words."""
+"""Measured and converted data sets as text and JSON."""

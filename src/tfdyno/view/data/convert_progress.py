@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tfdyno.core.base.units import format_bytes
+from tfdyno.core.base.units import HOUR_S, format_bytes
 from tfdyno.words.base.amounts import short_hours
 
 LEAST_S = 1.0
@@ -58,5 +58,5 @@ def pace_words(event: ConvertEvent, past_s: float) -> str:
     if past_s >= LEAST_S and event.records:
         parts.append(f"{format_bytes(event.written_bytes / past_s)}/s")
         left_s = (event.of_records - event.records) / (event.records / past_s)
-        parts.append(f"ETA {short_hours(left_s / 3600)}" if left_s >= 1 else "")
+        parts.append(f"ETA {short_hours(left_s / HOUR_S)}" if left_s >= 1 else "")
     return "  ".join(filter(None, parts))

@@ -1,1 +1,1 @@
-"""Exports, small devices and the model store in words."""
+"""Exports, small devices and the model store as text, JSON and pages."""

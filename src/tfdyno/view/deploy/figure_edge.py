@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from tfdyno.view.draw import bars
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
+from tfdyno.words.base.amounts import step_unit
 from tfdyno.words.deploy.edge import seconds, threads_words
 
 if TYPE_CHECKING:
     from tfdyno.core.deploy.edge import EdgeReport, EdgeTiming
-
-_UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 
 
 def measured_figure(report: EdgeReport) -> Figure | None:
@@ -20,9 +19,9 @@ def measured_figure(report: EdgeReport) -> Figure | None:
     if not report.timings:
         return None
     longest_s = max(max(one.median_s, one.interval_s[1]) for one in report.timings)
-    unit, factor = next(((u, f) for u, f in _UNITS if longest_s * f >= 1.0), _UNITS[-1])
+    factor_s, unit = step_unit(longest_s)
     chart = absolute(
-        tuple(_row(one, factor) for one in report.timings), f"{unit} for a call with one sample"
+        tuple(_row(one, factor_s) for one in report.timings), f"{unit} for a call with one sample"
     )
     told = "; ".join(_words(one) for one in report.timings)
     return Figure(
@@ -49,11 +48,11 @@ def table_of(report: EdgeReport) -> Table:
     return Table(headings=("Threads", "Median", "96 % interval", "Rounds", "Calls"), rows=rows)
 
 
-def _row(one: EdgeTiming, factor: float) -> bars.Row:
-    segment = bars.Segment(variable="c1", value=one.median_s * factor, tip=_words(one))
+def _row(one: EdgeTiming, factor_s: float) -> bars.Row:
+    segment = bars.Segment(variable="c1", value=one.median_s / factor_s, tip=_words(one))
     low, high = one.interval_s
     return bars.Row(name=threads_words(one), number=seconds(one.median_s), segments=(segment,),
-                    low=low * factor, high=high * factor)  # fmt: skip
+                    low=low / factor_s, high=high / factor_s)  # fmt: skip
 
 
 def _words(one: EdgeTiming) -> str:

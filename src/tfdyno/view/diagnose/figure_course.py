@@ -22,7 +22,8 @@ from tfdyno.view.draw.labels import text_width
 from tfdyno.view.draw.palette import paint
 from tfdyno.view.draw.plane import LogAxis, line, marks, rules
 from tfdyno.view.draw.svg import FONT_PX, NARROW_PX, WIDE_PX, Figure, Key, Spec, Table, draw
-from tfdyno.words.bench.measurement import seconds_words, step_unit
+from tfdyno.words.base.amounts import step_unit
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis

@@ -7,9 +7,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.interval import Interval
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.view.bench.runs import round_ticks
-from tfdyno.view.diagnose.growth_text import HOUR_S, bytes_range, hours_words
+from tfdyno.view.diagnose.growth_text import bytes_range, hours_words
 from tfdyno.view.draw.bars import texts
 from tfdyno.view.draw.figure_memory import HEIGHT_PX, LEFT_PX, RIGHT_PX, bytes_axis
 from tfdyno.view.draw.labels import text_width

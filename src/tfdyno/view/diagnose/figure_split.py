@@ -8,9 +8,8 @@ from tfdyno.view.diagnose.words import class_words, shares
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.bars import BarChart, Row, Segment, narrow, wide
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
-from tfdyno.words.base import wording
-from tfdyno.words.base.amounts import percent
-from tfdyno.words.bench.measurement import seconds_words, step_unit
+from tfdyno.words.base.amounts import capital, listed, percent, step_unit
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +88,7 @@ def _label(told: DiagnoseTold, measured_s: float) -> str:
 
 
 def _parts(one: StepDiagnosis) -> str:
-    return wording.listing([f"{name} {share}%" for name, share in shares(one.split_s)])
+    return listed([f"{name} {share}%" for name, share in shares(one.split_s)])
 
 
 def _table(shown: Sequence[StepDiagnosis], measured_s: float) -> Table:
@@ -97,12 +96,12 @@ def _table(shown: Sequence[StepDiagnosis], measured_s: float) -> Table:
     headings, columns = ["Part"], list[list[str]]()
     for title, one in zip((_BEFORE, _AFTER), shown, strict=False):
         share = dict(shares(one.split_s))
-        headings += [wording.capital(title), "Share"]
+        headings += [capital(title), "Share"]
         columns.append([seconds_words(one.split_s.get(name, 0.0)) for name in names]
                        + [seconds_words(one.step_s)])  # fmt: skip
         columns.append([f"{share.get(name, 0)}%" for name in names] + ["100%"])
     if measured_s:
-        headings.append(wording.capital(_AFTER))
+        headings.append(capital(_AFTER))
         columns.append(["–"] * len(names) + [seconds_words(measured_s)])
     rows = zip([*names, "whole step"], *columns, strict=True)
     return Table(headings=tuple(headings), rows=tuple(rows))
@@ -116,7 +115,7 @@ def compute_figure(one: StepDiagnosis) -> Figure | None:
     chart = _classes(known)
     parts = [f"{row.name} {row.number}" for row in chart.rows]
     return Figure(
-        label=f"Bars of the computing of one step by class of operation: {wording.listing(parts)}.",
+        label=f"Bars of the computing of one step by class of operation: {listed(parts)}.",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
         key=(),

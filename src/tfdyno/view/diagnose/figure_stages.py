@@ -8,9 +8,8 @@ from tfdyno.view.diagnose.course import bytes_rate_words, rate_words, told_stage
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.bars import Row, Segment, narrow, wide
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
-from tfdyno.words.base import wording
-from tfdyno.words.base.amounts import percent
-from tfdyno.words.bench.measurement import seconds_words, step_unit
+from tfdyno.words.base.amounts import listed, percent, step_unit
+from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.bottleneck import StepDiagnosis
@@ -39,7 +38,7 @@ def stages_figure(one: StepDiagnosis, samples: int) -> Figure | None:
     step = f"; the step by itself takes {seconds_words(one.held_s)}" if one.held_s else ""
     return Figure(
         label=f"Bars of what each stage of the input pipeline takes of a batch and of the samples "
-        f"that it could give: {wording.listing(parts)}{step}.",
+        f"that it could give: {listed(parts)}{step}.",
         wide=draw(wide(chart)),
         narrow=draw(narrow(chart)),
         key=(Key(text="one stage", variable="c2"), Key(text="the whole pipeline", variable="c1"))

@@ -22,8 +22,7 @@ from tfdyno.view.diagnose.words import (
     gain_words,
     middle_half,
 )
-from tfdyno.words.base import wording
-from tfdyno.words.base.amounts import listed, percent, plural
+from tfdyno.words.base.amounts import capital, listed, percent, plural
 from tfdyno.words.bench.measurement import seconds_words
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def answer(told: DiagnoseTold) -> str:
     parts = sorted(diagnosis.split_s.items(), key=lambda item: -item[1])
     shares = [f"{percent(s / diagnosis.step_s)} {PART_WORDS[name]}" for name, s in parts
               if s >= 0.005 * diagnosis.step_s]  # fmt: skip
-    said = [f"A step takes {seconds_words(diagnosis.step_s)}: {wording.listing(shares)}."]
+    said = [f"A step takes {seconds_words(diagnosis.step_s)}: {listed(shares)}."]
     if told.kept and told.proven.after:
         after = told.proven.after
         said.append(f"With what was kept it takes {seconds_words(after.step_s)}. "
@@ -117,9 +116,9 @@ def computing(one: StepDiagnosis) -> Finding:
     name, seconds_s = max(one.compute_s.items(), key=lambda item: item[1])
     share = percent(seconds_s / total_s)
     return Finding(
-        heading=f"{wording.capital(class_words(name))} take {share} of computing"
+        heading=f"{capital(class_words(name))} take {share} of computing"
         if class_words(name).endswith("s") else
-        f"{wording.capital(class_words(name))}: {share} of computing",
+        f"{capital(class_words(name))}: {share} of computing",
         lead=f"{seconds_words(one.split_s.get('compute', 0.0))} of a step, by class of operation, "
         "from a short profile.",
     )  # fmt: skip
@@ -129,8 +128,8 @@ def course(timeline: TimelineFacts) -> Finding:
     """Whether single steps stand out, and what was in the longest."""
     usual = seconds_words(median(timeline.whole_s))
     count = plural(step_count(timeline), "step")
-    kinds = wording.unique(stall_kind(one) for one in
-                           sorted(timeline.stalls, key=lambda one: -one.whole_s))  # fmt: skip
+    kinds = list(dict.fromkeys(stall_kind(one) for one in
+                               sorted(timeline.stalls, key=lambda one: -one.whole_s)))  # fmt: skip
     count += f" ({timeline.what})" if timeline.what else ""
     if not timeline.stalls:
         return Finding(heading="No step stands out",
@@ -236,14 +235,14 @@ def measured(told: DiagnoseTold) -> list[tuple[str, str]]:
         rows.append(("The step alone", f"{plural(len(facts.held_s), 'call')} of the same step on "
                      f"one batch that is held: {seconds_words(diagnosis.held_s)}"))  # fmt: skip
     if diagnosis.batch_s and facts.input:
-        count = wording.count(len(facts.input.batch_s), "batch", "batches")
+        count = plural(len(facts.input.batch_s), "batch", "batches")
         rows.append(("The pipeline alone", f"{count}, one after the other, with nothing else "
                      f"running: {seconds_words(diagnosis.batch_s)} each"))  # fmt: skip
     if facts.operations:
         rows.append(("Operations", f"{facts.operations.count_per_step:,.0f} a step, by a profile"))
     rows += card_rows(facts.cards)
     if proofs:
-        runs = wording.count(max(one.runs for one in proofs), "fresh process", "fresh processes")
+        runs = plural(max(one.runs for one in proofs), "fresh process", "fresh processes")
         proof = (
             f"up to {runs} a side in turns, A B B A; kept only if faster with 99 % certainty and "
             "if the losses of a few steps with the same seed agree"

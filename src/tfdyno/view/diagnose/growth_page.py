@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.view.choose.sections import Panel, Section
 from tfdyno.view.choose.sentences import Finding
 from tfdyno.view.diagnose import findings as diagnose_findings
 from tfdyno.view.diagnose.figure_growth import moved_figure, outlook_figure
 from tfdyno.view.diagnose.growth_text import (
-    HOUR_S,
     TENSORS,
     bytes_range,
     end_words,
@@ -23,8 +22,7 @@ from tfdyno.view.diagnose.growth_text import (
     no_account_words,
 )
 from tfdyno.view.diagnose.page import page_of, told_finding
-from tfdyno.words.base.amounts import plural, short_hours
-from tfdyno.words.base.wording import capital, listing
+from tfdyno.words.base.amounts import capital, listed, plural, short_hours
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
@@ -57,7 +55,7 @@ def answer(told: DiagnoseTold) -> str:
     said = [_growing_sentence(one) for one in told.growth if one.grows]
     flat = [f"{_most(one)} a step in {_whose(one.where)}" for one in told.growth if not one.grows]
     if flat:
-        said.append(f"No growth above {listing(flat)}.")
+        said.append(f"No growth above {listed(flat)}.")
     if fits := fits_words(told):
         said.append(f"The host’s memory: {fits}.")
     return " ".join(said)

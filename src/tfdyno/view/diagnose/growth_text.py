@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
 from tfdyno.core.base.interval import Interval
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.view.base.text import WIDTH
 from tfdyno.view.diagnose.document import diagnose_document
 from tfdyno.view.diagnose.text import Layout
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tfdyno.core.measure.memory_outlook import MemoryOutlook
     from tfdyno.view.diagnose.document import DiagnoseTold
 
-HOUR_S = 3600.0
 TENSORS = "CPU:0"
 """TensorFlow's account of the tensors that its own allocator holds in the host's memory: those of
 256 KiB and more (measured with TensorFlow 2.21)."""

@@ -16,7 +16,7 @@ from tfdyno.view.diagnose.figure_split import compute_figure, split_figure
 from tfdyno.view.diagnose.figure_stages import stages_figure
 from tfdyno.view.diagnose.words import next_steps, proof_words, run_words
 from tfdyno.view.draw import palette, svg
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import capital
 from tfdyno.words.recipe.settings import value_words
 
 if TYPE_CHECKING:

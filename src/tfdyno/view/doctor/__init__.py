@@ -1,1 +1,1 @@
-"""Findings about machines and clusters in words."""
+"""Findings about machines and clusters as text and JSON."""

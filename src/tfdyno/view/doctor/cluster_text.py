@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import format_bytes, format_si
+from tfdyno.core.base.units import MIB, format_bytes, format_si
 from tfdyno.view.base.text import WIDTH, paint, table, wrapped
 from tfdyno.words.base.amounts import plural
 
@@ -117,7 +117,7 @@ def _exchanges(bandwidths: Sequence[Bandwidth], width: int, colour: bool) -> str
         expected = one.expected_bytes_per_s
         rows.append([
             f"{one.implementation}, {one.replicas} {where}",
-            f"{one.size_bytes / 2**20:g} MiB",
+            f"{one.size_bytes / MIB:g} MiB",
             format_si(one.bus_bytes_per_s, "B/s", 2),
             f"{low} to {high}",
             format_si(expected, "B/s", 2) if expected else "not known",

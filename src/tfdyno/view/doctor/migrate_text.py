@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.view.base.text import WIDTH, paint, wrapped
+from tfdyno.words.base.amounts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,11 +67,11 @@ def migrate_text(
 
 
 def _answer(found: Migration, commands: Sequence[str], written: Sequence[str], width: int) -> str:
-    count = _counted(len(found.changes), "change")
+    count = plural(len(found.changes), "change")
     more = f"{len(found.findings)} more by hand (below)" if found.findings else ""
     if found.hands:
         need = "needs" if len(found.hands) == 1 else "need"
-        places = _counted(len(found.hands), "place")
+        places = plural(len(found.hands), "place")
         text = f"{places} {need} your hand before it can be launched; {count} can be made."
         return wrapped(text, width=width)
     if not written:
@@ -146,7 +147,3 @@ def _seen(one: Support, width: int) -> str:
 def _step(one: MigrationStep, width: int) -> str:
     told = wrapped(one.text, width=width, first="  ", rest="  ")
     return f"{told}\n    {one.command}" if one.command else told
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'s' * (count != 1)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import format_bytes
+from tfdyno.core.base.units import HOUR_S, format_bytes
 from tfdyno.view.base.text import WIDTH, table, wrapped
 from tfdyno.words.base.amounts import plural, short_hours
 
@@ -20,7 +20,6 @@ _WORDS = {
     "programs": "programs of trainings",
     "autotune": "XLA's autotuning",
 }
-HOUR_S = 3600.0
 _NAMES = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import format_bytes, format_si, significant
+from tfdyno.core.base.units import GIB, format_bytes, format_si, significant
 from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, table, wrapped
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def gpu_list(
             gpu.slug,
             gpu.compute_capability,
             str(gpu.sm_count),
-            significant(gpu.memory_bytes / 1024**3),
+            significant(gpu.memory_bytes / GIB),
             f"{gpu.memory_bytes_per_s / 1e9:,.0f}",
             _tera(peak["fp32"]),
             _tera(peak["fp16_tensor"]),
@@ -150,7 +150,7 @@ def _supply(gpu: Gpu) -> str:
 
 
 def _label(gpu: Gpu) -> str:
-    return f"{significant(gpu.memory_bytes / 1024**3)} GB"
+    return f"{significant(gpu.memory_bytes / GIB)} GB"
 
 
 def _tera(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfdyno.core.base.units import significant
+from tfdyno.core.base.units import HOUR_S, significant
 from tfdyno.view.draw import bars
 from tfdyno.view.draw.bar_scale import absolute
 from tfdyno.view.draw.svg import Figure, Key, Table, draw
@@ -64,7 +64,7 @@ def _offers(rows: list[tuple[str, Raw, bool]]) -> Figure:
                                tip=f"{name}: {text}, {offer}")  # fmt: skip
         shown.append(bars.Row(name=name, number=text, segments=(segment,), low=low * factor,
                               high=high * factor, strong=is_pick))  # fmt: skip
-        time_s = number(one, "p99_s") if is_service else (number(one, "hours") or 0.0) * 3600.0
+        time_s = number(one, "p99_s") if is_service else (number(one, "hours") or 0.0) * HOUR_S
         range_words = f"{table_usd(low)}–{table_usd(high)}" if high else "–"
         lines.append((name, offer, table_usd(usd), range_words, seconds_words(time_s or 0.0)))
     what = "a month" if is_service else "the whole training"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.words.base.amounts import plural, roughly_usd
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import capital, plural, roughly_usd
 from tfdyno.words.project.answers import figure_of, limit_words, same_offer
 from tfdyno.words.project.key_figures import each, number, part, picked
 from tfdyno.words.project.report import figure_words, value_words

@@ -14,7 +14,7 @@ from tfdyno.view.project.document import report_document
 from tfdyno.view.project.figure_project import runs_figures
 from tfdyno.view.project.headings import headline
 from tfdyno.view.project.sections import step_section
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import capital
 from tfdyno.words.bench.measurement import seconds_words
 from tfdyno.words.project.answers import head
 from tfdyno.words.project.report import (

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _STYLES = {"finished": "green", "failed": "red", "stopped": "yellow"}
 _WORDS = {"finished": "done", "running": "would run"}
-MINUTE_S = 60.0
 
 
 def run_text(

@@ -21,7 +21,7 @@ from tfdyno.view.draw.svg import Figure, Table
 from tfdyno.view.project.document_readers import diagnosis_of, edge_of, export_of, load_of
 from tfdyno.view.project.figure_project import offers_figure, trials_figure
 from tfdyno.view.project.headings import heading
-from tfdyno.words.base.wording import capital
+from tfdyno.words.base.amounts import capital
 from tfdyno.words.bench.load import main_stage
 from tfdyno.words.project.answers import answer
 from tfdyno.words.project.key_figures import number, part

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes
 from tfdyno.view.base.text import WIDTH, paint, pairs, shorten, table, telling_width, wrapped
-from tfdyno.words.base.amounts import plural
-from tfdyno.words.base.wording import listing
+from tfdyno.words.base.amounts import listed, plural
 from tfdyno.words.bench.measurement import seconds_words
 from tfdyno.words.project.answers import answer, head
 from tfdyno.words.project.report import (
@@ -194,7 +193,7 @@ def removal_text(found: Removal, *, removed: bool, width: int = WIDTH) -> str:
     said += [f"{plural(len(found.unnamed), 'output')} that no run names"] if found.unnamed else []
     stay = plural(len(found.kept_outputs), "output")
     kept = f"; {stay} of theirs stay, which other runs name" if found.kept_outputs else ""
-    note = f"{verb} {listing(said)}, {format_bytes(found.freed_bytes)}{kept}."
+    note = f"{verb} {listed(said)}, {format_bytes(found.freed_bytes)}{kept}."
     lines = [f"  {one.id}  {when(one.started_at)}, {one.status}" for one in found.runs]
     lines += [f"  {one}  no run names it" for one in found.unnamed]
     return "\n".join([wrapped(note, width=width), *lines, *_left(found, width)])

@@ -1,1 +1,1 @@
-"""Trainings and tunings in words."""
+"""Trainings and tunings as text and JSON."""

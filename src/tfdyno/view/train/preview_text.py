@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.codec import to_builtins
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
 from tfdyno.core.recipe.recipe_words import MEANINGS
 from tfdyno.view.base.text import WIDTH, paint, pairs, wrapped
@@ -43,7 +43,7 @@ def headline(plan: TrainPreview) -> str:
     text = f"{plan.title} {verb} for {length}"
     found = plan.estimate
     if found and steps:
-        hours = found.step_s.best * steps * plan.epochs / 3600
+        hours = found.step_s.best * steps * plan.epochs / HOUR_S
         text += f", about {about_hours(hours)} of steps on {_cards(plan)}"
     return f"{text}."
 

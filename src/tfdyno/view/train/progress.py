@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tfdyno.core.base.units import format_bytes, significant
+from tfdyno.core.base.units import HOUR_S, format_bytes, significant
 from tfdyno.words.base.amounts import short_hours
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def speed_words(event: TrainEvent) -> str:
 
 def eta_words(event: TrainEvent) -> str:
     """``ETA 12 min``; empty where it is not known."""
-    return f"ETA {short_hours(event.eta_s / 3600)}" if event.eta_s else ""
+    return f"ETA {short_hours(event.eta_s / HOUR_S)}" if event.eta_s else ""
 
 
 def line_words(event: TrainEvent) -> str:

@@ -1,1 +1,1 @@
-"""Amounts, lists and plurals."""
+"""Amounts, counts and lists."""

@@ -1,24 +1,28 @@
-"""Amounts in sentences: rounded to what an estimate is worth, each with its unit."""
+"""Amounts, counts and lists: in sentences rounded to what an estimate is worth, with their unit.
+
+What begins with ``table`` is for tables and axes, which name the unit once: bare numbers.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.settings import MOST_SAMPLES
-from tfdyno.core.base.units import significant
+from tfdyno.core.base.units import GIB, HOUR_S, significant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfdyno.core.base.interval import Interval
 
 _TIMES_H = (
-    (1.0 / 60.0, 1.0 / 3600.0, "s", "second"),
+    (1.0 / 60.0, 1.0 / HOUR_S, "s", "second"),
     (1.0, 1.0 / 60.0, "min", "minute"),
     (1000.0, 1.0, "h", "hour"),
     (float("inf"), 24.0, "d", "day"),
 )
 _STEPS_S = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (float("inf"), 1.0, "s"))
-GIB = 2.0**30
-A_SECOND_H = 1.0 / 3600.0
+A_SECOND_H = 1.0 / HOUR_S
 A_CENT_USD = 0.01
 WHOLE_DOLLARS_USD = 10.0
 CENTS_USD = 0.1
@@ -61,6 +65,17 @@ def table_time(time: float) -> str:
     return f"{time:,.0f}" if time >= 100.0 else f"{time:.1f}" if time >= 1 else f"{time:.2g}"
 
 
+def table_hours(value_h: float) -> str:
+    """Hours as tables have them: two decimals below 1, one below 100, else whole."""
+    return f"{value_h:,.{_hour_places(value_h)}f}"
+
+
+def table_hours_range(value_h: Interval) -> str:
+    """The range of a duration in hours, both ends with the digits of the best estimate."""
+    places = _hour_places(value_h.best)
+    return f"{value_h.low:,.{places}f}–{value_h.high:,.{places}f}"
+
+
 def hours_range(hours: Interval) -> str:
     """``5.4–8.4 h``, in the unit of the best estimate."""
     if hours.high < A_SECOND_H:
@@ -69,9 +84,9 @@ def hours_range(hours: Interval) -> str:
     return f"{dashed(hours.low / factor, hours.high / factor)} {sign}"
 
 
-def dashed(low: float, high: float) -> str:
-    """Two bounds with two digits each: ``5.4–8.4``; one number where they round to the same."""
-    first, last = significant(low, 2), significant(high, 2)
+def dashed(low: float, high: float, digits: int = 2) -> str:
+    """Two bounds with so many digits: ``5.4–8.4``; one number where they round to the same."""
+    first, last = significant(low, digits), significant(high, digits)
     return first if first == last else f"{first}–{last}"
 
 
@@ -114,9 +129,20 @@ def table_ms(seconds: float) -> str:
     return f"{milliseconds:,.0f}" if milliseconds >= 10.0 else significant(milliseconds, 2)
 
 
+def table_ms_range(value_s: Interval) -> str:
+    """The range of a step in milliseconds, both ends with the digits of the best estimate."""
+    places = 0 if value_s.best >= 0.01 else 1 if value_s.best >= 0.001 else 2
+    return f"{value_s.low * 1e3:,.{places}f}–{value_s.high * 1e3:,.{places}f}"
+
+
+def step_unit(step_s: float) -> tuple[float, str]:
+    """The unit that a time of at most some seconds reads best in: its seconds and its sign."""
+    return next((factor, unit) for below_s, factor, unit in _STEPS_S if step_s < below_s)
+
+
 def about_step(step_s: Interval) -> tuple[str, str]:
     """Best and range of a step in the unit that reads best: (``47 ms``, ``40–56``)."""
-    _, factor, unit = next(row for row in _STEPS_S if step_s.best < row[0])
+    factor, unit = step_unit(step_s.best)
     return (
         f"{significant(step_s.best / factor, 2)} {unit}",
         dashed(step_s.low / factor, step_s.high / factor),
@@ -125,10 +151,18 @@ def about_step(step_s: Interval) -> tuple[str, str]:
 
 def gib(value_bytes: float) -> str:
     """Number of GiB, three digits at most: ``10.5``, ``0.42``."""
-    amount = value_bytes / GIB
-    return (
-        f"{amount:,.0f}" if amount >= 100.0 else f"{amount:.1f}" if amount >= 1 else f"{amount:.2g}"
-    )
+    return table_time(value_bytes / GIB)
+
+
+def gib_part(value_bytes: float) -> str:
+    """A part of the memory in GiB: two decimals below 10, so that parts can be added up."""
+    value = value_bytes / GIB
+    return f"{value:.2f}" if value < 10 else f"{value:,.1f}"
+
+
+def gib_range(value_bytes: Interval) -> str:
+    """The range of a size in GiB."""
+    return f"{gib(value_bytes.low)}–{gib(value_bytes.high)}"
 
 
 def of_gib(used_bytes: float, usable_bytes: float) -> str:
@@ -141,6 +175,14 @@ def percent(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio >= 0.01 or ratio == 0 else f"{significant(ratio * 100, 1)}%"
 
 
+def interval_percent(value: Interval) -> str:
+    """How far the range reaches from the best estimate: ``−19 to +23%``."""
+    if value.best <= 0:
+        return "–"
+    low, high = (1 - value.low / value.best) * 100, (value.high / value.best - 1) * 100
+    return f"−{low:.0f} to +{high:.0f}%"
+
+
 def dearer(ratio: float) -> str:
     """A ratio of costs above 1 in words: ``3% dearer``, ``2.5x the price``."""
     if ratio >= DEARER_TIMES_RATIO:
@@ -148,14 +190,33 @@ def dearer(ratio: float) -> str:
     return f"{percent(ratio - 1.0)} dearer"
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 card``, ``1,200 cards``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def plain(value: float) -> str:
+    """A number that the user gave, as it was given: 24, 0.5, 1,000."""
+    return f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"
 
 
-def listed(words: list[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def plural(count: int, noun: str, many: str = "") -> str:
+    """``1 card``, ``1,200 cards``; ``many`` where the noun does not just take an s."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def listed(names: Sequence[str], *, most: int = 0) -> str:
+    """``a``, ``a and b``, ``a, b and c``; past ``most`` names the rest is counted."""
+    shown = list(names)
+    if most and len(shown) > most + 1:
+        shown = [*shown[:most], f"{len(names) - most} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def capital(text: str) -> str:
+    """``text`` with its first letter in upper case and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def _hour_places(hours: float) -> int:
+    return 2 if hours < 1 else 1 if hours < 100 else 0
 
 
 def _time(hours: float) -> tuple[float, float, str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.recipe.recipe import Recipe, diff
-from tfdyno.words.base.amounts import listed, plural
+from tfdyno.words.base.amounts import listed, plural, step_unit
 
 if TYPE_CHECKING:
     from tfdyno.core.measure.measurement import (
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Summary,
     )
 
-_UNITS = ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (math.inf, 1.0, "s"))
 _IMAGE = re.compile(r"\w+\[[^,\]]+,[^,\]]+,[134]\]")
 _DATA = {
     "own": "the workload's own data",
@@ -46,11 +45,6 @@ def step_words(median_s: float, interval_s: tuple[float, float]) -> tuple[str, s
         if low != high:
             break
     return f"{best} {unit}", f"{low}–{high}" if low != high else low
-
-
-def step_unit(median_s: float) -> tuple[float, str]:
-    """The unit that a step reads best in: its seconds and its sign."""
-    return next((factor, unit) for below_s, factor, unit in _UNITS if median_s < below_s)
 
 
 def seconds_words(seconds: float) -> str:

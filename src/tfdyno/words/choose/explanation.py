@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import format_si, significant
-from tfdyno.words.base.amounts import percent
-from tfdyno.words.base.wording import count
-from tfdyno.words.base.wording import kind as kind_words
+from tfdyno.words.base.amounts import percent, plural, step_unit
+from tfdyno.words.choose.kernels import kind as kind_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +30,7 @@ CAUSES = {
     "launch": "launching",
 }
 _SHAPES = {"grouped": "grouped", "depthwise": "depthwise", "volume": "three-dimensional"}
-_LEAST_S, _MICROSECOND_S, _SECOND_S = 1e-9, 1e-3, 1.0
+_LEAST_S = 1e-9
 _LEAST = 1e-6
 """A fitted value below this is shown as the 0 that it is bounded by."""
 NOT_IDENTIFIED = "at its bound"
@@ -39,13 +38,8 @@ NOT_IDENTIFIED = "at its bound"
 
 def time_words(seconds: float) -> str:
     """Three digits: ``9.94 ms``, ``8 µs``, ``1.2 s``."""
-    if seconds < _LEAST_S:
-        return "0 µs"
-    if seconds < _MICROSECOND_S:
-        return f"{significant(seconds * 1e6)} µs"
-    if seconds < _SECOND_S:
-        return f"{significant(seconds * 1e3)} ms"
-    return f"{significant(seconds)} s"
+    factor, unit = step_unit(seconds)
+    return f"{significant(seconds / factor)} {unit}" if seconds >= _LEAST_S else "0 µs"
 
 
 def host(costs: Iterable[HostCost]) -> str:
@@ -93,7 +87,7 @@ def _sizes(price: KernelPrice) -> list[str]:
 
 def work(price: KernelPrice) -> str:
     """Launches, FLOPs and bytes: ``69 launches, 5.76 GFLOP, 7.55 GB (0.2–822 MB each)``."""
-    told = [count(price.count, "launch", "launches")]
+    told = [plural(price.count, "launch", "launches")]
     if price.flops:
         told.append(format_si(price.flops, "FLOP"))
     told.append(format_si(price.traffic_bytes, "B"))

@@ -33,8 +33,7 @@ def rate_words(rate: Interval) -> str:
 
 def range_words(rate: Interval) -> str:
     """``2,870–3,000``: three digits, for measured rates lie close together."""
-    low, high = significant(rate.low), significant(rate.high)
-    return low if low == high else f"{low}–{high}"
+    return dashed(rate.low, rate.high, 3)
 
 
 def cpus_words(count: float) -> str:

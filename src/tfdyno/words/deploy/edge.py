@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
+from tfdyno.words.base.amounts import plural, step_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,24 +39,21 @@ def unverified_words(verdicts: Sequence[EdgeVerdict]) -> str:
     count = sum(bool(one.unverified) for one in verdicts)
     if not count:
         return ""
-    devices = f"{count} device{'s' if count > 1 else ''}"
     return (
-        f"Figures of {devices} are unverified ({MARK}): some or all of them were written down from "
-        "memory and not held against a source."
+        f"Figures of {plural(count, 'device')} are unverified ({MARK}): some or all of them were "
+        "written down from memory and not held against a source."
     )
 
 
 def threads_words(timing: EdgeTiming) -> str:
     """``1 thread``, ``2 threads``."""
-    return f"{timing.threads} thread{'s' if timing.threads > 1 else ''}"
+    return plural(timing.threads, "thread")
 
 
 def seconds(value_s: float) -> str:
     """``1.2 s``, ``34 ms``, ``5.6 µs``: two digits, as the guess is no better."""
-    for unit, factor in (("s", 1.0), ("ms", 1e3)):
-        if value_s * factor >= 1.0:
-            return f"{significant(value_s * factor, 2)} {unit}"
-    return f"{significant(value_s * 1e6, 2)} µs"
+    factor, unit = step_unit(value_s)
+    return f"{significant(value_s / factor, 2)} {unit}"
 
 
 def class_words(verdict: EdgeVerdict) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfdyno.words.base.amounts import GIB, dashed, gib, listed, of_gib, plural
+from tfdyno.core.base.units import GIB
+from tfdyno.words.base.amounts import dashed, gib, listed, of_gib, plural
 from tfdyno.words.memory.basis import UNVERIFIED
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfdyno.core.base.units import significant
-from tfdyno.words.base.amounts import plural
-from tfdyno.words.base.wording import listing
+from tfdyno.words.base.amounts import listed, plural
 from tfdyno.words.project.key_figures import NOT_KEPT, each, number, part, picked
 from tfdyno.words.project.report import basis_words, figure_words, lower, stopped, value_words
 
@@ -115,7 +114,7 @@ def _train(step: StepTold) -> Iterator[str]:
     epochs = max((len(one) for one in part(step.document, "history").values()
                   if isinstance(one, list)), default=0)  # fmt: skip
     if epochs:
-        ends = listing([f"{lower(one.title)} {value_words(one)}" for one in shown[:2]])
+        ends = listed([f"{lower(one.title)} {value_words(one)}" for one in shown[:2]])
         yield f"Trained for {plural(epochs, 'epoch')}" + (f": {ends} at the end." if ends else ".")
 
 
@@ -183,12 +182,12 @@ def _export(step: StepTold) -> Iterator[str]:
     passed = [str(one.get("format")) for one in formats if not one.get("failures")]
     lost = [str(one.get("format")) for one in formats if one.get("failures")]
     if passed:
-        yield f"{listing(passed)} passed {'their' if passed[1:] else 'its'} gates."
+        yield f"{listed(passed)} passed {'their' if passed[1:] else 'its'} gates."
         yield _accuracy(formats)
     if lost:
         reasons = [str(one["failures"][0]) for one in formats if one.get("failures")]
         gates = "their gates" if lost[1:] else "its gates"
-        yield f"{listing(lost)} did not pass {gates}: {listing(reasons)}."
+        yield f"{listed(lost)} did not pass {gates}: {listed(reasons)}."
 
 
 def _accuracy(formats: Sequence[Raw]) -> str:
@@ -203,7 +202,7 @@ def _accuracy(formats: Sequence[Raw]) -> str:
         rows = number(part(part(one, "verification"), "accuracy"), "rows")
         of = f" of {plural(round(rows), 'row')}" if rows else ""
         said.append(f"{one.get('format')} {100 * after:.4g} %{of} ({change})")
-    return f"Accuracy: {listing(said)}." if said else "Accuracy was not looked at."
+    return f"Accuracy: {listed(said)}." if said else "Accuracy was not looked at."
 
 
 def _edge(step: StepTold) -> Iterator[str]:

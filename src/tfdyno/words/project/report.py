@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 from tfdyno.core.base.interval import Interval
 from tfdyno.core.base.units import format_bytes, significant
 from tfdyno.core.project.report import DONE
-from tfdyno.words.base.amounts import hours_range, percent, plural, short_hours, table_usd
-from tfdyno.words.base.wording import capital, listing
+from tfdyno.words.base.amounts import (
+    capital,
+    hours_range,
+    listed,
+    percent,
+    plural,
+    short_hours,
+    table_usd,
+)
 from tfdyno.words.bench.comparison import interval_words, ratio_words
 from tfdyno.words.bench.measurement import seconds_words, step_words
 
@@ -122,7 +129,7 @@ def run_sentence(told: RunTold) -> str:
                        ("not reached", "was not reached")):  # fmt: skip
         names = [one.run.step for one in steps if status_words(one) == word]
         were = verb.replace("was", "were") if len(names) > 1 else verb
-        said += [f"{listing(names)} {were}"] if names else []
+        said += [f"{listed(names)} {were}"] if names else []
     return f"{'; '.join(said)}."
 
 
@@ -193,7 +200,7 @@ def changes_words(found: Sequence[Change]) -> list[tuple[str, str]]:
     for one in found:
         grouped.setdefault(change_words(one), []).append(one.step)
     return [
-        (listing(steps, most=4),
+        (listed(steps, most=4),
          text.replace("was made again, though nothing that it rests on has",
                       "were made again, though nothing that they rest on has")
          if steps[1:] else text)
@@ -261,5 +268,5 @@ def why_words(one: StepTold) -> str:
     if not one.before:
         return "there was nothing to reuse"
     if one.changed:
-        return listing([change_words(each) for each in one.changed], most=4)
+        return listed([change_words(each) for each in one.changed], most=4)
     return f"in the run before it {_ENDS.get(one.before, 'came to no end')}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfdyno.words.base.amounts import plural
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,8 +21,8 @@ def left_out_note(path: str, reasons: Sequence[Sequence[str]]) -> str:
     """
     if not reasons:
         return ""
-    rows = "1 row" if len(reasons) == 1 else f"{len(reasons):,} rows"
     was = "was" if len(reasons) == 1 else "were"
     causes = list(dict.fromkeys(" and ".join(texts) for texts in reasons))
     more = f"; and {len(causes) - _MOST_CAUSES} more causes" if len(causes) > _MOST_CAUSES else ""
+    rows = plural(len(reasons), "row")
     return f"{rows} of {path} {was} left out: {'; '.join(causes[:_MOST_CAUSES])}{more}."

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tfdyno.words.lookup.offers import left_out_note
+from tfdyno.words.choose.offers import left_out_note
 
 
 def test_one_sentence_tells_how_many_rows_stay_out_and_why() -> None:

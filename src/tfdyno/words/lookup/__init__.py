@@ -1,1 +1,0 @@
-"""Lists of prices in words."""
