@@ -15,7 +15,7 @@ from tfdyno.render.base.yaml_text import yaml_text
 if TYPE_CHECKING:
     from tfdyno.core.cluster.launch_plan import LaunchPlan
 
-TABLE = Path(__file__).parents[1] / "data" / "managed_machines.csv"
+TABLE = Path(__file__).parents[1] / "tables" / "managed_machines.csv"
 RUNS = "tfdyno-runs"
 """Where runs lie if nothing else is said."""
 MACHINE = "type of each node's machine, instead of the one that --gpu stands for"

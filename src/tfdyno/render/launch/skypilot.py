@@ -25,7 +25,7 @@ KNOWN = {
     "setup": "command that installs, instead of pip install",
 }
 """Settings of the engine alone."""
-TABLE = Path(__file__).parents[1] / "data" / "skypilot_gpus.csv"
+TABLE = Path(__file__).parents[1] / "tables" / "skypilot_gpus.csv"
 MOUNT = PurePosixPath("/tfdyno-run")
 _CPU_SETUP = "python3 -m pip install 'tfdyno[tf]'"
 _GPU_SETUP = "python3 -m pip install tfdyno 'tensorflow[and-cuda]' keras"

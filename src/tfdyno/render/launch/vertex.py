@@ -28,7 +28,7 @@ SOURCE = "google-cloud-aiplatform 2.7.0 (2026-11)"
 BUCKETS = PurePosixPath("/gcs")
 """Where Vertex AI shows buckets as folders, on all nodes."""
 EXAMPLE = "n1-standard-8"
-TPUS = Path(__file__).parents[1] / "data" / "vertex_tpus.csv"
+TPUS = Path(__file__).parents[1] / "tables" / "vertex_tpus.csv"
 """Those of one machine, which TensorFlow can train on."""
 
 

@@ -11,7 +11,7 @@ from tfdyno.core.base.errors import UsageError
 if TYPE_CHECKING:
     from tfdyno.core.deploy.serving_plan import ServingPlan
 
-TABLE = Path(__file__).parents[1] / "data" / "serving_images.csv"
+TABLE = Path(__file__).parents[1] / "tables" / "serving_images.csv"
 
 
 def image_of(plan: ServingPlan) -> str:

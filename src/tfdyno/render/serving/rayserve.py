@@ -11,7 +11,7 @@ from tfdyno.render.base.yaml_text import yaml_text
 if TYPE_CHECKING:
     from tfdyno.core.deploy.serving_plan import ServingPlan
 
-APPLICATION = Path(__file__).parents[1] / "data" / "ray_serve_app.txt"
+APPLICATION = Path(__file__).parents[1] / "tables" / "ray_serve_app.txt"
 MODULE = "serve_app"
 GRACE_S = 20.0
 _BUSY_RATIO = 0.7
