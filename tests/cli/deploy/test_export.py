@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from tests.exports import result, verification
 
 from tfdyno.cli.main import main
 from tfdyno.core.deploy.export import ExportResult, Gates
+from tfdyno.core.messages.export import EXPORT
 
 if TYPE_CHECKING:
     from tfdyno.jobs.deploy.export import ExportRequest
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a model that is never loaded."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tfdyno.jobs.deploy.export.CHILD", "no.such.module")
+    none = replace(EXPORT, module="no.such.module")
+    monkeypatch.setattr("tfdyno.jobs.deploy.export.EXPORT", none)
     for name in ("model.keras", "taken.onnx"):
         Path(name).write_text("")
     return tmp_path
