@@ -9,7 +9,6 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.typed import typed
 
 from tfdyno.cli import options
 from tfdyno.core.base.errors import UsageError
@@ -98,36 +97,3 @@ def test_a_name_is_stripped_and_a_file_is_taken_as_it_is() -> None:
 def test_a_report_is_not_written_to_standard_output() -> None:
     with pytest.raises(UsageError, match="--file does not write to standard output; name a file"):
         options.NewFile().convert("-", PARAMETER, None)
-
-
-def test_the_options_describe_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").touch()
-    words = ("--input-shape", "224,224,3", "--fit", "2", "--unsafe", "--precision", "mixed_float16")
-    given = typed(options.Predicted, "train.py", *words, "--", "--depth", "50")
-    made = options.workload_from(given, given.code, precision=given.precision)
-    assert (made.reference, made.kind, made.mode) == ("train.py", "script", "train")
-    assert made.script_arguments == ("--depth", "50")
-    assert (made.precision, made.input_shapes) == ("mixed_float16", ((224, 224, 3),))
-    assert (made.fit_number, made.allow_unsafe, made.python) == (2, True, "")
-
-
-def test_only_a_script_takes_arguments() -> None:
-    named = typed(options.Named, "keras:ResNet50", "--", "--depth", "50")
-    with pytest.raises(UsageError) as told:
-        options.workload_from(named, options.Code())
-    assert str(told.value) == (
-        "keras:ResNet50 takes no arguments, but got '--depth 50'; only a script does, after --."
-    )
-
-
-def test_what_is_asked_of_tensorflow_is_told_to_the_trace() -> None:
-    named = typed(options.Named, "keras:ResNet50")
-    for words, software in (
-        ((), ""), (("--tf", "2.20"), "tensorflow 2.20"), (("--backend", "jax"), "jax"),
-    ):  # fmt: skip
-        asked = typed(options.Software, *words)
-        assert options.workload_from(named, options.Code(), software=asked).software == software
-    both = typed(options.Software, "--tf", "2.20", "--backend", "jax")
-    with pytest.raises(UsageError, match="--tf and --backend jax contradict each other"):
-        options.workload_from(named, options.Code(), software=both)

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from tfdyno.cli.command import PATH, TEXT, argument, flag, group, many, option
+from tfdyno.cli.command import PATH, TEXT, flag, many, option
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
-from tfdyno.core.base.settings import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tfdyno.core.choose.workload import Workload
     from tfdyno.core.recipe.recipe import Recipe
 
 Name = TypeVar("Name", bound=str)
@@ -142,14 +140,6 @@ def _option(param: click.Parameter | None) -> str:
 
 RECIPE = option(type=PATH, metavar="FILE", help="Settings, TOML.")
 SET = many("--set", type=TEXT, metavar="KEY=VALUE", help="One setting; many.")
-INPUT_SHAPES = many(
-    "--input-shape", type=Read("SIZES", shape),
-    help="Sizes of an input without the batch, 224,224,3; one per input.",
-)  # fmt: skip
-FIT = option(
-    "--fit", type=Whole("call of fit"), default=1, show_default=True,
-    help="Which call of fit in the script is meant.",
-)  # fmt: skip
 PYTHON = option(type=Filled(), metavar="PATH", help="Interpreter that runs your code.")
 UNSAFE = flag(help="Load a .keras file that holds code.")
 HTML = option(type=NewFile(), metavar="FILE", help="Write the report.")
@@ -161,121 +151,12 @@ WAIT_FREE = flag(help="Wait until the GPU is free of others, or has room.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """What is run, and what its script is given."""
-
-    workload: str = argument(type=TEXT)
-    script_arguments: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """How the code of a workload is run, where a step function is one as well."""
-
-    input_shapes: tuple[tuple[int, ...], ...] = INPUT_SHAPES
-    input_spec: tuple[str, ...] = many(
-        type=TEXT, metavar="DTYPE[SIZES]",
-        help="Arguments of a step function, in order: float32[batch,224,224,3].",
-    )  # fmt: skip
-    fit_number: int = FIT
-    python: str | None = PYTHON
-    unsafe: bool = UNSAFE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Software:
-    """What the step is run by."""
-
-    tensorflow: str | None = option(
-        "--tf", "--tensorflow", type=Filled(), metavar="X.Y",
-        help="Release of TensorFlow to answer for, which has to run on the card that is advised."
-        "  [default: the one installed, else the newest]",
-    )  # fmt: skip
-    backend: str | None = option(
-        type=OneOf("backend", ("tensorflow", "jax")),
-        help="Backend of Keras to answer for.  [default: tensorflow]",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """How much is told, and in which form."""
 
     as_json: bool = JSON
     quiet: bool = QUIET
     verbose: bool = VERBOSE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted(Named):
-    """What is run and how, for ``estimate`` and ``advise``."""
-
-    batch_size: int | None = option(type=Whole("batch size"), help="Samples per replica.")
-    global_batch: int | None = option(
-        type=Whole("global batch"),
-        help="Hold the sum over all replicas instead of the batch of each.",
-    )
-    precision: str | None = option(
-        type=OneOf("precision", settings.PRECISIONS),
-        help="Without it: the script's own; its float32 means TF32 where the card has it.",
-    )
-    execution: str | None = option(
-        type=OneOf("execution", settings.EXECUTIONS),
-        help="Without it: what Keras does (xla on one device, graph on several).",
-    )
-    route: Route = option(
-        type=OneOf("route", settings.ROUTES), default="auto", show_default=True,
-        help="quick: seconds. exact: compile for the GPUs. auto: the best that is at hand.",
-    )  # fmt: skip
-    link: str | None = option(type=Filled(), metavar="SLUG", help="Interconnect between replicas.")
-    code: Code = group(Code)
-    software: Software = group(Software)
-    fresh: bool = flag(help="Trace again, whatever the cache has.")
-    no_card_file: bool = flag(help="Leave out what tfdyno calibrate found.")
-    as_json: bool = JSON
-    quiet: bool = QUIET
-    verbose: bool = flag(
-        "-v", "--verbose", help="Show every stage, and the largest tensors of one estimate."
-    )
-
-
-def workload_from(
-    named: Named,
-    code: Code,
-    *,
-    mode: str = "train",
-    precision: str | None = None,
-    software: Software | None = None,
-) -> Workload:
-    """The workload that the shared options describe; raises ``UsageError``."""
-    from tfdyno.jobs.choose.reference import parse_reference
-
-    arguments, reference = named.script_arguments, named.workload
-    if arguments and not reference.endswith(".py"):
-        raise UsageError(
-            f"{reference} takes no arguments, but got '{' '.join(arguments)}'",
-            remedy="only a script does, after --",
-        )
-    return parse_reference(
-        reference,
-        mode="infer" if mode == "infer" else "train",
-        precision=precision or "",
-        input_shapes=code.input_shapes,
-        input_spec=code.input_spec,
-        script_arguments=arguments,
-        fit_number=code.fit_number,
-        python=code.python or "",
-        allow_unsafe=code.unsafe,
-        software=_asked(software) if software else "",
-    )
-
-
-def _asked(software: Software) -> str:
-    """What ``--tf`` and ``--backend`` ask for; empty where neither is given."""
-    release, backend = software.tensorflow, software.backend
-    if release and backend == "jax":
-        raise UsageError("--tf and --backend jax contradict each other", remedy="give one of them")
-    return f"tensorflow {release}" if release else backend or ""
 
 
 def recipe_from(file: str | Path | None, changes: Mapping[str, object]) -> Recipe:

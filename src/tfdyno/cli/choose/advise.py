@@ -12,8 +12,9 @@ from tfdyno.cli.answer import Answer
 from tfdyno.cli.choose.advise_options import Options, conditions_of
 from tfdyno.cli.choose.advise_serve import is_service, size_service
 from tfdyno.cli.command import command
-from tfdyno.cli.options import check_writable, workload_from
+from tfdyno.cli.options import check_writable
 from tfdyno.cli.progress import CLEAR, progress_line
+from tfdyno.cli.workload_options import workload_from
 from tfdyno.core.base.lasting import Lasting
 
 if TYPE_CHECKING:

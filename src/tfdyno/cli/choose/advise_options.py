@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tfdyno.cli.command import PATH, flag, option
-from tfdyno.cli.options import HTML, Filled, OneOf, Positive, Predicted, Whole, Wholes
+from tfdyno.cli.options import HTML, Filled, OneOf, Positive, Whole, Wholes
+from tfdyno.cli.workload_options import Predicted
 from tfdyno.core.base.settings import MOST_STEPS
 from tfdyno.core.choose.advice import Scenario
 

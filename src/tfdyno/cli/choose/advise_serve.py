@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.choose.advise_options import Options, conditions_of
 from tfdyno.cli.command import given
-from tfdyno.cli.options import check_writable, workload_from
+from tfdyno.cli.options import check_writable
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.serving_size import ServingGoal
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, option
-from tfdyno.cli.options import Filled, OneOf, Predicted, Whole, Wholes, workload_from
+from tfdyno.cli.options import Filled, OneOf, Whole, Wholes
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import Predicted, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 

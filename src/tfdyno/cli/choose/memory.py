@@ -11,20 +11,9 @@ import click
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, argument, command, flag, given, group, option
-from tfdyno.cli.options import (
-    JSON,
-    QUIET,
-    Code,
-    Filled,
-    Named,
-    NewFile,
-    OneOf,
-    Software,
-    Whole,
-    check_writable,
-    workload_from,
-)
+from tfdyno.cli.options import JSON, QUIET, Filled, NewFile, OneOf, Whole, check_writable
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import Code, Named, Software, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import Route

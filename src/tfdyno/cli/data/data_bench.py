@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING
 from tfdyno.cli.answer import Answer, noted
 from tfdyno.cli.command import command, flag, group, option
 from tfdyno.cli.options import (
-    FIT,
     PYTHON,
     UNSAFE,
-    Code,
     Filled,
-    Named,
     NewFile,
     OneOf,
     Positive,
     Told,
     Whole,
     check_writable,
-    workload_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import FIT, Code, Named, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 

@@ -16,9 +16,7 @@ from tfdyno.cli.options import (
     RECIPE,
     SET,
     WAIT_FREE,
-    Code,
     Filled,
-    Named,
     NewFile,
     OneOf,
     Positive,
@@ -26,9 +24,9 @@ from tfdyno.cli.options import (
     Whole,
     check_writable,
     recipe_from,
-    workload_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import Code, Named, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import DataMode, Protocol

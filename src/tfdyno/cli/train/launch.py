@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import TEXT, command, flag, group, many, option
-from tfdyno.cli.options import UNSAFE, WAIT_FREE, Code, Filled, Named, OneOf, Whole, workload_from
+from tfdyno.cli.options import UNSAFE, WAIT_FREE, Filled, OneOf, Whole
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan, jax_words
 from tfdyno.cli.train.train_options import Run, Watched, recipe_given, run_words
+from tfdyno.cli.workload_options import Code, Named, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.base.settings import MOST_PORT
 from tfdyno.core.cluster.launch_plan import (

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfdyno.cli.command import command, flag, group, option
-from tfdyno.cli.options import PYTHON, UNSAFE, Filled, Named, Whole
+from tfdyno.cli.options import PYTHON, UNSAFE, Filled, Whole
 from tfdyno.cli.train.jax_options import JaxOptions, jax_plan
 from tfdyno.cli.train.train_options import Run, Watched, question_from
+from tfdyno.cli.workload_options import Named
 from tfdyno.core.base.errors import RetreatAsked, TfdynoError, failure_of
 from tfdyno.core.base.settings import MOST_PORT
 from tfdyno.core.cluster.launch_plan import UNFINISHED, seconds_of

@@ -11,22 +11,18 @@ import click
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import PATH, argument, command, flag, group, option
 from tfdyno.cli.options import (
-    FIT,
-    INPUT_SHAPES,
     JSON,
     PYTHON,
     SET,
     UNSAFE,
-    Code,
     Filled,
-    Named,
     NewFile,
     Told,
     Whole,
     check_writable,
     recipe_from,
-    workload_from,
 )
+from tfdyno.cli.workload_options import FIT, INPUT_SHAPES, Code, Named, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.composition import check_composition
 from tfdyno.core.recipe.recipe import typed

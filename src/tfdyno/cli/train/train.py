@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING
 
 from tfdyno.cli.answer import Answer
 from tfdyno.cli.command import command, flag, group, option
-from tfdyno.cli.options import (
-    INPUT_SHAPES,
-    PYTHON,
-    UNSAFE,
-    WAIT_FREE,
-    Code,
-    Filled,
-    Named,
-    recipe_from,
-    workload_from,
-)
+from tfdyno.cli.options import PYTHON, UNSAFE, WAIT_FREE, Filled, recipe_from
 from tfdyno.cli.progress import progress_line
 from tfdyno.cli.train.train_options import How, Watched, What, kept_settings
 from tfdyno.cli.train.train_progress import train_progress
+from tfdyno.cli.workload_options import INPUT_SHAPES, Code, Named, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import from_settings, typed
 

@@ -6,19 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.cli.command import flag, group, option
-from tfdyno.cli.options import (
-    INPUT_SHAPES,
-    JSON,
-    SET,
-    Code,
-    Filled,
-    Named,
-    OneOf,
-    Read,
-    Whole,
-    recipe_from,
-    workload_from,
-)
+from tfdyno.cli.options import JSON, SET, Filled, OneOf, Read, Whole, recipe_from
+from tfdyno.cli.workload_options import INPUT_SHAPES, Code, Named, workload_from
 from tfdyno.core.base import settings
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.recipe.recipe import Recipe, diff, typed

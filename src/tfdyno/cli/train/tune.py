@@ -14,17 +14,15 @@ from tfdyno.cli.options import (
     RECIPE,
     SET,
     WAIT_FREE,
-    Code,
     Filled,
-    Named,
     OneOf,
     Positive,
     Told,
     Whole,
     recipe_from,
-    workload_from,
 )
 from tfdyno.cli.progress import progress_line
+from tfdyno.cli.workload_options import Code, Named, workload_from
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.measure.measurement import DataMode
 from tfdyno.core.recipe.recipe import typed
