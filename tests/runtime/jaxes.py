@@ -157,23 +157,10 @@ found["data"]["none_left"] = read(skip=3)
 found["data"]["generator"] = read(kind="generator"), read(kind="generator", epochs=1)
 
 # Callbacks, loop, outcome
-from tfdyno.runtime.train_jax import callbacks as jax_callbacks, outcome as jax_outcome
-class Told:
-    def __init__(self): self.heard = []
-    def __getattr__(self, name): return lambda *given: self.heard.append(name)
-told = Told()
-class Own(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None): told.heard.append("own epoch_begin")
-    def on_epoch_end(self, epoch, logs=None): told.heard.append("own epoch_end")
+from tfdyno.runtime.train_jax import outcome as jax_outcome
 x = x / 48
 y = x[:, :1]
-trained = small("trained")
-with jax_data.batches_of(jax_data.Batches(split, print)):
-    trained.fit(x, y, batch_size=4, verbose=0, validation_data=(x[:4], y[:4]),
-                callbacks=[jax_callbacks.First(told), Own(), jax_callbacks.Last(told)])
-found["callbacks"] = told.heard
-
-from tfdyno.runtime.train_jax.loop import JaxTraining, train
+from tfdyno.runtime.train_jax.loop import JaxTraining, _Session, train
 lines = []
 def fit(model, settings, **given):
     training = JaxTraining(recipe=Recipe(seed=3), plan=JaxPlan(
@@ -182,19 +169,37 @@ def fit(model, settings, **given):
     keras.utils.set_random_seed(3)
     arguments = {"x": x, "y": y, "batch_size": 4, **given}
     return train(small(model), arguments, settings, training)
+heard = []
+class Own(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None): heard.append("own epoch_begin")
+    def on_epoch_end(self, epoch, logs=None): heard.append("own epoch_end")
+def told(name, own):
+    def method(self, *given, **named):
+        heard.append(name)
+        own(self, *given, **named)
+    return method
+names = ["built", "train_begin", "epoch_begin", "ran", "begin_validation", "end_validation",
+         "epoch_ends", "epoch_end"]
+silent = {name: getattr(_Session, name) for name in names}
+for name, own in silent.items():
+    setattr(_Session, name, told(name, own))
+fit("heard", RunSettings(), callbacks=[Own()], validation_data=(x[:4], y[:4]))
+for name, own in silent.items():
+    setattr(_Session, name, own)
+lines.clear()
 whole = fit("a", RunSettings(output="a"), epochs=3)
 fit("b", RunSettings(output="b"), epochs=1)
 late = fit("late", RunSettings(output="late", keep=9, checkpoint_steps=1), epochs=2)
+markers = [json.loads(one.read_bytes()) for one in sorted(Path("late").glob("*/step-*.json"))]
 for marker in Path("late/checkpoints").glob("step-00000000[3-9].json"):
     marker.unlink()
 def ended(epochs):
     # as if killed after the last step of an epoch, before its end
-    from tfdyno.runtime.train_jax.loop import _Session
     own = _Session.epoch_end
     def epoch_end(self, epoch, logs):
         if epoch == 0:
             self.model.jax_state_sync()
-            self._save(wait=True)
+            self.save(wait=True)
             raise RuntimeError("killed")
         own(self, epoch, logs)
     _Session.epoch_end = epoch_end
@@ -214,10 +219,13 @@ class Poison(keras.callbacks.Callback):
         kernel = self.model.get_layer("up").kernel
         kernel.assign(kernel * np.nan)
 hidden = fit("hidden", RunSettings(output="hidden"), epochs=3, callbacks=[Poison()])
+found["callbacks"] = heard
 found["loop"] = {
     "hidden": [hidden.stopped, hidden.epochs, hidden.history["loss"], hidden.model_path,
                [f.summary for f in hidden.findings],
                sorted(p.name for p in Path("hidden/checkpoints").glob("*.json"))],
+    "markers": [[m["epoch"], m["step_in_epoch"], m["position"], sorted(m["extra"])]
+                for m in markers[2:4]],
     "late": [late.history, in_epoch.history, in_epoch.resumed_from],
     "ended": [at_end.history, at_end.steps],
     "whole": whole.history, "on": on.history, "steps": [whole.steps, on.steps, on.updates],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from tfdyno.runtime.train.watch import TrainPlan, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tfdyno.core.base.untyped import Logs, Model, Optimizer, Tensor, Value
 
@@ -129,6 +131,13 @@ class StopAt(keras.callbacks.Callback):
         self.test_batches += 1
         if self.test_batches == self.test_batch:
             ask_to_stop()
+
+
+def markers(folder: Path) -> list[Any]:
+    """Where each checkpoint stands, and what it holds beside the state."""
+    found = [json.loads(one.read_bytes()) for one in sorted(folder.glob("checkpoints/*.json"))]
+    return [[one["epoch"], one["step_in_epoch"], one["position"], sorted(one["extra"])]
+            for one in found]  # fmt: skip
 
 
 def said(call: Callable[[], Any]) -> str:

@@ -17,14 +17,14 @@ from tests.runtime import training_models as t
 
 from tfdyno.core.recipe.recipe import Recipe
 from tfdyno.runtime.recipe.build import build_for, is_always_full, samples_of
-from tfdyno.runtime.recipe.functions import First, Last, functions_of
+from tfdyno.runtime.recipe.functions import functions_of
 from tfdyno.runtime.recipe.replica_values import is_averaged, key_of, times
 from tfdyno.runtime.recipe.settle import settle_training, taken_over
 from tfdyno.runtime.recipe.strategy import make_strategy
-from tfdyno.runtime.train.outcome import Counts, applied
+from tfdyno.runtime.train.outcome import applied
 
 if TYPE_CHECKING:
-    from tfdyno.core.base.untyped import Logs, Value
+    from tfdyno.core.base.untyped import Value
 
 x, y = t.x, t.y
 
@@ -129,49 +129,10 @@ def built() -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Told:
-    """Keeps what it is told, in order, together with the user's callback."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    def epoch_begin(self, epoch: int) -> None:
-        self.heard.append(f"epoch {epoch}")
-
-    def test_begin(self) -> None:
-        self.heard.append("test")
-
-    def test_end(self) -> None:
-        self.heard.append("tested")
-
-    def train_begin(self) -> None:
-        self.heard.append("train")
-
-    def epoch_ends(self) -> None:
-        self.heard.append("ends")
-
-    def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        self.heard.append(f"end {epoch} {sorted(logs)}")
-
-
 def functions() -> dict[str, Any]:
     t.begin()
-    model, told, wrapped = t.dense(), Told(), []
-    heard = told.heard
-
-    class User(keras.callbacks.Callback):
-        def on_train_begin(self, logs: Logs = None) -> None:
-            heard.append("user: train")
-
-        def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-            heard.append("user: epoch")
-
-        def on_test_begin(self, logs: Logs = None) -> None:
-            heard.append("user: test")
-
-        def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-            heard.append("user: end")
-            logs["mine"] = 1.0
+    model, wrapped = t.dense(), []
+    heard: list[str] = []
 
     def around(run: Value) -> Value:
         wrapped.append(run)
@@ -182,9 +143,7 @@ def functions() -> dict[str, Any]:
            "after_train": lambda logs: heard.append(f"after {sorted(logs)}"),
            "before_test": lambda: heard.append("before test")}  # fmt: skip
     with functions_of(model, lambda: None, **how):
-        callbacks = [First(told), User(), Last(told)]
-        model.fit(x[:16], y[:16], batch_size=8, validation_data=(x[:8], y[:8]), verbose=0,
-                  callbacks=callbacks)  # fmt: skip
+        model.fit(x[:16], y[:16], batch_size=8, validation_data=(x[:8], y[:8]), verbose=0)
         evaluated = model.evaluate(x[:8], y[:8], verbose=0)
     with functions_of(model, lambda: None, **how):
         again = model.evaluate(x[:8], y[:8], verbose=0)
@@ -221,10 +180,11 @@ def outcome() -> dict[str, Any]:
             "seed": made.seed, "speed": made.samples_per_s > 0,
             "memory": made.peak_memory_bytes > 0,
         }  # fmt: skip
+        found["markers"] = t.markers(Path(folder))
     asked = Recipe(
         precision="tf32", devices=1, threads_inter=3, visible_devices="-1", deterministic=True
     )
-    told = applied(model, asked, Counts())
+    told = applied(model, asked, compiled=False)
     found["process"] = {one.name: [one.asked, one.reported] for one in told}
     t.begin()
     model = t.dense(t.momentum())
@@ -233,6 +193,7 @@ def outcome() -> dict[str, Any]:
         stopped = t.trained(model, arguments, output=folder)
         found["stopped"] = [stopped.stopped, stopped.epochs, stopped.steps, stopped.model_path,
                             (Path(folder) / "model.keras").exists()]  # fmt: skip
+        found["markers"].append(t.markers(Path(folder))[-1])
     t.begin(policy="mixed_float16")
     targets = y[:64].copy()
     targets[40:48] = 1e6

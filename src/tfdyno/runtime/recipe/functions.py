@@ -1,93 +1,16 @@
-"""What Keras' ``fit`` calls during a training: the recipe's functions, and callbacks around."""
+"""What Keras' ``fit`` calls for a step during a training: the recipe's functions."""
 
 from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
-
-import keras
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tfdyno.core.base.untyped import DataIterator, Instance, Logs, Model, Value
+    from tfdyno.core.base.untyped import DataIterator, Model, Value
     from tfdyno.runtime.recipe.composed_step import ComposedStep
-
-
-class Moments(Protocol):
-    """What a training does when Keras tells."""
-
-    def epoch_begin(self, epoch: int) -> None:
-        """Before the user's callbacks."""
-
-    def test_begin(self) -> None:
-        """Before the user's callbacks."""
-
-    def test_end(self) -> None:
-        """After the user's callbacks."""
-
-    def train_begin(self) -> None:
-        """After the user's callbacks."""
-
-    def epoch_ends(self) -> None:
-        """Before the user's callbacks."""
-
-    def epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        """After the user's callbacks."""
-
-
-def _nothing(self: Instance, batch: int, logs: Logs = None) -> None:
-    """Called by Keras for each step and each callback; its own way to do nothing calls twice."""
-
-
-_nothing._is_default = True  # type: ignore[attr-defined]  # as Keras marks what nobody has written
-
-
-class First(keras.callbacks.Callback):
-    """In front of the user's callbacks: knows the epoch before they do."""
-
-    on_train_batch_begin = on_train_batch_end = _nothing
-
-    def __init__(self, moments: Moments) -> None:
-        """Take whom to tell."""
-        super().__init__()
-        self.moments = moments
-
-    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Called by Keras."""
-        self.moments.epoch_begin(epoch)
-
-    def on_test_begin(self, logs: Logs = None) -> None:
-        """Called by Keras."""
-        self.moments.test_begin()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called by Keras."""
-        self.moments.epoch_ends()
-
-
-class Last(keras.callbacks.Callback):
-    """Behind the user's callbacks: what they changed is in the checkpoint."""
-
-    on_train_batch_begin = on_train_batch_end = _nothing
-
-    def __init__(self, moments: Moments) -> None:
-        """Take whom to tell."""
-        super().__init__()
-        self.moments = moments
-
-    def on_train_begin(self, logs: Logs = None) -> None:
-        """Called by Keras."""
-        self.moments.train_begin()
-
-    def on_test_end(self, logs: Logs = None) -> None:
-        """Called by Keras."""
-        self.moments.test_end()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called by Keras."""
-        self.moments.epoch_end(epoch, logs or {})
 
 
 @contextlib.contextmanager
@@ -110,27 +33,19 @@ def functions_of(
         after_train: Takes the logs of each call of the train function.
         before_test: Called before each call of the test function.
     """
-    make = {"train": model.make_train_function, "test": model.make_test_function}
-    around = {"train": partial(_followed, by=after_train), "test": partial(_led, by=before_test)}
 
-    def maker(kind: str) -> Value:
-        name = f"{kind}_function"
+    def maker(kind: str) -> Callable[..., None]:
+        name, own = f"{kind}_function", getattr(model, f"make_{kind}_function")
 
-        def made(force: bool = False) -> None:
-            if getattr(getattr(model, name), "is_tfdynos", False) and not force:
-                return
+        def make(force: bool = False) -> None:
             if step := composed():
-                run = getattr(step, name)()
+                setattr(model, name, getattr(step, name)())
             else:
-                make[kind](force)
-                run = getattr(model, name)
-            function = around[kind](around_train(run) if kind == "train" else run)
-            function.is_tfdynos = True
-            setattr(model, name, function)
+                own(force)
 
-        return made
+        return make
 
-    replaced = {f"make_{kind}_function": maker(kind) for kind in make}
+    replaced: dict[str, Any] = {f"make_{kind}_function": maker(kind) for kind in ("train", "test")}
     of_logs = model._get_metrics_result_or_logs
     # An epoch that an earlier session had trained to its end has no logs here.
     replaced["_get_metrics_result_or_logs"] = lambda logs: of_logs(
@@ -140,12 +55,35 @@ def functions_of(
         replaced["_maybe_symbolic_build"] = lambda **_given: None
     for name, function in replaced.items():
         setattr(model, name, function)
+    watch_calls(model, "train", lambda run: _followed(around_train(run), by=after_train))
+    watch_calls(model, "test", partial(_led, by=before_test))
     try:
         yield
     finally:
         for name in replaced:
             delattr(model, name)
         model.train_function = model.test_function = None
+
+
+def watch_calls(model: Model, kind: str, watched: Callable[[Any], Any]) -> None:
+    """Let Keras call another function in place of the one that it makes for a step.
+
+    Args:
+        model: A compiled Keras model.
+        kind: Of the function: ``train`` or ``test``.
+        watched: Makes the other one of Keras' own, each time that this is made anew.
+    """
+    name, make = f"{kind}_function", getattr(model, f"make_{kind}_function")
+
+    def make_watched(force: bool = False) -> None:
+        if hasattr(getattr(model, name), "of_tfdyno") and not force:
+            return
+        make(force)
+        function = watched(getattr(model, name))
+        function.of_tfdyno = True
+        setattr(model, name, function)
+
+    setattr(model, f"make_{kind}_function", make_watched)
 
 
 def _followed(run: Value, by: Callable[[Any], None]) -> Value:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from tfdyno.runtime.base.keras_internals import epoch_iterator_changed, epoch_iterator_type
 from tfdyno.runtime.train.array_order import order_for, repeats
 from tfdyno.runtime.train.replay import not_repeatable, why_full_replay
+from tfdyno.runtime.train.session import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from tfdyno.core.base.untyped import DataIterator, Strategy, Value
 
 KerasEpochs: Any = epoch_iterator_type()
-
-
-@dataclass(slots=True, kw_only=True)
-class Cursor:
-    """Where training stands; counted from 0."""
-
-    epoch: int = 0
-    step: int = 0
-    """Batches of this epoch that are done."""
-    batch_count: int | None = None
-    """Batches of an epoch, where it is known; Keras learns it in the first one."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,120 +1,56 @@
-"""What a training left behind, in the words of ``TrainOutcome``."""
+"""What a training left behind: updates, the settings that held, and the model as a file."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfdyno.core.recipe.recipe import Recipe
-from tfdyno.core.train.training import MARKERS, MODEL, Applied, TrainOutcome
+from tfdyno.core.train.training import Applied
 from tfdyno.runtime.base.step_hooks import has_own_step
 from tfdyno.runtime.recipe.apply import reported
 from tfdyno.runtime.recipe.strategy import is_chief
-from tfdyno.runtime.train.watch import NanLoss
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from tfdyno.core.base.untyped import Model
-    from tfdyno.core.doctor.finding import Finding
-    from tfdyno.runtime.train.watch import TrainPlan
 
 
-@dataclass(slots=True, kw_only=True)
-class Counts:
-    """Numbers of a training, earlier sittings included where nothing else is said."""
+def updates_of(model: Model, taken: int, steps: int, accumulation: int) -> tuple[int, int]:
+    """Updates of the weights, and those that an overflow has skipped.
 
-    epochs: int = 0
-    step: int = 0
-    samples_per_step: int = 0
-    iterations_before: int = 0
-    """Of the optimizer before the training."""
-    iterations: int = 0
-    accumulation: int = 1
-    """Batches per iteration of the optimizer: more than 1 where tfdyno accumulates."""
-    compiled: bool = False
-    """Whether XLA compiles the step, or that of each replica."""
-    nan: NanLoss | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Session:
-    """What this session knows while it runs."""
-
-    history: dict[str, list[float]] = field(default_factory=dict)
-    stop: str = ""
-    """The signal that asked for the end."""
-    before_validation: list[tuple[Any, Any]] = field(default_factory=list)
-    """Metrics of the training while those of the validation are computed."""
-    notes: list[str] = field(default_factory=list)
-    is_verified: bool = False
-    random: dict[str, Any] = field(default_factory=dict)
-    """The random generators before anything of the data was read."""
-
-
-def outcome_of(
-    model: Model,
-    plan: TrainPlan,
-    counts: Counts,
-    *,
-    history: dict[str, list[float]],
-    stopped: str,
-    resumed_from: str,
-    checkpoint_folder: Path | None,
-    replica_count: int,
-    findings: tuple[Finding, ...],
-    notes: tuple[str, ...],
-) -> TrainOutcome:
-    """Put together what is known at the end of a session; writes the model where it is whole."""
-    watch, settings = plan.watch, plan.settings
-    found = sorted(checkpoint_folder.glob(MARKERS)) if checkpoint_folder else []
-    taken = counts.iterations - counts.iterations_before
+    Args:
+        model: After its training.
+        taken: Iterations that its optimizer has counted.
+        steps: Of the training.
+        accumulation: Batches per iteration: more than 1 where tfdyno accumulates.
+    """
     if not has_own_step(model):  # that may update several times in a step
         # At the end of data without a length Keras counts an update that it did not make.
-        taken = min(taken, counts.step // counts.accumulation)
-    by_keras = _accumulation_of_keras(model)
+        taken = min(taken, steps // accumulation)
     scales = hasattr(model.optimizer, "inner_optimizer")
-    skipped = max(0, counts.step // counts.accumulation - taken) if scales else 0
-    path = ""
-    if settings.output and settings.save_model and not stopped and not counts.nan:
-        path, note = saved(model, Path(settings.output) / MODEL)
-        notes = (*notes, *note)
-    return TrainOutcome(
-        history=history,
-        epochs=counts.epochs,
-        steps=counts.step,
-        updates=taken // by_keras,
-        skipped_updates=skipped,
-        seconds_s=watch.seconds_s,
-        samples_per_s=watch.samples_per_s,
-        replica_count=replica_count,
-        global_batch_size=counts.samples_per_step,
-        seed=plan.recipe.seed,
-        parameter_count=sum(math.prod(weight.shape) for weight in model.weights),
-        peak_memory_bytes=watch.memory_bytes,
-        memory_kind=watch.memory_kind,
-        stopped=stopped,
-        resumed_from=resumed_from,
-        checkpoints=tuple(map(str, found)),
-        model_path=path,
-        applied=applied(model, plan.recipe, counts),
-        findings=findings,
-        notes=notes,
-        pace=watch.pace.pace(),
-    )
+    skipped = max(0, steps // accumulation - taken) if scales else 0
+    return taken // _accumulation_of_keras(model), skipped
 
 
-def applied(model: Model, recipe: Recipe, counts: Counts) -> tuple[Applied, ...]:
-    """The settings of the recipe with what TensorFlow and Keras report of them."""
+def applied(model: Model, recipe: Recipe, *, compiled: bool) -> tuple[Applied, ...]:
+    """The settings of the recipe with what TensorFlow and Keras report of them.
+
+    Args:
+        model: After its training.
+        recipe: What was asked for.
+        compiled: Whether XLA compiled the step, or that of each replica.
+    """
     import tensorflow as tf
 
     cards = len(tf.config.list_physical_devices("GPU"))
     inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     strategy = model.distribute_strategy
     found = {
-        "precision": _policies(model) + _tf32(recipe),
-        "execution": "xla" if counts.compiled else "graph",
+        "precision": policies(model) + _tf32(recipe),
+        "execution": "xla" if compiled else "graph",
         "accumulation": recipe.accumulation,
         "steps_per_execution": int(model.steps_per_execution),
         "ema": inner.ema_momentum if inner.use_ema else 0.0,
@@ -125,11 +61,16 @@ def applied(model: Model, recipe: Recipe, counts: Counts) -> tuple[Applied, ...]
         "visible_devices": f"{cards or 'no'} card{'s' * (cards != 1)}",
         **reported(recipe),
     }
+    return beside_asked(recipe, found)
+
+
+def beside_asked(recipe: Recipe, found: Mapping[str, object]) -> tuple[Applied, ...]:
+    """The settings that differ from those of the plain recipe, with what was found of each."""
     plain = Recipe()
-    names = [name for name in found if getattr(recipe, name) != getattr(plain, name)]
     return tuple(
-        Applied(name=name, asked=_told(getattr(recipe, name)), reported=_told(found[name]))
-        for name in names
+        Applied(name=name, asked=_told(getattr(recipe, name)), reported=_told(value))
+        for name, value in found.items()
+        if getattr(recipe, name) != getattr(plain, name)
     )
 
 
@@ -137,7 +78,8 @@ def _told(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _policies(model: Model) -> str:
+def policies(model: Model) -> str:
+    """Names of the dtype policies of all layers."""
     return ", ".join(sorted({layer.dtype_policy.name for layer in model._flatten_layers()}))
 
 
