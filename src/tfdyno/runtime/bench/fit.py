@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import keras
 import tensorflow as tf
 
 from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.measure.measurement import Protocol
 from tfdyno.core.recipe.recipe import Recipe
+from tfdyno.runtime.base.fit_watcher import FitWatcher
 from tfdyno.runtime.base.keras_internals import data_adapter
 from tfdyno.runtime.base.replicas import replicas
 from tfdyno.runtime.bench import data as bench_data
 from tfdyno.runtime.bench.clock import StepClock
 from tfdyno.runtime.recipe.apply import settle
+from tfdyno.runtime.recipe.functions import watch_calls
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH, DataSpec
 from tfdyno.runtime.workload.rebatch import rebatched
 from tfdyno.runtime.workload.synthetic import batch_for
@@ -185,13 +186,12 @@ def _whole_epochs(call: Call, plan: Plan, stream: bench_data.Stream, size: int) 
     return {name: value for name, value in arguments.items() if name != "verbose"}
 
 
-class _Marks(keras.callbacks.Callback):
-    """Tells the clock of epochs, and stops at the target; does nothing at a batch."""
+class _Marks(FitWatcher):
+    """Tells the clock of epochs, and stops at the target."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.plan, self.stopped, self.seconds_to_target_s = plan, False, 0.0
-        self.position, self.at_the_end = 0, False
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self.position = 0
@@ -214,14 +214,6 @@ class _Marks(keras.callbacks.Callback):
         elif not protocol.epochs and spent_s > protocol.most_s:
             self.stopped = self.model.stop_training = True
 
-    def count(self, executed: int) -> int:
-        """Steps of a call of the train function: the last one of an epoch may hold fewer."""
-        total = self.params.get("steps") if self.params else None
-        steps = min(executed, total - self.position) if total else executed
-        self.position += steps
-        self.at_the_end = self.position == total
-        return max(1, steps)
-
 
 def _reached(protocol: Protocol, value: float) -> bool:
     lower = any(word in protocol.target_metric for word in LOWER_IS_BETTER)
@@ -229,29 +221,22 @@ def _reached(protocol: Protocol, value: float) -> bool:
 
 
 def _time_steps(model: Model, clock: StepClock, marks: _Marks, *, endless: bool) -> None:
-    """Tell the clock after every call of the train function, and stop when it has enough.
-
-    Not a callback: one that looks at batches makes Keras read the loss from the device after each
-    of them, which a plain ``fit`` does in another thread.
-    """
-    make = model.make_train_function
+    """Tell the clock after every call of the train function, and stop when it has enough."""
     several = int(model.steps_per_execution)
 
-    def make_timed(force: bool = False) -> None:
-        make(force)
-        run = model.train_function
-
+    def watched(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def timed(iterator: DataIterator) -> Value:
             logs = run(iterator)
-            if clock.steps(several if endless else marks.count(several)):
+            total = None if endless else (marks.params or {}).get("steps")
+            if clock.steps(marks.count_steps(several, total)):
                 model.stop_training = True
-            if marks.at_the_end:
+            if marks.position == total:
                 clock.cut()
             return logs
 
-        model.train_function = timed
+        return timed
 
-    model.make_train_function = make_timed
+    watch_calls(model, "train", watched)
 
 
 def measure_predict(call: Call, plan: Plan) -> Outcome:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tfdyno.core.measure.step_facts import CallbackFacts
 from tfdyno.model.measure.statistics import mean
 from tfdyno.runtime.diagnose.waits import line_of
+from tfdyno.runtime.recipe.functions import watch_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,7 +176,7 @@ class ValidationTimes:
 
     def watch(self) -> None:
         """From now on every validation of the model's ``fit`` is timed."""
-        model, evaluate, make = self.model, self.model.evaluate, self.model.make_test_function
+        evaluate = self.model.evaluate
 
         def timed_evaluate(*arguments: Any, **named: Any) -> Value:
             if not named.get("_use_cached_eval_dataset"):
@@ -186,12 +187,8 @@ class ValidationTimes:
             finally:
                 self.told(self.now() - began)
 
-        def make_timed(force: bool = False) -> None:
-            make(force)
-            if not hasattr(model.test_function, "of_tfdyno"):
-                model.test_function = self._counted(model.test_function)
-
-        model.evaluate, model.make_test_function = timed_evaluate, make_timed
+        self.model.evaluate = timed_evaluate
+        watch_calls(self.model, "test", self._counted)
 
     def facts(self, every: int = 1) -> tuple[CallbackFacts, ...]:
         """What validation takes per epoch; nothing where there was none.
@@ -247,5 +244,4 @@ class ValidationTimes:
                 self.model.stop_evaluating = True
             return logs
 
-        counted.of_tfdyno = True  # type: ignore[attr-defined]
         return counted

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import keras
+from tfdyno.runtime.base.fit_watcher import FitWatcher
 
 if TYPE_CHECKING:
     from tfdyno.core.base.untyped import Logs
     from tfdyno.runtime.diagnose.clock import StepTimes
 
 
-class Epochs(keras.callbacks.Callback):
-    """Behind the user's callbacks: counts the steps of each epoch, and keeps the training going.
-
-    It does nothing at a batch, which would slow the training down.
-    """
+class Epochs(FitWatcher):
+    """Behind the user's callbacks: counts the steps of each epoch, and keeps the training going."""
 
     def __init__(self, times: StepTimes, *, first: int = 0, last: int = 1) -> None:
         """No epoch has begun.
@@ -27,8 +24,6 @@ class Epochs(keras.callbacks.Callback):
         """
         super().__init__()
         self.times, self.first, self.last = times, first, last
-        self.position = 0
-        """Steps of this epoch that have ended."""
         self.longest = 0
         """Steps of the longest one before."""
         self.asked_at = 0

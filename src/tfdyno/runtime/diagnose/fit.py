@@ -42,6 +42,7 @@ from tfdyno.runtime.diagnose.watching import (
     step_facts,
 )
 from tfdyno.runtime.recipe.apply import settle
+from tfdyno.runtime.recipe.functions import watch_calls
 from tfdyno.runtime.workload.dataspec import DEFAULT_BATCH
 from tfdyno.runtime.workload.input_options import with_input_options
 from tfdyno.runtime.workload.rebatch import rebatched
@@ -181,7 +182,7 @@ class _Parts:
         ):
             self.callbacks.watch(listed)
             self.validation.watch()
-            self._time_steps()
+            watch_calls(self.model, "train", self._time_steps)
             if kept:
                 self.epochs.set_model(self.model)
                 kept.callbacks.append(self.epochs)
@@ -291,34 +292,20 @@ class _Parts:
         if self.iterator is None:  # later ones are of validation and of callbacks
             self.iterator = iterator
 
-    def _time_steps(self) -> None:
-        model, make, times = self.model, self.model.make_train_function, self.times
+    def _time_steps(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The train function with the clock around it, which ends the training."""
+        self.run_step, times = run, self.times
 
-        def make_timed(force: bool = False) -> None:
-            make(force)
-            if hasattr(model.train_function, "of_tfdyno"):
-                return
-            self.run_step = run = model.train_function
+        def timed(iterator: DataIterator) -> Value:
+            times.begin()
+            try:
+                logs = run(iterator)
+            except BaseException:  # at the end of data whose length is not known
+                times.drop()
+                raise
+            total = self.iterator.num_batches if self.several > 1 else None
+            if times.end(self.epochs.count_steps(self.several, total)):
+                self.model.stop_training = True
+            return logs
 
-            def timed(iterator: DataIterator) -> Value:
-                times.begin()
-                try:
-                    logs = run(iterator)
-                except BaseException:  # at the end of data whose length is not known
-                    times.drop()
-                    raise
-                if times.end(self._count()):
-                    model.stop_training = True
-                return logs
-
-            timed.of_tfdyno = True  # type: ignore[attr-defined]
-            model.train_function = timed
-
-        model.make_train_function = make_timed
-
-    def _count(self) -> int:
-        """Steps of a call that has ended: the last one of an epoch may hold fewer."""
-        total = self.iterator.num_batches if self.several > 1 else 0
-        steps = min(self.several, total - self.epochs.position) if total else self.several
-        self.epochs.position += steps
-        return max(1, steps)
+        return timed
