@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfdyno.catalog.gpus import find
 from tfdyno.core.base.errors import TfdynoError
 from tfdyno.jobs.choose.compile import compile_exact
-from tfdyno.jobs.choose.predict import family_name, predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, family_name, predictor_for
 from tfdyno_truth.make_records import workload_of
 from tfdyno_truth.own_peaks import CARDS, PLANS, ROUTES, path_of, read_steps, write_plan
 
@@ -53,8 +53,8 @@ def _program(row: dict[str, Any], route: str) -> Program:
     policy = "float32" if precision == "tf32" else precision
     predictor = predictor_for(
         workload_of((f"today.{row['model']}", row["mode"], policy)),
-        batch_size=row["batch"], precision=precision, execution=row["execution"],
-        card_files=False, progress=lambda _: None,
+        StepSettings(precision=precision, execution=row["execution"]),
+        batch_size=row["batch"], card_files=False, progress=lambda _: None,
     )  # fmt: skip
     if route == "quick":
         return predictor.program_for(gpu)

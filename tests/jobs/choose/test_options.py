@@ -11,7 +11,7 @@ import pytest
 from tfdyno.catalog.gpus import find
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.options import Way, computing_once
-from tfdyno.jobs.choose.predict import Predictor, predictor_for
+from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
 
 MODELS = Path(__file__).parents[2] / "data" / "models" / "tower.py"
@@ -27,7 +27,9 @@ FIRST, BLOCKS, LAST = 64 * 64 * 9 * 3 * 32, 12 * 64 * 64 * 9 * 32 * 32, 320
 @lru_cache
 def traced(name: str = "tower", remat: str = "", execution: str = "xla") -> Predictor:
     workload = replace(parse_reference(f"{MODELS}:{name}"), remat=remat)
-    return predictor_for(workload, batch_size=BATCH, execution=execution, progress=silent)
+    return predictor_for(
+        workload, StepSettings(execution=execution), batch_size=BATCH, progress=silent
+    )
 
 
 def ways(name: str = "tower", execution: str = "xla") -> tuple[Way, Way]:

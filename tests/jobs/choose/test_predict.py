@@ -14,9 +14,9 @@ from tfdyno.core.choose.program import Program, Rematerialisation
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.compile import TooLargeError
 from tfdyno.jobs.choose.exact import add_compiled, verified_limit
-from tfdyno.jobs.choose.predict import Predictor, predictor_for
+from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
-from tfdyno.model.time.estimate import estimate_step
+from tfdyno.model.time.estimate import StepCase, estimate_step
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
@@ -35,7 +35,9 @@ def predictor(
     batch: int = 512,
 ) -> Predictor:
     workload = parse_reference(reference)
-    return predictor_for(workload, batch_size=batch, precision=precision, progress=silent)
+    return predictor_for(
+        workload, StepSettings(precision=precision), batch_size=batch, progress=silent
+    )
 
 
 def with_exact(made: Predictor) -> Predictor:
@@ -126,10 +128,10 @@ def used(made: Predictor, gpu: Gpu, monkeypatch: pytest.MonkeyPatch, **named: An
     """Identities of the programs that an estimate is made of."""
     seen: set[int] = set()
 
-    def spy(**given: Any) -> Estimate:
+    def spy(case: StepCase, **given: Any) -> Estimate:
         names = ("time_program", "memory_program", "limit_program")
         seen.update(id(given[name]) for name in names)
-        return estimate_step(**given)
+        return estimate_step(case, **given)
 
     with monkeypatch.context() as patch:
         patch.setattr("tfdyno.model.time.estimate.estimate_step", spy)

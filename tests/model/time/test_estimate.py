@@ -11,7 +11,7 @@ from tfdyno.catalog.clusters import cluster_of
 from tfdyno.catalog.gpus import all_gpus, find
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core.base.interval import Scaled
-from tfdyno.model.time.estimate import estimate_step
+from tfdyno.model.time.estimate import StepCase, estimate_step
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.estimate import Estimate
@@ -40,9 +40,7 @@ def estimate(
     **named: Any,
 ) -> Estimate:
     card = find(gpu)
-    return estimate_step(
-        time_program=made,
-        memory_program=made,
+    case = StepCase(
         trace=trace(policy=policy, parameters=25_000_000),
         gpu=card,
         batch_size=batch_size,
@@ -53,8 +51,8 @@ def estimate(
         execution=execution,
         time_model=time_model(),
         memory_model=memory_model(),
-        **named,
     )
+    return estimate_step(case, time_program=made, memory_program=made, **named)
 
 
 def with_dtype(dtype: str) -> Program:
@@ -171,20 +169,19 @@ def test_energy_of_an_epoch_needs_the_length_of_the_data() -> None:
 
 
 def test_replicas_without_a_link_are_refused() -> None:
+    case = StepCase(
+        trace=trace(),
+        gpu=find("t4"),
+        batch_size=8,
+        replicas=2,
+        precision="",
+        mode="train",
+        execution="graph",
+        time_model=time_model(),
+        memory_model=memory_model(),
+    )
     with pytest.raises(ValueError, match="2 replicas need a link between them"):
-        estimate_step(
-            time_program=NET,
-            memory_program=NET,
-            trace=trace(),
-            gpu=find("t4"),
-            batch_size=8,
-            replicas=2,
-            precision="",
-            mode="train",
-            execution="graph",
-            time_model=time_model(),
-            memory_model=memory_model(),
-        )
+        estimate_step(case, time_program=NET, memory_program=NET)
     with pytest.raises(ValueError, match="batch_size and replicas >= 1, got 64 and 0"):
         estimate(replicas=0)
 
@@ -198,9 +195,7 @@ def test_the_whole_catalogue_answers_within_a_second() -> None:
             answer(find(slug))
 
     def answer(card: Gpu) -> None:
-        estimate_step(
-            time_program=large,
-            memory_program=large,
+        case = StepCase(
             trace=trace(),
             gpu=card,
             batch_size=64,
@@ -209,8 +204,8 @@ def test_the_whole_catalogue_answers_within_a_second() -> None:
             execution="xla",
             time_model=time_model(),
             memory_model=memory_model(),
-            details=False,
         )
+        estimate_step(case, time_program=large, memory_program=large, details=False)
 
     assert len(slugs) > 100
     assert loops_of(answer_all) < 100.0

@@ -13,7 +13,7 @@ from tfdyno.catalog.gpus import find
 from tfdyno.catalog.time_model import memory_model, time_model
 from tfdyno.core.base.interval import Scaled
 from tfdyno.core.choose.program import Kernel
-from tfdyno.model.time.estimate import estimate_step
+from tfdyno.model.time.estimate import StepCase, estimate_step
 from tfdyno.model.time.law_terms import LANES, lanes
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ NET = program(
 def explained(
     gpu: str, execution: str = "xla", generation: str = "2026", made: Program = NET
 ) -> Explanation:
-    found = estimate_step(
-        time_program=made, memory_program=made, trace=trace(policy="float32"), gpu=find(gpu),
-        batch_size=64, precision="", mode="train", execution=execution,
-        time_model=time_model(generation), memory_model=memory_model(), explained=True,
+    case = StepCase(
+        trace=trace(policy="float32"), gpu=find(gpu), batch_size=64, precision="", mode="train",
+        execution=execution, time_model=time_model(generation), memory_model=memory_model(),
     )  # fmt: skip
+    found = estimate_step(case, time_program=made, memory_program=made, explained=True)
     assert found.explanation
     return found.explanation
 

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.trace.test_step_tensorflow import flops_per_sample
 
 from tfdyno.core.base.errors import UsageError
-from tfdyno.jobs.choose.predict import predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.jobs.choose.trace import trace
 
@@ -65,5 +65,7 @@ def test_the_step_without_it_is_traced_and_runs_without_xla(name: str) -> None:
 def test_to_compile_it_with_xla_is_refused_with_what_can_be_done() -> None:
     with pytest.raises(UsageError, match=r"uses CTCLoss.*train with jit_compile=False"):
         predictor_for(
-            parse_reference(f"{SCRIPT}:by_layer"), execution="xla", progress=lambda _line: None
+            parse_reference(f"{SCRIPT}:by_layer"),
+            StepSettings(execution="xla"),
+            progress=lambda _line: None,
         )

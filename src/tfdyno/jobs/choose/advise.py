@@ -32,7 +32,13 @@ from tfdyno.jobs.choose.exact import add_cached, add_family, kept_quick
 from tfdyno.jobs.choose.foretold import foretold, without_xla
 from tfdyno.jobs.choose.market import Conditions, Supply, scenario_words, supplies
 from tfdyno.jobs.choose.picks import sober_picks
-from tfdyno.jobs.choose.predict import Predictor, check_batch, check_vendor, predictor_for
+from tfdyno.jobs.choose.predict import (
+    Predictor,
+    StepSettings,
+    check_batch,
+    check_vendor,
+    predictor_for,
+)
 from tfdyno.jobs.choose.settling.open_fits import deciding
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.jobs.choose.verify import is_proof_kept, needs_proof, prove, unproven
@@ -50,18 +56,13 @@ INFERENCE = ("serve", "edge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(StepSettings):
     """A workload, how long it runs, and what the user rules out."""
 
     workload: Workload | Traced
     conditions: Conditions = field(default_factory=Conditions)
     batch_size: int = 0
     global_batch_size: int = 0
-    precision: str = ""
-    execution: str = ""
-    link: str = ""
-    network: str = ""
-    """What joins machines; needed where ``conditions.max_nodes`` allows more than one."""
     steps: int = 0
     epochs: int = 0
     samples: int = 0
@@ -117,11 +118,8 @@ def advise(
     check_shares(market, request.global_batch_size)
     predictor = predictor_for(
         request.workload,
+        request,
         batch_size=request.batch_size or request.global_batch_size,
-        precision=request.precision,
-        execution=request.execution,
-        link=request.link,
-        network=request.network,
         fresh=request.fresh,
         card_files=request.card_files,
         progress=progress,

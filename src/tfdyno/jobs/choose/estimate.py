@@ -32,6 +32,7 @@ from tfdyno.jobs.choose.exact import add_cached, add_compiled, verified_limit
 from tfdyno.jobs.choose.foretold import without_xla
 from tfdyno.jobs.choose.predict import (
     Predictor,
+    StepSettings,
     check_batch,
     check_vendor,
     predictor_for,
@@ -50,7 +51,7 @@ NOT_COMPILED = "Nothing was compiled: the step runs without XLA."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimateRequest:
+class EstimateRequest(StepSettings):
     """What is asked of every card."""
 
     workload: Workload | Traced
@@ -60,15 +61,8 @@ class EstimateRequest:
     global_batch_size: int = 0
     """Sum over the replicas, held fixed; 0: the batch per replica is held."""
     replicas: tuple[int, ...] = (1,)
-    link: str = ""
     nodes: tuple[int, ...] = ()
     """Machines, in the place of ``replicas``; each has ``gpus_per_node``."""
-    gpus_per_node: int = 0
-    """0: as many as a node usually has."""
-    network: str = ""
-    """What joins the machines: ``ib-hdr-200``, or with its ports ``8xib-hdr-200``."""
-    precision: str = ""
-    execution: str = ""
     route: Route = "auto"
     verify: bool | None = None
     """Compile at the largest batch itself; None: where one card is compiled for anyway."""
@@ -108,12 +102,8 @@ def estimate(question: EstimateRequest, *, progress: Callable[[str], None] = sil
     question = counted(question)
     predictor = predictor_for(
         question.workload,
+        question,
         batch_size=question.batch_size or _first_share(question),
-        precision=question.precision,
-        execution=question.execution,
-        link=question.link,
-        network=question.network,
-        gpus_per_node=question.gpus_per_node,
         fresh=question.fresh,
         card_files=question.card_files,
         progress=progress,

@@ -10,7 +10,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.recalibration import Anchor, Gap
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._anchors import stored, subject_of
-from tfdyno.jobs.choose.predict import predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, predictor_for
 from tfdyno.jobs.choose.reference import parse_reference
 from tfdyno.model.measure.summary import summary
 
@@ -59,9 +59,8 @@ def gap(measurement: Measurement, *, progress: Callable[[str], None] = silent) -
         raise UsageError(f"{task.title} ran eagerly", why="only xla and graph are estimated")
     predictor = predictor_for(
         parse_reference(task.reference, mode=task.mode, precision=precision),
+        StepSettings(precision=precision, execution=task.execution),
         batch_size=task.batch_size,
-        precision=precision,
-        execution=task.execution,
         card_files=False,
         progress=progress,
     )

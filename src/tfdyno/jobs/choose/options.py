@@ -10,7 +10,7 @@ from tfdyno.core.base.errors import UsageError
 from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.jobs.choose.exact import add_cached
-from tfdyno.jobs.choose.predict import Predictor, predictor_for
+from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.model.choose.recipe_options import splits, suited_precision
 
 if TYPE_CHECKING:
@@ -156,9 +156,8 @@ def in_both_precisions(
     try:
         other = predictor_for(
             own.traced.trace.workload,
+            StepSettings(precision=suited, execution=own.execution),
             batch_size=own.batch_size,
-            precision=suited,
-            execution=own.execution,
             progress=progress,
         )
     except UsageError as error:

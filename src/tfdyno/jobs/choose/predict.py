@@ -35,7 +35,27 @@ LIKE_PYTORCH = "tensorflow 2.10"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predictor:
+class StepSettings:
+    """How a step is asked to run; what is left out, the script, Keras or the card decide."""
+
+    precision: str = ""
+    """``tf32`` and strict ``float32`` apart; empty: the script's own."""
+    execution: str = ""
+    """One of ``settings.EXECUTIONS``; empty: what Keras would do."""
+    link: str = ""
+    """Slug of the interconnect; empty: the one that the card has by itself."""
+    network: str = ""
+    """What joins machines: ``ib-hdr-200``, or with its ports ``8xib-hdr-200``; empty: all cards are
+    in one."""
+    gpus_per_node: int = 0
+    """0: as many as a node usually has."""
+
+
+PLAIN = StepSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictor(StepSettings):
     """A trace with the settings of the run; answers for any card."""
 
     traced: Traced
@@ -43,11 +63,6 @@ class Predictor:
     """Per replica."""
     batch_source: str
     """Who named it, in words."""
-    precision: str = ""
-    execution: str = ""
-    link: str = ""
-    network: str = ""
-    gpus_per_node: int = 0
     exact: dict[str, Program] = field(default_factory=dict)
     """Compiled programs by GPU family."""
     proven: dict[tuple[str, int, int], Program] = field(default_factory=dict)
@@ -71,7 +86,7 @@ class Predictor:
     ) -> Estimate:
         """Estimate one step on ``replicas`` cards; ``batch_size`` 0 is the predictor's own."""
         from tfdyno.model.time.batch_copy import copy_s, fit_step_s
-        from tfdyno.model.time.estimate import estimate_step
+        from tfdyno.model.time.estimate import StepCase, estimate_step
         from tfdyno.model.time.recalibration import recalibrated
 
         model = self.model_for(gpu, replicas)
@@ -82,9 +97,8 @@ class Predictor:
         # what XLA's compiler says holds for XLA only
         compiled = self._compiled(gpu, size) if execution == "xla" else None
         settled = (self._proof(gpu, size) if execution == "xla" else None) or compiled
-        found = estimate_step(
-            time_program=compiled if compiled and self.exact_time else quick,
-            memory_program=settled or held,
+        is_torch = execution in settings.TORCH_EXECUTIONS
+        case = StepCase(
             trace=self.traced.trace,
             gpu=gpu,
             batch_size=size,
@@ -94,14 +108,19 @@ class Predictor:
             mode=self.traced.trace.workload.mode,
             execution=execution,
             time_model=model,
-            software=None if execution in settings.TORCH_EXECUTIONS else self.traced.software,
             memory_model=memory_model(),
+            software=None if is_torch else self.traced.software,
+        )
+        found = estimate_step(
+            case,
+            time_program=compiled if compiled and self.exact_time else quick,
+            memory_program=settled or held,
             verified=settled is not None and settled.batch_size == size,
             details=details,
             limit_program=compiled if compiled and compiled.marker else held,
             explained=explained,
         )
-        if gpu.vendor != CPU_VENDOR and execution not in settings.TORCH_EXECUTIONS:
+        if gpu.vendor != CPU_VENDOR and not is_torch:
             found = replace(found, copy_s=copy_s(found, self.traced.software, model.swept))
         found = recalibrated(found, self.recalibration(gpu, replicas=replicas))
         return replace(found, fit_step_s=fit_step_s(found))
@@ -238,13 +257,9 @@ def _on_cpus(traced: Traced) -> Program:
 
 def predictor_for(
     workload: Workload | Traced,
+    asked: StepSettings = PLAIN,
     *,
     batch_size: int = 0,
-    precision: str = "",
-    execution: str = "",
-    link: str = "",
-    network: str = "",
-    gpus_per_node: int = 0,
     fresh: bool = False,
     card_files: bool = True,
     progress: Callable[[str], None],
@@ -252,13 +267,9 @@ def predictor_for(
     """Trace a workload and settle its batch.
 
     Args:
-        workload: What to trace, or its trace; ``precision`` decides the Keras policy.
+        workload: What to trace, or its trace.
+        asked: How it runs; the precision decides the Keras policy.
         batch_size: Per replica; 0: the script's own, else Keras' default.
-        precision: As asked, ``tf32`` and strict ``float32`` apart; empty: the script's own.
-        execution: One of ``settings.EXECUTIONS``; empty: what Keras would do.
-        link: Slug of the interconnect; empty: the one that the card has by itself.
-        network: What joins nodes, as ``find_network`` reads it; empty: all cards are in one.
-        gpus_per_node: 0: as many as one machine holds.
         fresh: Trace again even if the cache has it.
         card_files: Whether the user's sweeps of cards count.
         progress: Called with a line at every stage.
@@ -269,18 +280,19 @@ def predictor_for(
         ToolError: The trace failed.
     """
     check_batch(batch_size)
+    execution = asked.execution
     if execution:
         settings.one_of(execution, settings.EXECUTIONS, "execution")
-    if link:
-        find_link(link)
-    if network:
-        find_network(network)
-    policy = "float32" if precision == "tf32" else precision
+    if asked.link:
+        find_link(asked.link)
+    if asked.network:
+        find_network(asked.network)
+    policy = "float32" if asked.precision == "tf32" else asked.precision
     if isinstance(workload, Traced) and policy in ("", workload.trace.policy):
         named, traced = workload.trace.workload, workload
     else:
-        asked = workload.trace.workload if isinstance(workload, Traced) else workload
-        named = replace(asked, precision=policy or asked.precision)
+        plain = workload.trace.workload if isinstance(workload, Traced) else workload
+        named = replace(plain, precision=policy or plain.precision)
         if execution in settings.TORCH_EXECUTIONS and not named.software:
             named = replace(named, software=LIKE_PYTORCH)  # its rows were learned from so
         traced = trace(named, progress=progress, fresh=fresh)
@@ -293,11 +305,11 @@ def predictor_for(
         traced=traced,
         batch_size=size,
         batch_source=source,
-        precision=precision,
+        precision=asked.precision,
         execution=execution,
-        link=link,
-        network=network,
-        gpus_per_node=gpus_per_node,
+        link=asked.link,
+        network=asked.network,
+        gpus_per_node=asked.gpus_per_node,
         anchors=anchors_for(traced.trace),
         sweeps=stored_sweeps() if card_files else Sweeps(),
     )

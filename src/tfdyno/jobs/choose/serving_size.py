@@ -26,7 +26,7 @@ from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose._serving_answer import answer, late_s
 from tfdyno.jobs.choose.exact import add_cached, add_compiled
 from tfdyno.jobs.choose.market import Conditions, supplies
-from tfdyno.jobs.choose.predict import check_vendor, predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, check_vendor, predictor_for
 from tfdyno.jobs.choose.trace import Traced
 from tfdyno.words.choose.serving_size import MEASURED, ms, replica_reason, row_reason
 
@@ -114,8 +114,9 @@ def size(request: SizeRequest, *, progress: Callable[[str], None] = silent) -> S
     check(request)
     market, unpriced = _market(request.conditions)
     predictor = predictor_for(
-        request.workload, batch_size=0, precision=request.precision,
-        execution=request.execution or SERVED_AS, fresh=request.fresh, progress=progress,
+        request.workload,
+        StepSettings(precision=request.precision, execution=request.execution or SERVED_AS),
+        fresh=request.fresh, progress=progress,
     )  # fmt: skip
     predictor, notes = _by_route(predictor, request, [supply.gpu for supply in market], progress)
     host_s = _host_s(predictor.traced.trace, request)

@@ -13,7 +13,7 @@ from tfdyno.core.base.units import GIB
 from tfdyno.core.choose.auto_recipe import Option
 from tfdyno.core.choose.hardware import Gpu
 from tfdyno.jobs.choose.options import Way, computing_once
-from tfdyno.jobs.choose.predict import Predictor, predictor_for
+from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 
 if TYPE_CHECKING:
     from tfdyno.core.choose.workload import Trace
@@ -92,9 +92,8 @@ class Weighing:
         try:
             return predictor_for(
                 replace(workload, optimizer=optimizer, remat=remat),
+                StepSettings(precision=plain.precision, execution=plain.execution),
                 batch_size=plain.batch_size,
-                precision=plain.precision,
-                execution=plain.execution,
                 progress=self.progress,
             )
         except TfdynoError as error:

@@ -15,7 +15,7 @@ from tfdyno.core.choose.memory_map import CardMemory
 from tfdyno.core.choose.workload import Workload
 from tfdyno.jobs.child.worker import silent
 from tfdyno.jobs.choose.estimate import DETAILED_CARDS, EstimateRequest, estimate
-from tfdyno.jobs.choose.predict import check_batch, check_vendor, predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, check_batch, check_vendor, predictor_for
 from tfdyno.jobs.memory._findings import memory_findings
 from tfdyno.jobs.memory._map import memory_map
 from tfdyno.jobs.memory._plan import memory_plan
@@ -121,9 +121,8 @@ def _of_log(log: Examined) -> MemoryAnswer:
 def _of_workload(workload: Workload, asked: Asked, progress: Callable[[str], None]) -> MemoryAnswer:
     own = predictor_for(
         workload,
+        StepSettings(precision=asked.precision, execution=asked.execution),
         batch_size=asked.batch_size,
-        precision=asked.precision,
-        execution=asked.execution,
         fresh=asked.fresh,
         progress=progress,
     )

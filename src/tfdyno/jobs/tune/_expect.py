@@ -12,7 +12,7 @@ from tfdyno.core.choose.hardware import Gpu
 from tfdyno.core.choose.workload import Workload
 from tfdyno.core.train.tuning import Trial, TrialEstimate
 from tfdyno.jobs.choose.options import SUM_BYTES
-from tfdyno.jobs.choose.predict import Predictor, predictor_for
+from tfdyno.jobs.choose.predict import Predictor, StepSettings, predictor_for
 from tfdyno.model.measure.trial_judge import arm_of
 from tfdyno.model.measure.trial_law import Point, line
 
@@ -86,9 +86,8 @@ class CardEstimates:
         execution = recipe.execution if recipe.execution != "auto" else ""
         return predictor_for(
             self.workload,
+            StepSettings(precision=recipe.precision, execution=execution),
             batch_size=recipe.batch_size or self.batch_size,
-            precision=recipe.precision,
-            execution=execution,
             progress=self.progress,
         )
 

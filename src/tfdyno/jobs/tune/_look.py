@@ -13,7 +13,7 @@ from tfdyno.core.measure.measurement import DeviceKind, Environment
 from tfdyno.core.train.search_space import SearchSpace, Value
 from tfdyno.core.train.tuning import Trial
 from tfdyno.jobs.bench.run import measured
-from tfdyno.jobs.choose.predict import predictor_for
+from tfdyno.jobs.choose.predict import StepSettings, predictor_for
 from tfdyno.jobs.holders.found_cards import found_cards
 from tfdyno.jobs.tune._cache import data_bytes, room_bytes
 from tfdyno.jobs.tune._expect import CardEstimates, from_trials
@@ -210,8 +210,10 @@ def _without_room(
     try:
         recipe = question.recipe
         traced = predictor_for(
-            question.workload, batch_size=batch_size, precision=recipe.precision,
-            execution=recipe.execution if recipe.execution != "auto" else "", progress=progress,
+            question.workload,
+            StepSettings(precision=recipe.precision,
+                         execution=recipe.execution if recipe.execution != "auto" else ""),
+            batch_size=batch_size, progress=progress,
         )  # fmt: skip
         trace = traced.traced.trace
         title, execution, policy = trace.title, traced.execution_for(1), trace.policy

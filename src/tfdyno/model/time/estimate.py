@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfdyno.core.base.interval import Interval
@@ -11,7 +11,7 @@ from tfdyno.core.choose.explanation import Exchange, Width
 from tfdyno.core.choose.generation import Software
 from tfdyno.core.choose.hardware import CPU_VENDOR, Cluster, Gpu
 from tfdyno.core.choose.time_model import MemoryModel, TimeModel
-from tfdyno.core.choose.workload import Trace
+from tfdyno.core.choose.workload import Mode, Trace
 from tfdyno.model.time import detail, energy, intervals, memory, scaling, step
 from tfdyno.model.time.calibrate.steps import swept_width, warnings_on_cpus
 from tfdyno.model.time.explanation import Basis, explain
@@ -30,7 +30,6 @@ from tfdyno.model.time.timing import Timing, timing_of
 if TYPE_CHECKING:
     from tfdyno.core.choose.explanation import Explanation
     from tfdyno.core.choose.program import Program
-    from tfdyno.core.choose.workload import Mode
 
 
 PACKED = "graph"
@@ -39,25 +38,35 @@ into one tensor before it sends them (``bytes_per_pack`` 0), so the backward pas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """What is asked, as the arguments of ``estimate_step`` name it."""
+class StepCase:
+    """A step on one kind of card, with the settings that it runs under."""
 
     trace: Trace
+    """Parameters and policy."""
     gpu: Gpu
     batch_size: int
-    replicas: int
-    cluster: Cluster | None
+    """Samples per replica."""
+    replicas: int = 1
+    """Cards that train together, or serve side by side, each with its own batch."""
+    cluster: Cluster | None = None
+    """What joins them; needed when several train together."""
     precision: str
-    setting: step.Setting
+    """Policy that was asked for; empty: the trace's own, with TF32 where the card has it.
+    ``float32`` is strict."""
+    mode: Mode
+    execution: str
+    """xla or graph; eager-torch and compiled-torch are for scoring."""
     time_model: TimeModel
     memory_model: MemoryModel
-    software: Software | None
+    software: Software | None = None
+    """Release that the constants are asked for; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
     """Time of a step and what it consists of."""
 
+    setting: step.Setting
     terms_s: dict[str, float]
     step_s: Interval
     timing: Timing
@@ -66,20 +75,10 @@ class _Timed:
 
 
 def estimate_step(
+    case: StepCase,
     *,
     time_program: Program,
     memory_program: Program,
-    trace: Trace,
-    gpu: Gpu,
-    batch_size: int,
-    replicas: int = 1,
-    cluster: Cluster | None = None,
-    precision: str,
-    mode: Mode,
-    execution: str,
-    time_model: TimeModel,
-    memory_model: MemoryModel,
-    software: Software | None = None,
     verified: bool = False,
     details: bool = True,
     limit_program: Program | None = None,
@@ -88,20 +87,9 @@ def estimate_step(
     """Estimate one step on one kind of card.
 
     Args:
+        case: What is estimated.
         time_program: Kernels that the time is summed over.
         memory_program: Program whose buffer plan answers for memory (may be the same).
-        trace: What was traced: parameters, policy.
-        gpu: The card.
-        batch_size: Samples per replica.
-        replicas: Cards that train together, or serve side by side, each with its own batch.
-        cluster: What joins them; needed when several train together.
-        precision: Policy that was asked for; empty: the trace's own, with TF32 where the card
-            has it. ``float32`` is strict.
-        mode: train or infer.
-        execution: xla or graph; eager-torch and compiled-torch are for scoring.
-        time_model: Constants of the time model.
-        memory_model: Constants of the memory model.
-        software: Release that the constants are asked for; None: not known.
         verified: Whether ``memory_program`` was compiled at this very batch. Where XLA runs, its
             best figure then decides ``fits``.
         details: Whether to fill ``layers`` and ``roofline`` (slower, much longer output).
@@ -116,42 +104,26 @@ def estimate_step(
         ValueError: The batch or replicas are below 1, the cluster is missing or of another size,
             or a program without a marker is asked for another batch than its own.
     """
-    joined = replicas > 1 and mode == "train"
+    batch_size, replicas, cluster = case.batch_size, case.replicas, case.cluster
     _check(time_program, memory_program, batch_size=batch_size, replicas=replicas)
-    if joined and (cluster is None or cluster.replicas != replicas):
+    if replicas == 1 or case.mode != "train":
+        case = replace(case, cluster=None)
+    elif cluster is None or cluster.replicas != replicas:
         raise ValueError(f"{replicas} replicas need a link between them")
-    family = intervals.model_family(KernelTable.of(time_program))
-    case = _Case(
-        trace=trace,
-        gpu=gpu,
-        batch_size=batch_size,
-        replicas=replicas,
-        cluster=cluster if joined else None,
-        precision=precision,
-        setting=step.Setting(
-            execution=execution,
-            mode=mode,
-            transformer=family == "transformer",
-            fused_optimizer=not is_single(precision or trace.policy),
-            loss_scaled=mode == "train" and trace.policy == "mixed_float16",
-        ),
-        time_model=time_model,
-        memory_model=memory_model,
-        software=software,
-    )
-    timed = _time(time_program, family, case)
+    timed = _time(time_program, case)
+    software, model = case.software, case.time_model
     return Estimate(
-        gpu=gpu.slug,
+        gpu=case.gpu.slug,
         replicas=replicas,
         **_joined_fields(timed, case),
         batch_size=batch_size,
         global_batch_size=batch_size * replicas,
-        mode=mode,
-        precision=precision or trace.policy,
-        execution=execution,
+        mode=case.mode,
+        precision=case.precision or case.trace.policy,
+        execution=case.execution,
         software=software.name if software else "",
-        generation=time_model.generation,
-        swept_by=time_model.swept.words if time_model.swept else "",
+        generation=model.generation,
+        swept_by=model.swept.words if model.swept else "",
         made_by={"time": time_program.route, "memory": memory_program.route},
         compiled_for=memory_program.family or time_program.family,
         sources=_sources(case),
@@ -164,10 +136,17 @@ def estimate_step(
     )
 
 
-def _time(program: Program, family: str, case: _Case) -> _Timed:
-    model = case.time_model
+def _time(program: Program, case: StepCase) -> _Timed:
+    model, family = case.time_model, intervals.model_family(KernelTable.of(program))
+    setting = step.Setting(
+        execution=case.execution,
+        mode=case.mode,
+        transformer=family == "transformer",
+        fused_optimizer=not is_single(case.precision or case.trace.policy),
+        loss_scaled=case.mode == "train" and case.trace.policy == "mixed_float16",
+    )
     timing = timing_of(
-        program, case.batch_size, case.gpu, case.setting, model,
+        program, case.batch_size, case.gpu, setting, model,
         tf32_allowed=tf32_allowed(case.precision),
     )  # fmt: skip
     alone = timing.alone
@@ -176,12 +155,13 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
     launch_s = float(alone.launch_s[0])
     best = float(alone.step_s[0]) + (exchange.exposed_s if exchange else 0.0)
     plain = intervals.width(
-        model.intervals, family=family, mode=case.setting.mode, execution=case.setting.execution,
+        model.intervals, family=family, mode=case.mode, execution=case.execution,
         gpu=case.gpu, launch_share=launch_s / best,
         by_kernel=None if timing.work is None else model.measured_capabilities,
     )  # fmt: skip
     width = swept_width(plain, program, case.batch_size, case.gpu, model.swept, timing.work)
     return _Timed(
+        setting=setting,
         terms_s={
             "compute": compute_s,
             "memory": memory_s,
@@ -196,12 +176,12 @@ def _time(program: Program, family: str, case: _Case) -> _Timed:
     )
 
 
-def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
+def _explained(program: Program, timed: _Timed, case: StepCase) -> Explanation:
     pricing = Pricing(
         gpu=case.gpu,
         tf32_allowed=tf32_allowed(case.precision),
         cards=timed.timing.cards,
-        setting=case.setting,
+        setting=timed.setting,
         time_model=case.time_model,
     )
     basis = Basis(
@@ -215,7 +195,7 @@ def _explained(program: Program, timed: _Timed, case: _Case) -> Explanation:
     return explain(basis)
 
 
-def _exchange(case: _Case, device_s: float) -> Exchange | None:
+def _exchange(case: StepCase, device_s: float) -> Exchange | None:
     """The gradient exchange; none where a card trains alone."""
     if case.cluster is None:
         return None
@@ -223,13 +203,13 @@ def _exchange(case: _Case, device_s: float) -> Exchange | None:
         gradient_bytes=gradient_bytes(case.trace.trainable_parameter_count, case.trace.policy),
         cluster=case.cluster,
         device_s=device_s,
-        execution=case.setting.execution,
-        packed=case.setting.execution == PACKED,
+        execution=case.execution,
+        packed=case.execution == PACKED,
         constants=case.time_model,
     )
 
 
-def _joined_fields(timed: _Timed, case: _Case) -> dict[str, Any]:
+def _joined_fields(timed: _Timed, case: StepCase) -> dict[str, Any]:
     """What joins the cards, and what their exchange costs."""
     cluster, found = case.cluster, timed.exchange
     if cluster is None or found is None:
@@ -238,7 +218,7 @@ def _joined_fields(timed: _Timed, case: _Case) -> dict[str, Any]:
     near = cluster.bridge or cluster.inside or network
     ports = f"{cluster.ports}x" if cluster.ports > 1 else ""
     best = 1.0 - found.exposed_s / timed.step_s.best
-    more = loses_more(case.trace, case.precision, case.setting.execution)
+    more = loses_more(case.trace, case.precision, case.execution)
     return {
         "link": near.slug if near else "",
         "nodes": cluster.nodes,
@@ -250,13 +230,13 @@ def _joined_fields(timed: _Timed, case: _Case) -> dict[str, Any]:
     }
 
 
-def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]:
+def _time_fields(program: Program, timed: _Timed, case: StepCase) -> dict[str, Any]:
     table, best = KernelTable.of(program), timed.step_s
     flops = float(table.flops.sum(axis=0) @ (1.0, case.batch_size))
     samples = float(case.batch_size * case.replicas)
     peak = peak_flops_per_s(case.gpu, case.precision, case.trace.policy)
     forward = detail.forward_kernels(program.kernels)
-    how = case.setting.execution, case.time_model
+    how = case.execution, case.time_model
     joules = energy.step_energy_j(
         step_s=best,
         compute_s=timed.terms_s["compute"],
@@ -286,9 +266,9 @@ def _time_fields(program: Program, timed: _Timed, case: _Case) -> dict[str, Any]
 
 
 def _memory_fields(
-    program: Program, timed: _Timed, case: _Case, *, verified: bool, growing: Program
+    program: Program, timed: _Timed, case: StepCase, *, verified: bool, growing: Program
 ) -> dict[str, Any]:
-    gpu, execution, model = case.gpu, case.setting.execution, case.memory_model
+    gpu, execution, model = case.gpu, case.execution, case.memory_model
     held = memory.predict_memory(
         program, gpu=gpu, batch_size=case.batch_size, execution=execution, model=model
     )
@@ -312,14 +292,14 @@ def _memory_fields(
         "rematerialisation": program.rematerialisation,
         "process_memory_bytes": None if gpu.vendor == CPU_VENDOR else held.process_bytes,
         "memory_measured_on": model.measured_on.get(
-            f"{case.setting.mode} {execution} {memory.generation(gpu)}", ""
+            f"{case.mode} {execution} {memory.generation(gpu)}", ""
         ),
         "warnings": _warnings(timed, case, fits, most),
     }
 
 
 def _detail_fields(
-    program: Program, held_in: Program, timed: _Timed, case: _Case, *, details: bool
+    program: Program, held_in: Program, timed: _Timed, case: StepCase, *, details: bool
 ) -> dict[str, Any]:
     table, batch_size = KernelTable.of(program), case.batch_size
     seconds = timed.timing.seconds
@@ -343,7 +323,7 @@ def _check(*programs: Program, batch_size: int, replicas: int) -> None:
             )
 
 
-def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[str, ...]:
+def _warnings(timed: _Timed, case: StepCase, fits: str, most: int | None) -> tuple[str, ...]:
     gpu = case.gpu
     if gpu.vendor == CPU_VENDOR:
         return warnings_on_cpus(fits, most, case.batch_size)
@@ -357,7 +337,7 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
     unseen = (
         gpu.compute_capability not in case.time_model.measured_capabilities
         if law
-        else intervals.unseen(gpu, case.setting.execution)
+        else intervals.unseen(gpu, case.execution)
     )
     if unseen and law:
         found.append(
@@ -369,7 +349,7 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
             f"No published measurement of TensorFlow is of a card of compute capability "
             f"{gpu.compute_capability}; the interval is at least ±40 %."
         )
-    if case.cluster and loses_more(case.trace, case.precision, case.setting.execution):
+    if case.cluster and loses_more(case.trace, case.precision, case.execution):
         found.append(
             "As a graph in 16 bits, networks with batch normalisation lost up to half in published "
             "runs on several cards, over every link; the range of the efficiency reaches down to "
@@ -387,7 +367,7 @@ def _warnings(timed: _Timed, case: _Case, fits: str, most: int | None) -> tuple[
     return tuple(found)
 
 
-def _sources(case: _Case) -> tuple[str, ...]:
+def _sources(case: StepCase) -> tuple[str, ...]:
     gpu, cluster = case.gpu, case.cluster
     found = (
         f"time model {case.time_model.version}",
