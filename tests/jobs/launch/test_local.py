@@ -205,7 +205,8 @@ class Kill:
 
 def trains(process: psutil.Process) -> bool:
     """Whether it is the child that trains, on whichever backend."""
-    return any(word.startswith("tfdyno.runtime.train.child") for word in process.cmdline())
+    children = ("tfdyno.runtime.train.child", "tfdyno.runtime.train_jax.child")
+    return any(word in children for word in process.cmdline())
 
 
 def stand_in(folder: Path, words: str, **given: Any) -> LaunchPlan:
